@@ -1,0 +1,56 @@
+# Go and make are all it needs. `make` lists the targets.
+
+BIN       := bin/xfn
+GO        ?= go
+TOOL      := $(GO) tool -modfile=tools/go.mod
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+# What `xfn version` prints. Without git, or outside of a checkout: devel.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+# Go files of this module. The bundled template is a module of its own, and
+# files under testdata may be wrong on purpose.
+SOURCES = find . -name '*.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
+
+# The race detector needs cgo, which go turns off where there is no C compiler.
+RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint bench fuzz clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build bin/xfn.
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/xfn
+
+demo: build ## From an empty folder to a function package in a registry, command by command.
+	@sh testdata/demo.sh
+
+test: ## Run all tests. XFN_REQUIRE=registry makes a missing registry a failure.
+	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
+	$(GO) test $(RACE) ./...
+
+lint: ## Check format (gofumpt), go vet and staticcheck.
+	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \
+	if [ -n "$$files" ]; then printf 'run gofumpt -w on:\n%s\n' "$$files" >&2; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+bench: build ## Run the benchmarks. BENCH=regexp BENCHTIME=1s
+	XFN_BIN='$(CURDIR)/$(BIN)' $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
+
+# go test fuzzes one target of one package at a time, and lists the targets
+# before the line of their package.
+fuzz: ## Run each fuzz target for FUZZTIME=10s.
+	@targets=$$($(GO) test -list '^Fuzz' ./...) || { echo "$$targets" >&2; exit 1; }; \
+	echo "$$targets" | awk '/^Fuzz/ { t[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, t[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzzminimizetime 10x -fuzztime '$(FUZZTIME)' "$$package" || exit 1; \
+	done
+
+clean: ## Remove what was built.
+	rm -rf bin

@@ -1,0 +1,85 @@
+package deps
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// reserved returns the packages, and the names in packages, that only the top
+// floor may use. A package without names is reserved as a whole.
+func reserved() map[string][]string {
+	return map[string][]string{
+		"context": {"Background", "TODO"},
+		"flag":    nil,
+		"fmt":     {"Print", "Printf", "Println"},
+		"log":     {"Default", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Print", "Printf", "Println", "SetOutput"},
+		"os":      {"Args", "Environ", "Exit", "ExpandEnv", "Getenv", "LookupEnv", "Stderr", "Stdin", "Stdout"},
+	}
+}
+
+// file checks what one file of a room imports and uses.
+func (c *checker) file(room Room, file *ast.File, test bool) {
+	bound := room.Floor < top && !test
+	watched := map[string]string{} // local name of an import → its path
+	for _, spec := range file.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has checked it
+		}
+		if folder, ok := strings.CutPrefix(target, c.module+"/"); ok {
+			c.imports(room, folder, spec, test)
+		}
+		names, ok := reserved()[target]
+		switch {
+		case !bound || !ok:
+		case len(names) == 0:
+			c.fault(spec.Pos(), "imports %s: that is for the command line", target)
+		case spec.Name == nil:
+			watched[path.Base(target)] = target
+		case spec.Name.Name == ".":
+			c.fault(spec.Pos(), "imports the names of %s: call them by their package", target)
+		default:
+			watched[spec.Name.Name] = target
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			c.uses(sel, watched)
+		}
+		return true
+	})
+}
+
+// imports checks one import of this module.
+func (c *checker) imports(from Room, folder string, spec *ast.ImportSpec, test bool) {
+	to, ok := roomOf(folder, c.rooms)
+	switch {
+	case !ok:
+		c.fault(spec.Pos(), "imports %s, which lies in no room", folder)
+	case !test && forTests(folder):
+		c.fault(spec.Pos(), "imports %s: that is for tests", folder)
+	case to == from:
+	case to.Floor == top:
+		c.fault(spec.Pos(), "imports %s: nothing imports the command line", folder)
+	case !test && to.Floor >= from.Floor:
+		c.fault(spec.Pos(), "imports %s of floor %d: %s is on floor %d, and imports only lower ones",
+			folder, to.Floor, from.Folder, from.Floor)
+	}
+}
+
+// uses checks one pkg.Name, given the local names of the packages to watch.
+func (c *checker) uses(sel *ast.SelectorExpr, watched map[string]string) {
+	// The parser gives an Obj to a name that is declared in the file itself:
+	// then it hides the package.
+	id, ok := sel.X.(*ast.Ident)
+	if !ok || id.Obj != nil {
+		return
+	}
+	target, ok := watched[id.Name]
+	if ok && slices.Contains(reserved()[target], sel.Sel.Name) {
+		c.fault(sel.Pos(), "uses %s.%s: that is for the command line", target, sel.Sel.Name)
+	}
+}

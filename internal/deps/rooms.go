@@ -1,0 +1,70 @@
+package deps
+
+import "strings"
+
+// A Room is a folder with one purpose, and all folders below it.
+type Room struct {
+	// Folder is its path from the root of the module, with slashes.
+	Folder string
+	// Floor says what it may import: rooms of lower floors, and itself.
+	Floor int
+}
+
+// top is the floor of the command line: the one that knows the terminal, the
+// environment and the process.
+const top = 7
+
+// Rooms returns every room of this module, from the top floor down. A new room
+// is a new line here, on the lowest floor that has what it needs below.
+func Rooms() []Room {
+	return []Room{
+		{"cmd/xfn", top},
+
+		{"suite", 6},
+		{"internal/dev", 6},
+
+		{"session", 5},
+		{"internal/report", 5},
+
+		{"render", 4},
+		{"init", 4},
+		{"push", 4},
+		{"internal/builtin", 4},
+		{"internal/runtimes", 4},
+		{"internal/runtimeimage", 4},
+		{"internal/registry", 4},
+
+		{"internal/pull", 3},
+		{"internal/composition", 3},
+
+		{"xpkg", 2},
+
+		{"function", 1},
+		{"templates", 1},
+		{"internal/manifest", 1},
+		{"internal/schema", 1},
+		{"internal/remote", 1},
+		{"internal/dockerengine", 1},
+		{"internal/gobuild", 1},
+		{"internal/rootfs", 1},
+		{"internal/sandbox", 1},
+
+		{"internal/atomicfile", 0},
+		{"internal/progress", 0},
+		{"internal/golden", 0},
+		{"internal/hint", 0},
+		{"internal/ioerror", 0},
+		{"internal/procgroup", 0},
+		{"internal/deps", 0},
+	}
+}
+
+// roomOf returns the room that a folder lies in.
+func roomOf(folder string, rooms []Room) (Room, bool) {
+	for _, r := range rooms {
+		if folder == r.Folder || strings.HasPrefix(folder, r.Folder+"/") {
+			return r, true
+		}
+	}
+	return Room{}, false
+}

@@ -1,0 +1,144 @@
+package gobuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/procgroup"
+)
+
+// Options say what to compile, for which platform, and where to.
+type Options struct {
+	// Dir is the directory of the main package.
+	Dir string
+	// GOOS and GOARCH are the target, in Go's words. Both are needed.
+	GOOS, GOARCH string
+	// Variant is the CPU variant in OCI's words: "v6", "v7", "v8.1". Empty is
+	// the one that the architecture's name means in an OCI image: v7 for arm,
+	// v1 for amd64, v8.0 for arm64.
+	Variant string
+	// Output is the file to write. A directory Output+".work" holds the
+	// compiler's temporary files, and is gone when Build returns.
+	Output string
+	// Env is the environment of the go command, as "KEY=value". PATH in it
+	// says where go is. GOFLAGS, GOWORK and the like are obeyed, as far as
+	// they leave the result a static, repeatable binary for the target.
+	Env []string
+}
+
+// grace is how long a compiler that was killed may keep its output open.
+const grace = 5 * time.Second
+
+// flags override those of GOFLAGS, which go reads before its arguments, where
+// they would make the binary another one: with a dynamic loader, with counters
+// that are written to files, with paths or stamps.
+var flags = []string{
+	"-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-compiler=gc",
+	"-buildmode=default", "-linkshared=false", "-cover=false", "-race=false", "-msan=false", "-asan=false",
+}
+
+// Build compiles the main package in opts.Dir: static (no cgo), stripped, and
+// without paths, VCS stamps or anything else that differs between machines. An
+// error of the compiler ends in its last lines of output. When ctx ends, the
+// compiler is killed with all its children.
+func Build(ctx context.Context, opts Options) (err error) {
+	target := opts.GOOS + "/" + opts.GOARCH
+	goCmd, err := lookPath("go", opts.Env)
+	if err != nil {
+		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
+	}
+	if err := checkDir(opts.Dir); err != nil {
+		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
+	}
+	out, err := filepath.Abs(opts.Output)
+	if err != nil {
+		return fmt.Errorf("finding the directory of %q: %w", opts.Output, err)
+	}
+	work := out + ".work"
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return fmt.Errorf("making a directory for the compiler: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+
+	cmd := exec.CommandContext(ctx, goCmd, slices.Concat([]string{"build"}, flags, []string{"-o", out, "."})...)
+	cmd.Dir = opts.Dir
+	cmd.Env = environment(opts, work)
+	cmd.WaitDelay = grace
+	procgroup.KillWhole(cmd)
+	var said tail
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return failure(ctx, opts, err, said.String())
+	}
+	return checkProgram(opts.Dir, out)
+}
+
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return ioerror.Cause(err)
+	}
+	if !info.IsDir() {
+		return hint.Wrap(errors.New("it is not a directory"), "name the directory of the main package, the one that holds func main")
+	}
+	return nil
+}
+
+// failure turns the end of a go command into an error for people.
+func failure(ctx context.Context, opts Options, err error, said string) error {
+	target := opts.GOOS + "/" + opts.GOARCH
+	if ctx.Err() != nil {
+		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, context.Cause(ctx))
+	}
+	if said == "" {
+		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
+	}
+	err = fmt.Errorf("compiling %q for %s: go build failed:\n%s", opts.Dir, target, said)
+	if strings.Contains(said, "no Go files in") {
+		return hint.Wrap(err, "name the directory of the main package, the one that holds func main")
+	}
+	return err
+}
+
+// checkProgram fails if out is not a program: go build writes an archive for
+// a package that is not named main, and nothing if GOFLAGS says -n.
+func checkProgram(dir, out string) error {
+	f, err := os.Open(out)
+	if err != nil {
+		return fmt.Errorf("compiling %q: go build left no program", dir)
+	}
+	defer f.Close()
+	magic := make([]byte, 8)
+	if _, err := io.ReadFull(f, magic); err != nil {
+		return fmt.Errorf("compiling %q: go build left no program", dir)
+	}
+	if !bytes.Equal(magic, []byte("!<arch>\n")) {
+		return nil
+	}
+	err = fmt.Errorf("compiling %q: the Go package there is a library, not package main", dir)
+	return errors.Join(hint.Wrap(err, "name the directory of the main package, the one that holds func main"), os.Remove(out))
+}
+
+// lookPath finds a program by the PATH of env.
+func lookPath(name string, env []string) (string, error) {
+	for _, dir := range filepath.SplitList(lookup(env, "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", hint.Wrap(fmt.Errorf("there is no %s on PATH", name), "install Go from https://go.dev/dl and try again")
+}

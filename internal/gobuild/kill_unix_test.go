@@ -1,0 +1,39 @@
+//go:build unix
+
+package gobuild_test
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// assertGone waits until the process whose id is in file is gone. It hangs if
+// nothing killed the process. One that was killed may stay as a zombie until
+// init has taken notice of it.
+func assertGone(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for runs(pid) {
+		runtime.Gosched()
+	}
+}
+
+func runs(pid int) bool {
+	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil && !os.IsNotExist(err) || err == nil && !strings.Contains(string(stat), ") Z ")
+}

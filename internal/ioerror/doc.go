@@ -1,0 +1,2 @@
+// Package ioerror takes errors of the file system apart.
+package ioerror

@@ -1,0 +1,279 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	yamlv4 "go.yaml.in/yaml/v4"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// A Document is the text of one YAML document and where it stands.
+type Document struct {
+	// Path is the file, as the user named it; "-" is standard input.
+	Path string
+	// Line is the line of the file, from 1, on which Text begins.
+	Line int
+	// Text is the document without its leading "---" line.
+	Text []byte
+}
+
+// An Error is a fault at a line of a file.
+type Error struct {
+	// Path and Line say where, as in Document. Line is 0 if unknown.
+	Path string
+	Line int
+	// Err says what is wrong.
+	Err error
+}
+
+// Error returns "path:line: cause".
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %v", position(e.Path, e.Line), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Position returns "path:line", for messages about the document.
+func (d Document) Position() string { return position(d.Path, d.Line) }
+
+// Value decodes the document into maps, lists and scalars. Whole numbers that
+// fit become int64, all others float64. It returns an *Error if the text is not
+// YAML.
+func (d Document) Value() (any, error) {
+	j, err := yaml.YAMLToJSON(d.Text)
+	if err != nil {
+		return nil, d.fault(err)
+	}
+	var v any
+	if err := json.Unmarshal(j, &v); err != nil {
+		return nil, d.fault(err)
+	}
+	return v, nil
+}
+
+// StrictJSON returns the document as JSON. A key that occurs twice in one
+// mapping is an *Error.
+func (d Document) StrictJSON() ([]byte, error) {
+	j, err := yaml.YAMLToJSONStrict(d.Text)
+	if err != nil {
+		return nil, d.fault(err)
+	}
+	return j, nil
+}
+
+// Object is Value for a document that must hold a mapping; anything else is an
+// *Error, too.
+func (d Document) Object() (map[string]any, error) {
+	v, err := d.Value()
+	if err != nil {
+		return nil, err
+	}
+	obj, ok := v.(map[string]any)
+	if !ok {
+		return nil, &Error{d.Path, d.Line, fmt.Errorf("expected an object, got %s", describe(v))}
+	}
+	return obj, nil
+}
+
+// Decode decodes the document into a struct by its json tags, ignoring fields
+// that it lacks. It returns an *Error if the text does not fit.
+func (d Document) Decode(into any) error {
+	if err := yaml.Unmarshal(d.Text, into); err != nil {
+		return d.fault(err)
+	}
+	return nil
+}
+
+// misfit is what encoding/json says of a value that its Go type cannot hold:
+// what was found, and the field.
+var misfit = regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
+
+// article names a kind of JSON value.
+func article(kind string) string {
+	switch kind {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "a boolean"
+	default:
+		return "a " + kind
+	}
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
+// fault turns the words of the YAML library, whose lines count from the
+// document's start, into an Error whose line counts from the file's.
+func (d Document) fault(err error) error {
+	line, text := cutLine(err.Error())
+	switch {
+	case line > 0:
+		line = d.syntaxLine(line, text)
+	case !utf8.Valid(d.Text):
+		line = 1
+		for l := range bytes.Lines(d.Text) {
+			if !utf8.Valid(l) {
+				break
+			}
+			line++
+		}
+	case misfit.MatchString(text):
+		m := misfit.FindStringSubmatch(text)
+		field := m[2] + m[3]
+		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), article(m[1]))}
+	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
+		line, text = d.oddKey(), "an object or a list stands where a key is expected"
+	}
+	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
+}
+
+// syntaxLine returns the line at which the text stops making sense. No one
+// library knows: the one that decodes takes the end of a broken token for its
+// line, the third version knows its beginning, but takes that of the list or
+// object around a misplaced one, whose line the fourth knows.
+func (d Document) syntaxLine(otherwise int, text string) int {
+	var err error
+	if strings.HasPrefix(text, "did not find expected") {
+		err = yamlv4.Unmarshal(d.Text, new(yamlv4.Node))
+	} else {
+		err = yamlv3.Unmarshal(d.Text, new(yamlv3.Node))
+	}
+	if err == nil {
+		return otherwise
+	}
+	line, _ := cutLine(err.Error())
+	if line == 0 {
+		return otherwise
+	}
+	return min(line, bytes.Count(bytes.TrimSuffix(d.Text, []byte("\n")), []byte("\n"))+1)
+}
+
+// oddKey returns the line of the first key that is no scalar, as templates have
+// in "{{ .name }}", or 0.
+func (d Document) oddKey() int {
+	var doc yamlv3.Node
+	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil {
+		return 0
+	}
+	return oddKeyIn(&doc)
+}
+
+func oddKeyIn(n *yamlv3.Node) int {
+	for i, child := range n.Content {
+		isKey := n.Kind == yamlv3.MappingNode && i%2 == 0
+		if isKey && child.Kind != yamlv3.ScalarNode && child.Kind != yamlv3.AliasNode {
+			return child.Line
+		}
+		if line := oddKeyIn(child); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
+// cutLine returns what a YAML error says without its preamble, and the line
+// that it names, or 0.
+func cutLine(text string) (line int, rest string) {
+	for _, noise := range []string{
+		"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ",
+		"yaml: ", "unmarshal errors:\n  ", "json: ",
+	} {
+		text = strings.TrimPrefix(text, noise)
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	m := yamlLine.FindStringSubmatch(text)
+	if m == nil {
+		return 0, text
+	}
+	line, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0, text
+	}
+	return line, text[len(m[0]):]
+}
+
+// Split cuts data, the content of path, into its documents, at lines that
+// begin with "---". Documents that hold nothing but blanks and comments are
+// left out. A separator line may only hold blanks or a comment besides; any
+// other is an *Error.
+func Split(path string, data []byte) ([]Document, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var docs []Document
+	start, startLine, line := 0, 1, 1
+	flush := func(end int) {
+		if text := data[start:end]; !blank(text) {
+			docs = append(docs, Document{Path: path, Line: startLine, Text: text})
+		}
+	}
+	for at := 0; at < len(data); line++ {
+		next := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			next = at + i + 1
+		}
+		if rest, ok := bytes.CutPrefix(data[at:next], []byte("---")); ok {
+			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' {
+				return nil, &Error{path, line, fmt.Errorf("a document separator is followed by %q on its line", clip(rest))}
+			}
+			flush(at)
+			start, startLine = next, line+1
+		}
+		at = next
+	}
+	flush(len(data))
+	return docs, nil
+}
+
+// blank reports whether text holds only blanks and comments.
+func blank(text []byte) bool {
+	for l := range bytes.Lines(text) {
+		if l = bytes.TrimSpace(l); len(l) > 0 && l[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+func clip(b []byte) string {
+	const most = 40
+	if len(b) > most {
+		return string(b[:most]) + "…"
+	}
+	return string(b)
+}
+
+func describe(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case []any:
+		return "a list"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+func position(path string, line int) string {
+	if path == Stdin {
+		path = "standard input"
+	}
+	if line == 0 {
+		return path
+	}
+	return path + ":" + strconv.Itoa(line)
+}

@@ -1,0 +1,79 @@
+package manifest
+
+import (
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// Lines knows on which line of the file each field of a Document stands.
+type Lines struct {
+	doc  Document
+	root *yamlv3.Node
+}
+
+// Lines reads the document for its lines. Where one is not YAML, every field
+// stands on its first line.
+func (d Document) Lines() Lines {
+	var doc yamlv3.Node
+	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil || len(doc.Content) == 0 {
+		return Lines{doc: d}
+	}
+	return Lines{doc: d, root: doc.Content[0]}
+}
+
+// Of returns the line of the file, from 1, on which a field stands: that of its
+// key, or of a list's element. If the document lacks the field, it is the line
+// of the nearest one around it that is there. A field is named as in
+// "spec.pipeline[0].step"; the empty name is the object itself. Keys that hold
+// dots are named as they are.
+func (l Lines) Of(field string) int {
+	if l.root == nil {
+		return l.doc.Line
+	}
+	node, line := l.root, l.root.Line
+	for node != nil && field != "" {
+		if node.Kind == yamlv3.AliasNode {
+			node = node.Alias
+		}
+		var at int
+		if node, at, field = child(node, field); node != nil {
+			line = at
+		}
+	}
+	return l.doc.Line + line - 1
+}
+
+// child returns the value of the key or element of node that field begins
+// with, the line on which that stands, and the rest of field; or nil.
+func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest string) {
+	switch node.Kind {
+	case yamlv3.SequenceNode:
+		index, rest, _ := strings.Cut(strings.TrimPrefix(field, "["), "]")
+		if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i].Line, strings.TrimPrefix(rest, ".")
+		}
+	case yamlv3.MappingNode:
+		found := -1
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			// The longest key fits, and of two that are the same the last one:
+			// it is the one that counts.
+			key := node.Content[i].Value
+			if beginsWith(field, key) && (found < 0 || len(key) >= len(node.Content[found].Value)) {
+				found = i
+			}
+		}
+		if found >= 0 {
+			key := node.Content[found]
+			return node.Content[found+1], key.Line, strings.TrimPrefix(field[len(key.Value):], ".")
+		}
+	}
+	return nil, 0, ""
+}
+
+// beginsWith reports whether key is field, or a parent of it by name.
+func beginsWith(field, key string) bool {
+	rest, ok := strings.CutPrefix(field, key)
+	return ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

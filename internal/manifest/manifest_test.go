@@ -1,0 +1,253 @@
+package manifest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+func TestSplit(t *testing.T) {
+	type doc struct {
+		Line int
+		Text string
+	}
+	cases := map[string]struct {
+		reason, data string
+		want         []doc
+	}{
+		"One":          {"a file without separators is one document", "a: 1\n", []doc{{1, "a: 1\n"}}},
+		"Leading":      {"a separator at the start makes no empty document, but counts as a line", "---\na: 1\n", []doc{{2, "a: 1\n"}}},
+		"Two":          {"each document knows its line", "a: 1\n---\nb: 2\n", []doc{{1, "a: 1\n"}, {3, "b: 2\n"}}},
+		"Trailing":     {"a separator at the end makes no document", "a: 1\n---\n", []doc{{1, "a: 1\n"}}},
+		"NoNewline":    {"the last line needs no newline", "a: 1\n---\nb: 2", []doc{{1, "a: 1\n"}, {3, "b: 2"}}},
+		"Comment":      {"a separator may have a comment", "a: 1\n--- # next\nb: 2\n", []doc{{1, "a: 1\n"}, {3, "b: 2\n"}}},
+		"CRLF":         {"Windows line ends work", "a: 1\r\n---\r\nb: 2\r\n", []doc{{1, "a: 1\r\n"}, {3, "b: 2\r\n"}}},
+		"OnlyComments": {"documents that hold nothing are left out", "# a\n---\n\n---\nb: 2\n", []doc{{5, "b: 2\n"}}},
+		"BlockScalar":  {"an indented --- is no separator", "a: |\n  ---\n", []doc{{1, "a: |\n  ---\n"}}},
+		"BOM":          {"a byte order mark is no content", "\xef\xbb\xbfa: 1\n", []doc{{1, "a: 1\n"}}},
+		"Empty":        {"an empty file has no documents", "", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			docs, err := manifest.Split("f.yaml", []byte(tc.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []doc
+			for _, d := range docs {
+				got = append(got, doc{d.Line, string(d.Text)})
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSplitRefusesContentAfterSeparator(t *testing.T) {
+	_, err := manifest.Split("f.yaml", []byte("a: 1\n--- b\n"))
+	var me *manifest.Error
+	if !errors.As(err, &me) || me.Line != 2 {
+		t.Errorf("got %v, want an error at line 2", err)
+	}
+}
+
+func TestObject(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		want         map[string]any
+		wantErr      string
+	}{
+		"Numbers":   {"whole numbers stay exact", "{a: 9007199254740993, b: 1.5, c: 017}", map[string]any{"a": int64(9007199254740993), "b": 1.5, "c": int64(15)}, ""},
+		"Booleans":  {"YAML 1.1 has more booleans", "{a: yes, b: off}", map[string]any{"a": true, "b": false}, ""},
+		"Anchors":   {"anchors are resolved", "{a: &x {b: 1}, c: *x}", map[string]any{"a": map[string]any{"b": int64(1)}, "c": map[string]any{"b": int64(1)}}, ""},
+		"Syntax":    {"a fault's line counts from the file's start", "a: 1\nb: ]\n", nil, "f.yaml:11: did not find expected node content"},
+		"Mapping":   {"a key that is out of line has its own line, not that of the object around it", "a:\n  b: 1\n c: 2\n", nil, "f.yaml:12: did not find expected key"},
+		"Colon":     {"a line without a colon is the one at fault", "a: 1\nb: 2\nplain words\nc: d\n", nil, "f.yaml:12: could not find expected ':'"},
+		"Quote":     {"a quote that never ends is where it begins", "a: 1\nb: \"x\nc: d\n", nil, "f.yaml:11: found unexpected end of stream"},
+		"Template":  {"a template's braces are named for what YAML takes them for", "a: 1\nb: {{ .x }}\n", nil, "f.yaml:11: an object or a list stands where a key is expected"},
+		"Nothing":   {"null is no object", "null", nil, "f.yaml:10: expected an object, got nothing"},
+		"Scalar":    {"a string is no object", "hello", nil, "f.yaml:10: expected an object, got a string"},
+		"Number":    {"a number is no object", "1", nil, "f.yaml:10: expected an object, got a number"},
+		"Bool":      {"a boolean is no object", "true", nil, "f.yaml:10: expected an object, got a boolean"},
+		"Tab":       {"a tab is no indentation", "a:\n\tb: 1\n", nil, "f.yaml:11: "},
+		"NotUTF8":   {"foreign bytes are refused", "a: 1\nb: \xff\n", nil, "f.yaml:11: "},
+		"AliasBomb": {"aliases that multiply are refused", bomb(), nil, "excessive aliasing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := manifest.Document{Path: "f.yaml", Line: 10, Text: []byte(tc.text)}.Object()
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// bomb is a small text that would decode into billions of values.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 10; i++ {
+		b.WriteString(strings.NewReplacer("N", string(rune('0'+i)), "P", string(rune('0'+i-1))).Replace(
+			"aN: &aN [*aP, *aP, *aP, *aP, *aP, *aP, *aP, *aP, *aP, *aP]\n"))
+	}
+	return b.String()
+}
+
+func TestStrictJSON(t *testing.T) {
+	cases := map[string]struct{ reason, text, want, wantErr string }{
+		"Good":      {"what fits becomes JSON", "name: x\n", `{"name":"x"}`, ""},
+		"Duplicate": {"a key that occurs twice has its line", "name: x\nname: y\n", "", `f.yaml:2: key "name" already set`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}.StrictJSON()
+			if string(got) != tc.want {
+				t.Errorf("%s: got %s", tc.reason, got)
+			}
+			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func files(t *testing.T, content map[string]string) afero.Fs {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for path, text := range content {
+		if err := afero.WriteFile(fsys, path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fsys
+}
+
+func TestAll(t *testing.T) {
+	r := manifest.Reader{
+		FS: files(t, map[string]string{
+			"d/b.yml": "n: 2\n", "d/a.yaml": "n: 1\n---\nn: 1b\n", "d/c.json": "n: 3\n", "d/sub/d.yaml": "n: 4\n", "f.txt": "n: 5\n",
+		}),
+		Stdin: strings.NewReader("n: 6\n"),
+	}
+	cases := map[string]struct {
+		reason, path string
+		want         []string
+	}{
+		"Folder": {"a folder's YAML files count in the order of their names, and not those of its folders", "d", []string{"d/a.yaml:1", "d/a.yaml:3", "d/b.yml:1"}},
+		"File":   {"a file counts whatever its name", "f.txt", []string{"f.txt:1"}},
+		"Stdin":  {"- is standard input", "-", []string{"standard input:1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			docs, err := r.All(t.Context(), tc.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range docs {
+				got = append(got, d.Position())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestFirst(t *testing.T) {
+	r := manifest.Reader{FS: files(t, map[string]string{"two.yaml": "n: 1\n---\nn: 2\n", "none.yaml": "# nothing\n"})}
+	doc, more, err := r.First(t.Context(), "two.yaml")
+	if err != nil || !more || string(doc.Text) != "n: 1\n" {
+		t.Errorf("two.yaml: got %q, %t, %v", doc.Text, more, err)
+	}
+	for path, want := range map[string]string{"none.yaml": "none.yaml: the file holds no YAML document", "absent.yaml": `reading "absent.yaml"`, "-": "there is no standard input"} {
+		if _, _, err := r.First(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}
+
+func TestReadStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stdin, feed := io.Pipe()
+	t.Cleanup(func() { _ = feed.Close() })
+	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: stdin}
+	cancel()
+	// Nothing ever arrives on stdin, so only the context can end this.
+	if _, err := r.All(ctx, "-"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: io.LimitReader(zeros{}, manifest.MaxSize+10)}
+	if _, err := r.All(t.Context(), "-"); err == nil || !strings.Contains(err.Error(), "larger than 128 MiB") {
+		t.Errorf("got %v, want the limit", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '#'
+	}
+	return len(p), nil
+}
+
+func TestWrite(t *testing.T) {
+	var b bytes.Buffer
+	err := manifest.Write(&b,
+		map[string]any{"a10": int64(1), "a2": 1.0, "b": strings.Repeat("word ", 30)},
+		nil,
+		map[string]any{"bad": "\x7f"},
+	)
+	if err == nil {
+		t.Error("a control character was encoded")
+	}
+	want := "---\na2: 1\na10: 1\nb: '" + strings.Repeat("word ", 15) + "word\n  " + strings.Repeat("word ", 14) + "'\n---\nnull\n---\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("natural order, folded lines, and what came before the fault (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte("a: 1\n---\nb: [1, {c: d}]\n"))
+	f.Add([]byte("---\n--- # x\n# y\n&a [*a]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		docs, err := manifest.Split("f", data)
+		if err != nil {
+			return
+		}
+		last := 0
+		for _, d := range docs {
+			if d.Line <= last || d.Line > bytes.Count(data, []byte("\n"))+1 {
+				t.Fatalf("line %d after line %d", d.Line, last)
+			}
+			last = d.Line
+			if obj, err := d.Object(); err == nil {
+				// Some strings cannot be written, but none may panic.
+				_ = manifest.Write(io.Discard, obj)
+			}
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/xfn-dev/xfn/internal/ioerror"
+
+	"github.com/spf13/afero"
+)
+
+// MaxSize is the most bytes that a Reader takes from one file: 128 MiB.
+const MaxSize = 128 << 20
+
+// ErrEmpty says that a file holds nothing but blanks and comments.
+var ErrEmpty = errors.New("the file holds no YAML document")
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// A Reader reads documents by path.
+type Reader struct {
+	// FS holds the files.
+	FS afero.Fs
+	// Stdin is read where a path is "-". If nil, "-" is an error.
+	Stdin io.Reader
+}
+
+// First returns the first document of a file, as Kubernetes' tools do, and
+// whether more follow. A file without any is ErrEmpty.
+func (r Reader) First(ctx context.Context, path string) (doc Document, more bool, err error) {
+	docs, err := r.file(ctx, path)
+	if err != nil {
+		return Document{}, false, err
+	}
+	if len(docs) == 0 {
+		return Document{}, false, &Error{Path: path, Err: ErrEmpty}
+	}
+	return docs[0], len(docs) > 1, nil
+}
+
+// All returns the documents of a file, or of the .yaml and .yml files of a
+// folder in the order of their names; sub-folders are not entered.
+func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
+	return r.all(ctx, path, ".yaml", ".yml")
+}
+
+// JSON returns the documents of a JSON file, or of the .json files of a folder,
+// of which there must be one.
+func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
+	docs, err := r.all(ctx, path, ".json")
+	if err == nil && len(docs) == 0 {
+		return nil, fmt.Errorf("reading %q: there is no JSON file", path)
+	}
+	return docs, err
+}
+
+func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]Document, error) {
+	if path == Stdin {
+		return r.file(ctx, path)
+	}
+	dir, err := afero.IsDir(r.FS, path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+	}
+	if !dir {
+		return r.file(ctx, path)
+	}
+	entries, err := afero.ReadDir(r.FS, path)
+	if err != nil {
+		return nil, fmt.Errorf("reading folder %q: %w", path, ioerror.Cause(err))
+	}
+	var all []Document
+	for _, e := range entries {
+		if e.IsDir() || !slices.Contains(extensions, filepath.Ext(e.Name())) {
+			continue
+		}
+		docs, err := r.file(ctx, filepath.Join(path, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, docs...)
+	}
+	return all, nil
+}
+
+func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
+	data, err := r.bytes(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return Split(path, data)
+}
+
+func (r Reader) bytes(ctx context.Context, path string) (data []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
+	}
+	in := r.Stdin
+	if path != Stdin {
+		f, err := r.FS.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	if in == nil {
+		return nil, errors.New("reading \"-\": there is no standard input")
+	}
+	data, err = readAll(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+	}
+	if len(data) > MaxSize {
+		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
+	}
+	return data, nil
+}
+
+// readAll reads up to a byte more than MaxSize, or until the context is done:
+// standard input may never end.
+func readAll(ctx context.Context, in io.Reader) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(in, MaxSize+1))
+		read <- result{data, err}
+	}()
+	select {
+	case r := <-read:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

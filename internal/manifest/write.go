@@ -1,0 +1,27 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Write writes each object as a document: a "---" line, then YAML with its keys
+// in the natural order of sigs.k8s.io/yaml ("a2" before "a10"). Documents that
+// came before one that cannot be encoded are written, and so is its "---".
+func Write(w io.Writer, objects ...map[string]any) error {
+	for i, obj := range objects {
+		if _, err := io.WriteString(w, "---\n"); err != nil {
+			return fmt.Errorf("writing document %d: %w", i+1, err)
+		}
+		text, err := yaml.Marshal(obj)
+		if err != nil {
+			return fmt.Errorf("encoding document %d: %w", i+1, err)
+		}
+		if _, err := w.Write(text); err != nil {
+			return fmt.Errorf("writing document %d: %w", i+1, err)
+		}
+	}
+	return nil
+}

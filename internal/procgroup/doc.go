@@ -1,0 +1,2 @@
+// Package procgroup lets a child process be killed with all that it started.
+package procgroup

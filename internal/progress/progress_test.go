@@ -1,0 +1,32 @@
+package progress_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+func TestFunc(t *testing.T) {
+	var got []progress.Event
+	f := progress.Func(func(e progress.Event) { got = append(got, e) })
+	f.Step("a")
+	f.Note("b")
+	f.Warn("c")
+	f.Send(progress.Event{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2})
+	want := []progress.Event{
+		{Kind: progress.Step, Text: "a"},
+		{Kind: progress.Note, Text: "b"},
+		{Kind: progress.Warning, Text: "c"},
+		{Kind: progress.Bytes, Text: "d", Done: 1, Total: 2},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNilFuncTakesEvents(t *testing.T) {
+	var f progress.Func
+	f.Step("nobody listens")
+}

@@ -1,0 +1,3 @@
+// Package schema applies what a CompositeResourceDefinition says about objects:
+// the defaults of its OpenAPI schema.
+package schema

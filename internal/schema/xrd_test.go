@@ -1,0 +1,208 @@
+package schema_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const xrd = `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: xwidgets.gold.test}
+spec:
+  group: gold.test
+  names: {kind: XWidget}
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        properties:
+          spec:
+            properties:
+              color: {default: grey}
+              maybe: {default: x, nullable: true}
+              box:
+                default: {}
+                properties:
+                  lid: {default: true}
+              crate:
+                properties:
+                  lid: {default: true}
+              parts:
+                items:
+                  default: {size: 9}
+                  properties:
+                    size: {default: 1}
+              tags:
+                additionalProperties:
+                  default: none
+                  properties:
+                    level: {default: low}
+`
+
+func TestDefault(t *testing.T) {
+	cases := map[string]struct {
+		reason, spec, want string
+	}{
+		"Absent":       {"a field that is left out gets its default, and so does what a default object holds", `{}`, `{color: grey, maybe: x, box: {lid: true}}`},
+		"Set":          {"what is set stays", `{color: red, maybe: y, box: {lid: false}}`, `{color: red, maybe: y, box: {lid: false}}`},
+		"Null":         {"null counts as absent, unless it is allowed", `{color: null, maybe: null}`, `{color: grey, maybe: null, box: {lid: true}}`},
+		"NoParent":     {"nothing is made below a parent that is there no more", `{color: a, maybe: b, crate: {}}`, `{color: a, maybe: b, box: {lid: true}, crate: {lid: true}}`},
+		"Items":        {"each element of a list gets its defaults", `{color: a, maybe: b, parts: [{}, {size: 2}, null]}`, `{color: a, maybe: b, box: {lid: true}, parts: [{size: 1}, {size: 2}, {size: 9}]}`},
+		"Free":         {"each value of a free map gets its defaults", `{color: a, maybe: b, tags: {x: {}, y: null}}`, `{color: a, maybe: b, box: {lid: true}, tags: {x: {level: low}, y: none}}`},
+		"UnknownField": {"what the schema does not know stays", `{color: a, maybe: b, other: {}}`, `{color: a, maybe: b, box: {lid: true}, other: {}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			x, err := schema.NewXRD(object(t, xrd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			xr := &unstructured.Unstructured{Object: object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
+			xr.Object["spec"] = object(t, tc.spec)
+			if err := x.Default(xr); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(object(t, tc.want), xr.Object["spec"]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDefaultWithoutSpec(t *testing.T) {
+	x, err := schema.NewXRD(object(t, xrd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	xr := &unstructured.Unstructured{Object: object(t, `{apiVersion: gold.test/v1, kind: XWidget}`)}
+	if err := x.Default(xr); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := xr.Object["spec"]; ok {
+		t.Error("a spec was made where there was none")
+	}
+}
+
+func TestDefines(t *testing.T) {
+	cases := map[string]struct{ reason, xr, want string }{
+		"Itself":  {"its own kind is defined", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},
+		"Version": {"a version that the XRD lacks is refused", `{apiVersion: gold.test/v2, kind: XWidget}`, `it has no version "v2"`},
+		"Group":   {"another group is refused", `{apiVersion: lead.test/v1, kind: XWidget}`, "it defines XWidget of group"},
+		"Kind":    {"another kind is refused", `{apiVersion: gold.test/v1, kind: XGadget}`, "it defines XWidget of group"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			x, err := schema.NewXRD(object(t, xrd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := &unstructured.Unstructured{Object: object(t, tc.xr)}
+			err = errors.Join(x.Defines(u.GroupVersionKind()), x.Default(u))
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestLegacy(t *testing.T) {
+	cases := map[string]struct {
+		reason, xrd string
+		want        bool
+	}{
+		"V1":       {"v1 had no scope", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`, true},
+		"V1Scoped": {"a scope decides, in v1 too", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {scope: Cluster}}`, false},
+		"V2":       {"v2 without a scope is not legacy", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition}`, false},
+		"V2Legacy": {"v2 can still be legacy", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: LegacyCluster}}`, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			x, err := schema.NewXRD(object(t, tc.xrd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := x.Legacy(); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestNewXRDRefusesOthers(t *testing.T) {
+	if _, err := schema.NewXRD(object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`)); err == nil {
+		t.Error("a ConfigMap passed for an XRD")
+	}
+}
+
+func TestOffers(t *testing.T) {
+	const claims = `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {group: gold.test, names: {kind: XWidget}, claimNames: {kind: Widget}}}`
+	cases := map[string]struct {
+		reason, xrd, object string
+		want                bool
+	}{
+		"Claim":      {"the kind of claimNames is offered", claims, `{apiVersion: gold.test/v1, kind: Widget}`, true},
+		"AnyVersion": {"a claim may be of any version", claims, `{apiVersion: gold.test/v2, kind: Widget}`, true},
+		"XR":         {"the XR itself is no claim", claims, `{apiVersion: gold.test/v1, kind: XWidget}`, false},
+		"Group":      {"the group counts", claims, `{apiVersion: lead.test/v1, kind: Widget}`, false},
+		"NoClaims":   {"an XRD without claimNames offers none, not even one without a kind", xrd, `{apiVersion: gold.test/v1}`, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			x, err := schema.NewXRD(object(t, tc.xrd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := &unstructured.Unstructured{Object: object(t, tc.object)}
+			if got := x.Offers(u.GroupVersionKind()); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	type names struct{ Kind, Enforced, Default string }
+	cases := map[string]struct {
+		reason, spec string
+		want         names
+	}{
+		"All": {
+			"each name is where the API has it",
+			`{names: {kind: XWidget}, enforcedCompositionRef: {name: must}, defaultCompositionRef: {name: may}}`,
+			names{"XWidget", "must", "may"},
+		},
+		"None":     {"what is not there is empty", `{}`, names{}},
+		"Nonsense": {"what is of another type counts as not there", `{names: [], enforcedCompositionRef: must, defaultCompositionRef: {name: 1}}`, names{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`)
+			obj["spec"] = object(t, tc.spec)
+			x, err := schema.NewXRD(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := names{x.Kind(), x.EnforcedComposition(), x.DefaultComposition()}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

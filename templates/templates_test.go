@@ -1,0 +1,76 @@
+package templates_test
+
+import (
+	"io/fs"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/templates"
+)
+
+func TestNames(t *testing.T) {
+	want := []string{
+		"go",
+		"function-template-go", "function-template-python",
+		"configuration-template", "provider-template", "provider-template-upjet",
+	}
+	if diff := cmp.Diff(want, templates.Names()); diff != "" {
+		t.Errorf("the well-known names (-want, +got):\n%s", diff)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		name   string
+		url    string
+		files  bool
+		found  bool
+	}{
+		"Bundled":      {"go comes with the program", "go", "", true, true},
+		"SameName":     {"most are called as their repository", "function-template-go", "https://github.com/crossplane/function-template-go", false, true},
+		"OtherName":    {"upjet's repository has its words in another order", "provider-template-upjet", "https://github.com/crossplane/upjet-provider-template", false, true},
+		"Unknown":      {"a word that is no template is not one", "function-template-ruby", "", false, false},
+		"OtherCase":    {"names are matched as they are", "Go", "", false, false},
+		"Empty":        {"no name, no template", "", "", false, false},
+		"NotByAPrefix": {"a name is not cut short", "function-template", "", false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, found := templates.Lookup(tc.name)
+			if found != tc.found || got.URL != tc.url || (got.Files != nil) != tc.files {
+				t.Errorf("%s: got %t, URL %q, files %t", tc.reason, found, got.URL, got.Files != nil)
+			}
+		})
+	}
+}
+
+func TestEachHasOneSource(t *testing.T) {
+	for _, name := range templates.Names() {
+		got, _ := templates.Lookup(name)
+		if (got.URL == "") == (got.Files == nil) {
+			t.Errorf("%q has to have a URL or files, and not both", name)
+		}
+		if u, err := url.Parse(got.URL); err != nil || got.URL != "" && (u.Scheme != "https" || u.User != nil) {
+			t.Errorf("%q: %q is not a public https URL", name, got.URL)
+		}
+	}
+}
+
+func TestBundledGo(t *testing.T) {
+	tmpl, _ := templates.Lookup("go")
+	for _, name := range []string{"go.mod.tmpl", "main.go", "fn.go", "package/crossplane.yaml"} {
+		data, err := fs.ReadFile(tmpl.Files, name)
+		if err != nil {
+			t.Errorf("what makes a function is missing: %v", err)
+			continue
+		}
+		if slices.Contains([]string{"go.mod.tmpl", "package/crossplane.yaml"}, name) && !strings.Contains(string(data), templates.Placeholder) {
+			t.Errorf("%s does not name %q, so it cannot be given another name", name, templates.Placeholder)
+		}
+	}
+}
