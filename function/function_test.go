@@ -1,0 +1,46 @@
+package function_test
+
+import (
+	"context"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
+)
+
+// says is a function that answers with its name, that of the call and the step.
+func says(name string) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, called string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: name + " as " + called + " for " + function.Step(ctx)}}, nil
+	})
+}
+
+func TestMux(t *testing.T) {
+	mux := function.Mux{"a": says("one"), "b": says("two")}
+	cases := map[string]struct{ reason, name, want, wantErr string }{
+		"First":   {"a call goes to the function of that name", "a", "one as a for make", ""},
+		"Second":  {"and not to another", "b", "two as b for make", ""},
+		"Unknown": {"a name that nobody has is an error", "c", "", `unknown Function "c"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := mux.RunFunction(function.WithStep(t.Context(), "make"), tc.name, &fnv1.RunFunctionRequest{})
+			if tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr {
+					t.Errorf("%s: got %v", tc.reason, err)
+				}
+				return
+			}
+			if err != nil || rsp.GetMeta().GetTag() != tc.want {
+				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
+			}
+		})
+	}
+}
+
+func TestStepOfAPlainContext(t *testing.T) {
+	if got := function.Step(t.Context()); got != "" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,175 @@
+package functiontest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+// A Behaviour is what a child process does in place of a well-behaved function.
+type Behaviour string
+
+// The behaviours of child processes.
+const (
+	// Serves answers as Literal does, and ends when it is told to.
+	Serves Behaviour = "serves"
+	// ServesTCP is Serves for a function that has no flag --network.
+	ServesTCP Behaviour = "serves-tcp"
+	// Crashes writes 30 numbered lines to stderr and exits with status 3.
+	Crashes Behaviour = "crashes"
+	// Hangs never listens.
+	Hangs Behaviour = "hangs"
+	// Babbles listens, and answers in HTTP/1.
+	Babbles Behaviour = "babbles"
+	// DiesInCall writes a line to stderr and kills itself when it is called.
+	DiesInCall Behaviour = "dies-in-call"
+	// HangsInCall never answers a call.
+	HangsInCall Behaviour = "hangs-in-call"
+	// Stays is Serves, but ignores SIGTERM.
+	Stays Behaviour = "stays"
+	// Forks is Serves with a child process of its own, which Hangs.
+	Forks Behaviour = "forks"
+)
+
+// childMark is the first argument of a program that is to be a child.
+const childMark = "functiontest-child"
+
+// ChildArgs returns the arguments that make a program which calls RunChild
+// behave so. The child, and the child that it may have itself, connect to the
+// unix socket lifeline, write their process id and a newline to it, and keep
+// the connection for as long as they live; empty means none.
+func ChildArgs(b Behaviour, lifeline string) []string {
+	return []string{childMark, string(b), lifeline}
+}
+
+// RunChild acts as a function in a child process, if args (those of the
+// program, without its name) are from ChildArgs and whatever a runtime adds to
+// them: it understands --insecure, --network and --address. Its results are
+// the status to exit with, and whether the program was a child at all. Call it
+// first thing in TestMain.
+func RunChild(ctx context.Context, args []string, stderr io.Writer) (exit int, isChild bool) {
+	if len(args) < len(ChildArgs("", "")) || args[0] != childMark {
+		return 0, false
+	}
+	c := child{behaviour: Behaviour(args[1]), lifeline: args[2], network: "tcp", stderr: stderr}
+	if err := c.parse(args[3:]); err != nil {
+		return 2, true
+	}
+	if err := c.run(ctx); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 3, true
+	}
+	return 0, true
+}
+
+type child struct {
+	behaviour        Behaviour
+	lifeline         string
+	network, address string
+	stderr           io.Writer
+}
+
+func (c *child) parse(args []string) error {
+	flags := flag.NewFlagSet(childMark, flag.ContinueOnError)
+	flags.SetOutput(c.stderr)
+	flags.StringVar(&c.address, "address", ":9443", "where to listen")
+	flags.Bool("insecure", false, "serve plaintext")
+	if c.behaviour != ServesTCP {
+		flags.StringVar(&c.network, "network", "tcp", "tcp or unix")
+	}
+	return flags.Parse(args)
+}
+
+func (c *child) run(ctx context.Context) error {
+	ctx, stop := c.untilTold(ctx)
+	defer stop()
+	if c.lifeline != "" {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.lifeline)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		fmt.Fprintln(conn, os.Getpid())
+	}
+	switch c.behaviour {
+	case Crashes:
+		return c.crash()
+	case Hangs:
+		<-ctx.Done()
+		return nil
+	case Forks:
+		if err := c.fork(); err != nil {
+			return err
+		}
+	}
+	return c.listen(ctx)
+}
+
+func (c *child) untilTold(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.behaviour == Stays {
+		signal.Ignore(syscall.SIGTERM)
+		return signal.NotifyContext(ctx, os.Interrupt)
+	}
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+func (c *child) crash() error {
+	for line := range 30 {
+		fmt.Fprintln(c.stderr, "line", line+1)
+	}
+	return errors.New("no heart to go on")
+}
+
+// fork starts a child that nobody waits for.
+func (c *child) fork() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, ChildArgs(Hangs, c.lifeline)...)
+	cmd.Stderr = os.Stderr
+	return cmd.Start()
+}
+
+func (c *child) listen(ctx context.Context) error {
+	lis, err := (&net.ListenConfig{}).Listen(ctx, c.network, c.address)
+	if err != nil {
+		return err
+	}
+	if c.behaviour == Babbles {
+		srv := &http.Server{Handler: http.NotFoundHandler()}
+		defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
+		return srv.Serve(lis)
+	}
+	return grpc.Serve(ctx, lis, "child", function.RunnerFunc(c.answer))
+}
+
+func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	switch c.behaviour {
+	case HangsInCall:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case DiesInCall:
+		fmt.Fprintln(c.stderr, "this call is too much")
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return nil, err
+		}
+		return nil, self.Kill()
+	default:
+		return literal(ctx, name, req)
+	}
+}

@@ -1,0 +1,76 @@
+package functiontest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xfn-dev/xfn/function"
+)
+
+// input is what a Literal function is given: one of these.
+type input struct {
+	Response  json.RawMessage   `json:"response"`
+	Sequence  []json.RawMessage `json:"sequence"`
+	GRPCError *struct {
+		Code    uint32 `json:"code"`
+		Message string `json:"message"`
+	} `json:"grpcError"`
+}
+
+// Literal returns the function "function-literal" of the golden cases. It
+// answers exactly what its input holds, and echoes nothing of the request:
+//
+//   - response: that RunFunctionResponse, in protobuf's JSON form.
+//   - sequence: element N of a list of responses, where N is the number of
+//     keys in the request's required_resources and extra_resources; the last
+//     element if there are fewer.
+//   - grpcError: a call that fails with that code and message.
+//
+// Any other input is an error.
+func Literal() function.Runner { return function.RunnerFunc(literal) }
+
+func literal(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	in, err := parseInput(req)
+	if err != nil {
+		return nil, fmt.Errorf("reading the input of function %q: %w", name, err)
+	}
+	if in.GRPCError != nil {
+		return nil, status.Error(codes.Code(in.GRPCError.Code), in.GRPCError.Message)
+	}
+	answer := in.Response
+	if n := len(in.Sequence); n > 0 {
+		turn := keys(req, "required_resources") + keys(req, "extra_resources")
+		answer = in.Sequence[min(turn, n-1)]
+	}
+	if answer == nil {
+		return nil, fmt.Errorf("reading the input of function %q: it holds none of response, sequence, grpcError", name)
+	}
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(answer, rsp); err != nil {
+		return nil, fmt.Errorf("reading the response in the input of function %q: %w", name, err)
+	}
+	return rsp, nil
+}
+
+// keys counts the keys of a map field; going by its name leaves out of account
+// that extra_resources is deprecated.
+func keys(req *fnv1.RunFunctionRequest, field protoreflect.Name) int {
+	m := req.ProtoReflect()
+	return m.Get(m.Descriptor().Fields().ByName(field)).Map().Len()
+}
+
+func parseInput(req *fnv1.RunFunctionRequest) (input, error) {
+	in := input{}
+	raw, err := protojson.Marshal(req.GetInput())
+	if err != nil {
+		return in, err
+	}
+	return in, json.Unmarshal(raw, &in)
+}

@@ -1,0 +1,176 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/status"
+)
+
+// DefaultMaxMessageSize is the largest message in bytes that is accepted
+// unless Options say otherwise. gRPC's own default of 4 MiB is too little for
+// the desired state of a whole platform.
+const DefaultMaxMessageSize = 64 << 20
+
+// A function that was just started listens within milliseconds, so the first
+// attempts to reach it follow each other closely.
+var reconnect = backoff.Config{
+	BaseDelay:  time.Millisecond,
+	Multiplier: 1.3,
+	Jitter:     0.2,
+	MaxDelay:   50 * time.Millisecond,
+}
+
+// Options of a Client. The zero value is ready to use.
+type Options struct {
+	// MaxMessageSize is the largest answer that is accepted, in bytes. Zero
+	// means DefaultMaxMessageSize.
+	MaxMessageSize int
+}
+
+// A Client is a function.Runner that calls one function over gRPC. It has to
+// be closed.
+type Client struct {
+	target string
+	conn   *grpc.ClientConn
+	dialer *dialer
+	limit  int
+	beta   atomic.Bool // the function is known to serve v1beta1 only
+}
+
+// Dial returns a Client for the function at target: "host:port",
+// "unix:///path" or any other target that gRPC's naming knows, such as
+// "dns:///host:port". It does not connect yet: the first call does, or
+// Connect, or WaitReady.
+//
+// No proxy is used, and no gRPC service configuration is looked up in DNS.
+func Dial(target string, opts Options) (*Client, error) {
+	limit := opts.MaxMessageSize
+	if limit == 0 {
+		limit = DefaultMaxMessageSize
+	}
+	d := newDialer()
+	conn, err := grpc.NewClient(qualify(target),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(d.dial),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(limit), grpc.MaxCallSendMsgSize(math.MaxInt32)))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %q: %w", target, err)
+	}
+	return &Client{target: target, conn: conn, dialer: d, limit: limit}, nil
+}
+
+// qualify leaves the look-up of a plain host to the dialer, which reports how it
+// fails and tries all addresses at once.
+func qualify(target string) string {
+	scheme, _, _ := strings.Cut(target, ":")
+	if resolver.Get(scheme) == nil {
+		return "passthrough:///" + target
+	}
+	return target
+}
+
+// Connect makes one attempt to connect, to each address that the target has,
+// and returns how it failed. An attempt that neither succeeds nor fails lasts
+// until ctx is done.
+func (c *Client) Connect(ctx context.Context) error {
+	return c.wait(ctx, func(s connectivity.State) bool { return s == connectivity.TransientFailure })
+}
+
+// WaitReady connects, trying again for as long as nothing listens. It returns
+// an error when ctx is done, or as soon as whoever listens answers with
+// something other than gRPC.
+func (c *Client) WaitReady(ctx context.Context) error {
+	return c.wait(ctx, func(connectivity.State) bool { return false })
+}
+
+func (c *Client) wait(ctx context.Context, hopeless func(connectivity.State) bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-c.dialer.stranger:
+			cancel(c.dialer.reason())
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		state := c.conn.GetState()
+		switch {
+		case state == connectivity.Ready:
+			return nil
+		case hopeless(state):
+			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.reason())
+		case state == connectivity.Idle:
+			c.conn.Connect()
+		}
+		if !c.conn.WaitForStateChange(ctx, state) {
+			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.explain(context.Cause(ctx)))
+		}
+	}
+}
+
+// RunFunction calls the function, by v1 or, if it serves that only, by
+// v1beta1. The error of a call that the function refused carries its gRPC
+// status; that of a call whose ctx is done wraps the cause.
+func (c *Client) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := &fnv1.RunFunctionResponse{}
+	err := c.invoke(ctx, req, rsp)
+	if err == nil {
+		return rsp, nil
+	}
+	awaitDeadline(ctx, err)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("calling function %q: %w", name, context.Cause(ctx))
+	}
+	return nil, newCallError(name, err, req, c.limit)
+}
+
+// The messages of v1 and v1beta1 are the same on the wire, so only the name of
+// the service differs.
+func (c *Client) invoke(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
+	if c.beta.Load() {
+		return c.conn.Invoke(ctx, fnv1beta1.FunctionRunnerService_RunFunction_FullMethodName, req, rsp)
+	}
+	err := c.conn.Invoke(ctx, fnv1.FunctionRunnerService_RunFunction_FullMethodName, req, rsp)
+	if status.Code(err) != codes.Unimplemented {
+		return err
+	}
+	betaErr := c.conn.Invoke(ctx, fnv1beta1.FunctionRunnerService_RunFunction_FullMethodName, req, rsp)
+	if status.Code(betaErr) == codes.Unimplemented {
+		return err
+	}
+	c.beta.Store(true)
+	return betaErr
+}
+
+// awaitDeadline makes up for clocks: a function is told the deadline of the
+// call, and may give up a moment before ctx does.
+func awaitDeadline(ctx context.Context, err error) {
+	deadline, ok := ctx.Deadline()
+	if ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < time.Second {
+		<-ctx.Done()
+	}
+}
+
+// Close ends the connection, and with it all calls under way.
+func (c *Client) Close() error {
+	if err := c.conn.Close(); err != nil {
+		return fmt.Errorf("closing the connection to %q: %w", c.target, err)
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+package grpc_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+func answer(tag string) *fnv1.RunFunctionResponse {
+	return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: tag}}
+}
+
+// echo answers with the tag that it was sent and the name it was called by.
+var echo = function.RunnerFunc(func(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	return answer(name + " " + req.GetMeta().GetTag()), nil
+})
+
+func ask(tag string) *fnv1.RunFunctionRequest {
+	return &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: tag}}
+}
+
+func listen(t *testing.T, network, address string) net.Listener {
+	t.Helper()
+	lis, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lis.Close() })
+	return lis
+}
+
+// socket returns a path short enough for a unix socket on every system.
+func socket(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
+}
+
+// serve serves r until the test ends, and returns the address.
+func serve(t *testing.T, lis net.Listener, r function.Runner) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- grpc.Serve(ctx, lis, "served", r) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return lis.Addr().String()
+}
+
+func dial(t *testing.T, target string, opts grpc.Options) *grpc.Client {
+	t.Helper()
+	c, err := grpc.Dial(target, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
+
+func TestCallByEveryKindOfTarget(t *testing.T) {
+	tcp := serve(t, listen(t, "tcp", "127.0.0.1:0"), echo)
+	unix := serve(t, listen(t, "unix", socket(t)), echo)
+	_, port, err := net.SplitHostPort(tcp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct{ reason, target string }{
+		"HostPort":  {"an address", tcp},
+		"Localhost": {"a name with an address that nobody listens on beside the right one", "localhost:" + port},
+		"DNS":       {"gRPC's naming", "dns:///" + tcp},
+		"Unix":      {"a unix socket", "unix://" + unix},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := dial(t, tc.target, grpc.Options{}).RunFunction(t.Context(), "f", ask("hi"))
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got := rsp.GetMeta().GetTag(); got != "served hi" {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestConnectWithoutAddress(t *testing.T) {
+	cases := map[string]struct{ reason, target, want string }{
+		"Port": {"a port that is none is found when dialling", "localhost:a-port", `connecting to "localhost:a-port": dial tcp: lookup`},
+		"DNS":  {"gRPC looks up names of its own schemes", "dns:///host:a:b", `connecting to "dns:///host:a:b": no address of it was found`},
+		"Unix": {"a unix target has to be absolute", "unix://relative/path", `connecting to "unix://relative/path": no address of it was found`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, err := grpc.Dial(tc.target, grpc.Options{})
+			if err == nil {
+				err = c.Connect(t.Context())
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// betaServer serves v1beta1 only, as functions older than Crossplane v1.17 do.
+type betaServer struct {
+	fnv1beta1.UnimplementedFunctionRunnerServiceServer
+	refuse bool
+}
+
+func (s betaServer) RunFunction(_ context.Context, req *fnv1beta1.RunFunctionRequest) (*fnv1beta1.RunFunctionResponse, error) {
+	if s.refuse {
+		return nil, status.Error(codes.Aborted, "not today")
+	}
+	return &fnv1beta1.RunFunctionResponse{Meta: &fnv1beta1.ResponseMeta{Tag: "old " + req.GetMeta().GetTag()}}, nil
+}
+
+func serveOther(t *testing.T, register func(*gogrpc.Server)) string {
+	t.Helper()
+	lis := listen(t, "tcp", "127.0.0.1:0")
+	srv := gogrpc.NewServer()
+	register(srv)
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(lis) }()
+	t.Cleanup(func() {
+		srv.Stop()
+		<-done
+	})
+	return lis.Addr().String()
+}
+
+func TestCallOfV1beta1Function(t *testing.T) {
+	c := dial(t, serveOther(t, func(s *gogrpc.Server) {
+		fnv1beta1.RegisterFunctionRunnerServiceServer(s, betaServer{})
+	}), grpc.Options{})
+	for _, tag := range []string{"first", "second"} {
+		rsp, err := c.RunFunction(t.Context(), "f", ask(tag))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rsp.GetMeta().GetTag(); got != "old "+tag {
+			t.Errorf("got %q, want %q", got, "old "+tag)
+		}
+	}
+}
+
+func TestCallErrors(t *testing.T) {
+	refuse := func(code codes.Code, msg string) function.Runner {
+		return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			return nil, status.Error(code, msg)
+		})
+	}
+	big := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return answer(strings.Repeat("x", 2000)), nil
+	})
+	v1 := func(r function.Runner) func(*testing.T) string {
+		return func(t *testing.T) string { return serve(t, listen(t, "tcp", "127.0.0.1:0"), r) }
+	}
+	cases := map[string]struct {
+		reason string
+		server func(*testing.T) string
+		limit  int
+		tag    string
+		code   codes.Code
+		want   string
+	}{
+		"Status":      {reason: "code and message are kept", server: v1(refuse(codes.Internal, "machine on fire")), code: codes.Internal, want: `calling function "f": Internal: machine on fire`},
+		"NoMessage":   {reason: "a status may be without message", server: v1(refuse(codes.NotFound, "")), code: codes.NotFound, want: `calling function "f": NotFound`},
+		"Exhausted":   {reason: "a function's own ResourceExhausted is no limit of ours", server: v1(refuse(codes.ResourceExhausted, "out of luck")), code: codes.ResourceExhausted, want: `calling function "f": ResourceExhausted: out of luck`},
+		"PlainError":  {reason: "an error without status is Unknown", server: v1(function.Mux{}), code: codes.Unknown, want: `calling function "f": Unknown: unknown Function "served"`},
+		"Deadline":    {reason: "a function may give up before its time", server: v1(refuse(codes.DeadlineExceeded, "slow database")), code: codes.DeadlineExceeded, want: `calling function "f": DeadlineExceeded: slow database`},
+		"LargeAnswer": {reason: "an answer over the limit names the limit", server: v1(big), limit: 1000, code: codes.ResourceExhausted, want: `calling function "f": its answer is of 2006 bytes, more than the limit of 1000`},
+		"NoFunction": {
+			reason: "a gRPC server that is no function says so in terms of v1", code: codes.Unimplemented,
+			server: func(t *testing.T) string { return serveOther(t, func(*gogrpc.Server) {}) },
+			want:   `calling function "f": Unimplemented: unknown service apiextensions.fn.proto.v1.FunctionRunnerService`,
+		},
+		"Beta": {
+			reason: "an error of a v1beta1 function is its own, not that v1 is missing", code: codes.Aborted,
+			server: func(t *testing.T) string {
+				return serveOther(t, func(s *gogrpc.Server) { fnv1beta1.RegisterFunctionRunnerServiceServer(s, betaServer{refuse: true}) })
+			},
+			want: `calling function "f": Aborted: not today`,
+		},
+		"LargeRequest": {
+			reason: "a request over the function's limit names that limit", code: codes.ResourceExhausted, tag: strings.Repeat("x", 5<<20),
+			server: func(t *testing.T) string {
+				return serveOther(t, func(s *gogrpc.Server) {
+					fnv1.RegisterFunctionRunnerServiceServer(s, fnv1.UnimplementedFunctionRunnerServiceServer{})
+				})
+			},
+			want: `calling function "f": the request is of 5242890 bytes, but the function takes at most 4194304`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, tc.server(t), grpc.Options{MaxMessageSize: tc.limit})
+			_, err := c.RunFunction(t.Context(), "f", ask(tc.tag))
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
+			}
+			if got := status.Code(err); got != tc.code {
+				t.Errorf("%s: got code %v, want %v", tc.reason, got, tc.code)
+			}
+		})
+	}
+}
+
+func TestLargeMessagesPass(t *testing.T) {
+	tag := strings.Repeat("x", 20<<20)
+	rsp, err := dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{}).RunFunction(t.Context(), "f", ask(tag))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(rsp.GetMeta().GetTag()); got != len("served ")+20<<20 {
+		t.Errorf("got %d bytes back", got)
+	}
+}
+
+func TestCallsAtOnce(t *testing.T) {
+	c := dial(t, serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{})
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			tag := strconv.Itoa(i)
+			rsp, err := c.RunFunction(t.Context(), "f", ask(tag))
+			if err != nil || rsp.GetMeta().GetTag() != "served "+tag {
+				t.Errorf("call %s: got %v, %v", tag, rsp, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A function that is started anew at the same place, as authors do all day.
+func TestServerThatComesBack(t *testing.T) {
+	path := socket(t)
+	c := dial(t, "unix://"+path, grpc.Options{})
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		lis, served := listen(t, "unix", path), make(chan error, 1)
+		go func() { served <- grpc.Serve(ctx, lis, "served", echo) }()
+		if err := c.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); status.Code(err) != codes.Unavailable {
+			t.Errorf("while nobody serves: got %v, want Unavailable", err)
+		}
+	}
+}
+
+func TestCallAfterClose(t *testing.T) {
+	c, err := grpc.Dial(serve(t, listen(t, "tcp", "127.0.0.1:0"), echo), grpc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err == nil {
+		t.Error("a closed client made a call")
+	}
+	if err := c.Close(); err == nil {
+		t.Error("a client that is closed twice should say so")
+	}
+}
+
+func TestCallEndsWithContext(t *testing.T) {
+	called := make(chan struct{}, 2)
+	hang := function.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		called <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	addr := serve(t, listen(t, "tcp", "127.0.0.1:0"), hang)
+
+	t.Run("Cancel", func(t *testing.T) {
+		cause := errors.New("changed my mind")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-called
+			cancel(cause)
+		}()
+		_, err := dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))
+		if !errors.Is(err, cause) {
+			t.Errorf("got %v, want the cause", err)
+		}
+	})
+	t.Run("Deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("out of time"))
+		defer cancel()
+		_, err := dial(t, addr, grpc.Options{}).RunFunction(ctx, "f", ask(""))
+		if err == nil || err.Error() != `calling function "f": out of time` {
+			t.Errorf("got %v, want the cause of the deadline", err)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package grpc_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
+	path := socket(t)
+	c := dial(t, "unix://"+path, grpc.Options{})
+	if err := c.Connect(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("before anybody listens: got %v", err)
+	}
+	ready := make(chan error, 1)
+	go func() { ready <- c.WaitReady(t.Context()) }()
+	serve(t, listen(t, "unix", path), echo)
+	if err := <-ready; err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Connect(t.Context()); err != nil {
+		t.Errorf("once connected: %v", err)
+	}
+}
+
+func TestWaitReadyEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	err := dial(t, "unix://"+socket(t), grpc.Options{}).WaitReady(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want the deadline and what was wrong until then", err)
+	}
+}
+
+func TestConnectFailsAtOnce(t *testing.T) {
+	lis := listen(t, "tcp", "127.0.0.1:0")
+	if err := lis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := dial(t, lis.Addr().String(), grpc.Options{}).Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `connecting to "`+lis.Addr().String()+`": `) {
+		t.Errorf("got %v, want an error that names the target", err)
+	}
+}
+
+// say accepts connections, reads, writes what it has to say, and hangs up.
+func say(t *testing.T, text string) string {
+	t.Helper()
+	lis := listen(t, "tcp", "127.0.0.1:0")
+	go func() {
+		for {
+			conn, err := lis.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 24)) // the client's preface
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}
+	}()
+	return lis.Addr().String()
+}
+
+func TestStrangers(t *testing.T) {
+	cases := map[string]struct{ reason, says, want string }{
+		"HTTP1":  {"a web server is quoted", "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", `it answered "HTTP/1.1 400 Bad Request" where gRPC was expected`},
+		"Short":  {"less than a frame is quoted too", "no\n", `it answered "no" where gRPC was expected`},
+		"Long":   {"what is quoted has a bound", strings.Repeat("a", 1000), `it answered "` + strings.Repeat("a", 80) + `" where gRPC was expected`},
+		"Binary": {"control characters do not get through", "\x1b[2Jxxxxxxx", `it answered "\x1b[2Jxxxxxxx" where gRPC was expected`},
+		"TLS":    {"a TLS server's alert is understood", "\x15\x03\x01\x00\x02\x02\x46", "it speaks TLS where plaintext gRPC was expected"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := dial(t, say(t, tc.says), grpc.Options{}).WaitReady(t.Context())
+			if err == nil || !strings.HasSuffix(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+	t.Run("Mute", func(t *testing.T) {
+		err := dial(t, say(t, ""), grpc.Options{}).Connect(t.Context())
+		if want := "the connection was accepted, but nothing answered in gRPC"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("whoever hangs up may be a proxy, which Connect reports: got %v, want %s", err, want)
+		}
+	})
+}
+
+func FuzzFirstWords(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n"))
+	f.Add([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+	f.Add([]byte("\x15\x03\x01\x00\x02\x02\x46"))
+	f.Fuzz(func(t *testing.T, words []byte) {
+		if err := dial(t, say(t, string(words)), grpc.Options{}).Connect(t.Context()); err == nil && len(words) < 9 {
+			t.Errorf("connected to something that said %q", words)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package grpc
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// callError is a call that the function, or the way to it, refused. It keeps
+// the status for status.FromError.
+type callError struct {
+	text   string
+	status *status.Status
+}
+
+func (e callError) Error() string              { return e.text }
+func (e callError) GRPCStatus() *status.Status { return e.status }
+
+func newCallError(name string, err error, req proto.Message, limit int) error {
+	st := status.Convert(err)
+	text := st.Code().String()
+	if st.Message() != "" {
+		text += ": " + st.Message()
+	}
+	tooLarge := explainSize(st, req, limit)
+	if tooLarge != "" {
+		text = tooLarge
+	}
+	err = callError{text: fmt.Sprintf("calling function %q: %s", name, text), status: st}
+	if tooLarge != "" {
+		return hint.Wrap(err, "raise the limit, in MiB, by --max-message-size")
+	}
+	return err
+}
+
+// explainSize says in bytes which message broke which limit. Both ends of a
+// connection report that in the same words, but only the function's end can
+// report a message that is just as large as the request.
+func explainSize(st *status.Status, req proto.Message, limit int) string {
+	var size, limitOfPeer int
+	if st.Code() != codes.ResourceExhausted {
+		return ""
+	}
+	if _, err := fmt.Sscanf(st.Message(), "grpc: received message larger than max (%d vs. %d)", &size, &limitOfPeer); err != nil {
+		return ""
+	}
+	if size == proto.Size(req) && limitOfPeer != limit {
+		return fmt.Sprintf("the request is of %d bytes, but the function takes at most %d", size, limitOfPeer)
+	}
+	return fmt.Sprintf("its answer is of %d bytes, more than the limit of %d", size, limitOfPeer)
+}
