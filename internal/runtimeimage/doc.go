@@ -1,0 +1,3 @@
+// Package runtimeimage is where the image that runs a function comes from: Go
+// source that is compiled here, or a file.
+package runtimeimage

@@ -1,0 +1,299 @@
+package runtimeimage_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+var (
+	amd64   = v1.Platform{OS: "linux", Architecture: "amd64"}
+	arm64   = v1.Platform{OS: "linux", Architecture: "arm64"}
+	created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+)
+
+// source writes a Go module without dependencies and returns its directory.
+func source(t *testing.T, main string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.org/fn\n\ngo 1.25\n", "main.go": main} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const program = "package main\n\nfunc main() { println(\"hello\") }\n"
+
+func options(t *testing.T) runtimeimage.Options {
+	t.Helper()
+	return runtimeimage.Options{Created: created, Env: os.Environ(), TempDir: t.TempDir()}
+}
+
+func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
+	t.Helper()
+	images, err := runtimeimage.FromSource(t.Context(), dir, platforms, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+		assertEmpty(t, opts.TempDir)
+	})
+	return images.All
+}
+
+func assertEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%q was left behind", e.Name())
+	}
+}
+
+// An entry is a file of an image.
+type entry struct {
+	Mode, Size int64
+	UID, GID   int
+	Type       byte
+}
+
+// contents returns the files of an image's root file system.
+func contents(t *testing.T, img v1.Image) (map[string]entry, map[string][]byte) {
+	t.Helper()
+	entries, data := map[string]entry{}, map[string][]byte{}
+	rc := mutate.Extract(img)
+	defer rc.Close()
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return entries, data
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(time.Unix(0, 0)) {
+			t.Errorf("%s has a time: %v", h.Name, h.ModTime)
+		}
+		entries[h.Name] = entry{h.Mode, h.Size, h.Uid, h.Gid, h.Typeflag}
+		if data[h.Name], err = io.ReadAll(tr); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFromSource(t *testing.T) {
+	images := fromSource(t, source(t, program), options(t), amd64, arm64)
+	if len(images) != 2 {
+		t.Fatalf("got %d images, want 2", len(images))
+	}
+	for i, arch := range []string{"amd64", "arm64"} {
+		if err := validate.Image(images[i]); err != nil {
+			t.Error(err)
+		}
+		config, err := images[i].ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := v1.Config{
+			Entrypoint: []string{"/function"}, User: "65532", WorkingDir: "/",
+			Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+			ExposedPorts: map[string]struct{}{"9443/tcp": {}},
+		}
+		if diff := cmp.Diff(want, config.Config); diff != "" {
+			t.Errorf("config (-want +got):\n%s", diff)
+		}
+		if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) {
+			t.Errorf("got %s/%s created %s", config.OS, config.Architecture, config.Created)
+		}
+	}
+	assertFiles(t, images[0])
+	assertSharedBase(t, images)
+}
+
+func assertFiles(t *testing.T, img v1.Image) {
+	t.Helper()
+	got, data := contents(t, img)
+	want := map[string]entry{
+		"etc": {Mode: 0o755, Type: tar.TypeDir}, "etc/ssl": {Mode: 0o755, Type: tar.TypeDir}, "etc/ssl/certs": {Mode: 0o755, Type: tar.TypeDir},
+		"tmp":                               {Mode: 0o1777, Type: tar.TypeDir},
+		"etc/passwd":                        {Mode: 0o644, Size: int64(len(data["etc/passwd"])), Type: tar.TypeReg},
+		"etc/group":                         {Mode: 0o644, Size: int64(len(data["etc/group"])), Type: tar.TypeReg},
+		"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644, Size: int64(len(data["etc/ssl/certs/ca-certificates.crt"])), Type: tar.TypeReg},
+		"function":                          {Mode: 0o755, Size: int64(len(data["function"])), Type: tar.TypeReg},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(string(data["etc/passwd"]), "nonroot:x:65532:65532:") {
+		t.Errorf("etc/passwd lacks the user: %q", data["etc/passwd"])
+	}
+	if !bytes.HasPrefix(data["function"], []byte("\x7fELF")) {
+		t.Error("the entry point is no program")
+	}
+	count := 0
+	for rest := data["etc/ssl/certs/ca-certificates.crt"]; len(rest) > 0; count++ {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			t.Fatal("the certificates are not PEM")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			t.Error(err)
+		}
+	}
+	if count < 100 {
+		t.Errorf("got %d root certificates", count)
+	}
+}
+
+// A registry and a node store what platforms share once.
+func assertSharedBase(t *testing.T, images []v1.Image) {
+	t.Helper()
+	var digests []v1.Hash
+	for _, img := range images {
+		m, err := img.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Layers) != 2 {
+			t.Fatalf("got %d layers, want 2", len(m.Layers))
+		}
+		digests = append(digests, m.Layers[0].Digest, m.Layers[1].Digest)
+	}
+	if digests[0] != digests[2] || digests[1] == digests[3] {
+		t.Errorf("want one base layer and two programs, got %v", digests)
+	}
+}
+
+func TestFromSourceIsRepeatable(t *testing.T) {
+	first := fromSource(t, source(t, program), options(t), amd64)[0]
+	want, err := first.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	procs := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(procs)
+	again := fromSource(t, source(t, program), options(t), amd64)[0]
+	got, err := again.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("another directory, on one core: got %s, want %s", got, want)
+	}
+}
+
+func TestFromSourceRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		main      string
+		platforms []v1.Platform
+		want      string
+	}{
+		"DoesNotCompile": {"the compiler's words are shown", "package main\n\nfunc main() { oops() }\n", []v1.Platform{amd64, arm64}, "undefined: oops"},
+		"Library":        {"a library cannot run", "package lib\n", []v1.Platform{amd64}, "library"},
+		"NoPlatform":     {"there is nothing to compile for", program, nil, "no platform"},
+		"Twice":          {"an index has one image per platform", program, []v1.Platform{amd64, amd64}, "linux/amd64 is given twice"},
+		"Windows":        {"the base is for linux", program, []v1.Platform{{OS: "windows", Architecture: "amd64"}}, "windows/amd64"},
+		"Unknown":        {"the compiler knows which there are", program, []v1.Platform{{OS: "linux", Architecture: "z80"}}, "linux/z80"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t)
+			_, err := runtimeimage.FromSource(t.Context(), source(t, tc.main), tc.platforms, opts)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+			assertEmpty(t, opts.TempDir)
+		})
+	}
+}
+
+func TestFromSourceStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	opts := options(t)
+	if _, err := runtimeimage.FromSource(ctx, source(t, program), []v1.Platform{amd64}, opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	assertEmpty(t, opts.TempDir)
+}
+
+func TestFromSourceSaysWhatItDoes(t *testing.T) {
+	var mu sync.Mutex
+	var steps []string
+	opts, dir := options(t), source(t, program)
+	opts.Progress = func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		steps = append(steps, e.Text)
+	}
+	fromSource(t, dir, opts, amd64, arm64)
+	slices.Sort(steps)
+	want := []string{"compiling " + dir + " for linux/amd64", "compiling " + dir + " for linux/arm64"}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+// A package of two platforms is one file, and reading it gives it back.
+func TestPackageOfSource(t *testing.T) {
+	images := fromSource(t, source(t, program), options(t), amd64, arm64)
+	pkg := &xpkg.Package{YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\n---\n")}
+	a, err := xpkg.Build(pkg, images, xpkg.BuildOptions{Created: created})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "fn.xpkg")
+	if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := xpkg.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	idx, ok := f.Artifact.(v1.ImageIndex)
+	if !ok {
+		t.Fatalf("got a %T, want an index", f.Artifact)
+	}
+	if err := validate.Index(idx); err != nil {
+		t.Error(err)
+	}
+	found, err := xpkg.Images(f.Artifact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []v1.Platform{amd64, arm64} {
+		if diff := cmp.Diff(&want, found[i].Platform); diff != "" {
+			t.Errorf("platform (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package runtimeimage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg/archive"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+func writeArchive(t *testing.T, a oci.Artifact) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := archive.Write(t.Context(), &b, a, "writing", nil); err != nil {
+		t.Fatal(err)
+	}
+	return write(t, b.Bytes())
+}
+
+func write(t *testing.T, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rt.tar")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func image(t *testing.T, arch string) v1.Image {
+	t.Helper()
+	img, err := random.Image(1000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.OS, config.Architecture = "linux", arch
+	img, err = mutate.ConfigFile(mutate.MediaType(img, types.OCIManifestSchema1), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// All images of an index are runtimes, each with the layers it had.
+func TestFromTarballIndex(t *testing.T) {
+	a, b := image(t, "amd64"), image(t, "arm64")
+	idx := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a}, mutate.IndexAddendum{Add: b})
+	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer images.Close()
+	if len(images.All) != 2 {
+		t.Fatalf("got %d images, want 2", len(images.All))
+	}
+	for i, want := range []v1.Image{a, b} {
+		if err := validate.Image(images.All[i]); err != nil {
+			t.Error(err)
+		}
+		assertSameLayers(t, images.All[i], want)
+	}
+}
+
+func assertSameLayers(t *testing.T, got, want v1.Image) {
+	t.Helper()
+	g, err := got.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := want.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Layers) != len(w.Layers) {
+		t.Fatalf("got %d layers, want %d", len(g.Layers), len(w.Layers))
+	}
+	for i := range g.Layers {
+		if g.Layers[i].Digest != w.Layers[i].Digest {
+			t.Errorf("layer %d: got %s, want %s", i, g.Layers[i].Digest, w.Layers[i].Digest)
+		}
+	}
+}
+
+func dockerSave(t *testing.T, images map[name.Tag]v1.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tarball.MultiWrite(images, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestFromTarballRefuses(t *testing.T) {
+	one := dockerSave(t, map[name.Tag]v1.Image{name.MustParseReference("a:v1").(name.Tag): image(t, "amd64")})
+	two := dockerSave(t, map[name.Tag]v1.Image{
+		name.MustParseReference("a:v1").(name.Tag): image(t, "amd64"),
+		name.MustParseReference("b:v1").(name.Tag): image(t, "amd64"),
+	})
+	cases := map[string]struct {
+		reason string
+		data   []byte
+		want   string
+	}{
+		"Text":      {"a text is no tar", bytes.Repeat([]byte("hello\n"), 1000), "not a tar file"},
+		"Truncated": {"a download may break off", one[:len(one)/2], "cut off"},
+		"Several":   {"which image to take is not ours to guess", two, "lists 2 images"},
+		"NoImage":   {"any tar can be named", make([]byte, 10240), "neither oci-layout nor manifest.json"},
+		"Zstd":      {"the compression is named", []byte("\x28\xb5\x2f\xfd rest"), "zstd"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts, path := options(t), write(t, tc.data)
+			_, err := runtimeimage.FromTarball(t.Context(), path, opts)
+			if err == nil {
+				t.Fatalf("%s: no error", tc.reason)
+			}
+			if text := err.Error(); !strings.Contains(text, tc.want) || !strings.Contains(text, path) || strings.Contains(text, "\n") {
+				t.Errorf("%s: want one sentence with %q and the file, got %q", tc.reason, tc.want, text)
+			}
+			assertEmpty(t, opts.TempDir)
+		})
+	}
+}
+
+// A layer that is not compressed is compressed once, even if two images of an
+// index have it, and its digest must be the one that the config says.
+func TestFromTarballCompressesOnce(t *testing.T) {
+	layer, err := random.Layer(5000, types.OCIUncompressedLayer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := layer.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain bytes.Buffer
+	if _, err := plain.ReadFrom(rc); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		diffID string
+		want   string
+	}{
+		"Right": {"one file is in the spool", sum(t, plain.Bytes()).String(), ""},
+		"Wrong": {"an engine would refuse to unpack it", sum(t, nil).String(), "in its config"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			idx := plainIndex(t, plain.Bytes(), tc.diffID)
+			opts := options(t)
+			images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), opts)
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+				}
+				assertEmpty(t, opts.TempDir)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer images.Close()
+			for _, img := range images.All {
+				if err := validate.Image(img); err != nil {
+					t.Error(err)
+				}
+			}
+			spooled, err := filepath.Glob(filepath.Join(opts.TempDir, "*", "*"))
+			if err != nil || len(spooled) != 1 {
+				t.Errorf("%s: got %d: %v", tc.reason, len(spooled), err)
+			}
+		})
+	}
+}
+
+func sum(t *testing.T, data []byte) v1.Hash {
+	t.Helper()
+	h, _, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// plainIndex returns an index of two images that share a layer.
+func plainIndex(t *testing.T, layer []byte, diffID string) v1.ImageIndex {
+	t.Helper()
+	digest := sum(t, layer)
+	l, err := oci.Layer(bytes.NewReader(layer), oci.Blob{Digest: digest, Size: int64(len(layer)), MediaType: types.OCIUncompressedLayer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, arch := range []string{"amd64", "arm64"} {
+		config := `{"os":"linux","architecture":"` + arch + `","rootfs":{"type":"layers","diff_ids":["` + diffID + `"]}}`
+		img, err := oci.Assemble([]byte(config), []v1.Descriptor{{MediaType: types.OCIUncompressedLayer, Digest: digest, Size: int64(len(layer))}}, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
+	}
+	return idx
+}
+
+func TestFromTarballStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	path := writeArchive(t, image(t, "amd64"))
+	cancel()
+	opts := options(t)
+	if _, err := runtimeimage.FromTarball(ctx, path, opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	assertEmpty(t, opts.TempDir)
+}

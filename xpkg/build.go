@@ -1,0 +1,226 @@
+package xpkg
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+const (
+	// Annotation is the key that marks the layers of a package. In the labels
+	// of a config, ":" and the layer's digest follow it.
+	Annotation = "io.crossplane.xpkg"
+	// baseLayer is Annotation's value for the layer that holds package.yaml.
+	baseLayer = "base"
+	// examplesLayer is Annotation's value for the layer that holds examples.
+	examplesLayer = "upbound"
+
+	metadataFile = "package.yaml"
+	examplesFile = ".up/examples.yaml"
+)
+
+// BuildOptions say how to build a package.
+type BuildOptions struct {
+	// Created is the creation time of the package and of its own layers. The
+	// zero value is the Unix epoch.
+	Created time.Time
+}
+
+// Build makes pkg an image: for each runtime the runtime's own layers, then
+// the base layer, then the layer of examples if there are any. Several
+// runtimes give an index of such images, in their order; no two may be for the
+// same platform. Layers that are compressed already stay as they are.
+//
+// A package without a runtime does not depend on a platform, but an image
+// needs one to be pulled, and the control plane asks an index for linux/amd64:
+// that is what it gets.
+func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (oci.Artifact, error) {
+	if opts.Created.IsZero() {
+		opts.Created = time.Unix(0, 0)
+	}
+	own, err := ownLayers(pkg)
+	if err != nil {
+		return nil, err
+	}
+	if len(runtimes) == 0 {
+		return compose(parts{config: map[string]any{"os": "linux", "architecture": "amd64"}}, own, opts)
+	}
+	var images []PlatformImage
+	for _, r := range runtimes {
+		img, err := embed(r, own, opts)
+		if err != nil {
+			return nil, fmt.Errorf("embedding a runtime image: %w", err)
+		}
+		images = append(images, img)
+	}
+	if len(images) == 1 {
+		return images[0].Image, nil
+	}
+	if slices.ContainsFunc(images, func(i PlatformImage) bool { return i.Platform == nil }) {
+		return nil, errors.New("embedding several runtime images: one says no os and architecture")
+	}
+	if a, _, ok := samePlatform(images); ok {
+		return nil, fmt.Errorf("embedding several runtime images: two are for %s", images[a].Platform)
+	}
+	return indexOf(images)
+}
+
+func embed(runtime v1.Image, own []markedLayer, opts BuildOptions) (PlatformImage, error) {
+	base, err := partsOf(runtime)
+	if err != nil {
+		return PlatformImage{}, err
+	}
+	img, err := compose(base, own, opts)
+	if err != nil {
+		return PlatformImage{}, err
+	}
+	p, err := platformOf(img)
+	return PlatformImage{p, img}, err
+}
+
+// A markedLayer is a layer of the package itself.
+type markedLayer struct {
+	v1.Layer
+	mark string
+}
+
+func ownLayers(pkg *Package) ([]markedLayer, error) {
+	base, err := fileLayer(metadataFile, pkg.YAML)
+	if err != nil {
+		return nil, err
+	}
+	layers := []markedLayer{{base, baseLayer}}
+	if pkg.Examples != nil {
+		examples, err := fileLayer(examplesFile, pkg.Examples)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, markedLayer{examples, examplesLayer})
+	}
+	return layers, nil
+}
+
+// fileLayer returns a layer that holds one file.
+func fileLayer(name string, data []byte) (v1.Layer, error) {
+	var zipped bytes.Buffer
+	zw, err := oci.NewCompressor(&zipped)
+	if err != nil {
+		return nil, err
+	}
+	tw := tar.NewWriter(zw)
+	err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644, Format: tar.FormatUSTAR})
+	if err == nil {
+		_, err = tw.Write(data)
+	}
+	if err := errors.Join(err, tw.Close(), zw.Close()); err != nil {
+		return nil, fmt.Errorf("making the layer of %s: %w", name, err)
+	}
+	return oci.Layer(bytes.NewReader(zipped.Bytes()), zw.Blob())
+}
+
+// parts are what an image is made of.
+type parts struct {
+	oci.Parts
+	// config is the config's JSON, kept whole: a runtime may need fields that
+	// no type of ours knows.
+	config map[string]any
+}
+
+// partsOf takes a runtime image apart. An image that is a package is refused:
+// it would have two base layers, and the control plane would read the first.
+func partsOf(runtime v1.Image) (p parts, err error) {
+	if p.Parts, err = oci.PartsOf(runtime); err != nil {
+		return p, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(p.Config))
+	dec.UseNumber()
+	if err := dec.Decode(&p.config); err != nil || p.config == nil {
+		return p, errors.New("reading its config: it is not a JSON object")
+	}
+	if isPackage(p) {
+		return p, errors.New("it is a package already, and not a runtime")
+	}
+	return p, nil
+}
+
+func isPackage(p parts) bool {
+	labels, _ := object(p.config, "config")["Labels"].(map[string]any)
+	for key, value := range labels {
+		if strings.HasPrefix(key, Annotation+":") && value == baseLayer {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == baseLayer })
+}
+
+// object returns the object at key of m, or an empty one.
+func object(m map[string]any, key string) map[string]any {
+	if o, ok := m[key].(map[string]any); ok {
+		return o
+	}
+	return map[string]any{}
+}
+
+// compose adds the package's own layers to base.
+func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error) {
+	created := opts.Created.UTC().Format(time.RFC3339)
+	config := maps.Clone(base.config)
+	settings, labels := maps.Clone(object(config, "config")), map[string]any{}
+	maps.Copy(labels, object(settings, "Labels"))
+	rootfs := maps.Clone(object(config, "rootfs"))
+	rootfs["type"] = "layers"
+	diffIDs, _ := rootfs["diff_ids"].([]any)
+	history, _ := config["history"].([]any)
+
+	var descs []v1.Descriptor
+	for _, d := range base.Descriptors {
+		d.MediaType = ociLayerType(d.MediaType)
+		descs = append(descs, d)
+	}
+	layers := slices.Clone(base.Layers)
+	for _, l := range own {
+		desc, err := oci.Describe(l)
+		if err != nil {
+			return nil, err
+		}
+		diffID, err := l.DiffID()
+		if err != nil {
+			return nil, fmt.Errorf("finding the digest of a layer's tar: %w", err)
+		}
+		labels[Annotation+":"+desc.Digest.String()] = l.mark
+		desc.Annotations = map[string]string{Annotation: l.mark}
+		diffIDs = append(slices.Clip(diffIDs), diffID.String())
+		history = append(slices.Clip(history), map[string]any{"created": created})
+		layers, descs = append(layers, l.Layer), append(descs, desc)
+	}
+	settings["Labels"], rootfs["diff_ids"] = labels, diffIDs
+	config["created"], config["config"], config["rootfs"], config["history"] = created, settings, rootfs, history
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a config: %w", err)
+	}
+	return oci.Assemble(raw, descs, layers...)
+}
+
+// ociLayerType returns OCI's name for a layer type of Docker's.
+func ociLayerType(t types.MediaType) types.MediaType {
+	switch t {
+	case types.DockerLayer:
+		return types.OCILayer
+	case types.DockerUncompressedLayer:
+		return types.OCIUncompressedLayer
+	default:
+		return t
+	}
+}

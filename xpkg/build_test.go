@@ -1,0 +1,329 @@
+package xpkg_test
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+var created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// aPackage returns a package of the given kind with a name.
+func aPackage(kind, name string) *xpkg.Package {
+	return &xpkg.Package{
+		Meta: xpkg.Object{APIVersion: "meta.pkg.crossplane.io/v1", Kind: kind, Name: name},
+		YAML: []byte("---\napiVersion: meta.pkg.crossplane.io/v1\nkind: " + kind + "\nmetadata:\n  name: " + name + "\nspec: {}\n---\n"),
+	}
+}
+
+// runtimeFor returns a runtime image of random layers with Docker's types.
+func runtimeFor(t testing.TB, platform string) v1.Image {
+	t.Helper()
+	img, err := random.Image(2000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v1.ParsePlatform(platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.OS, config.Architecture, config.Variant, config.OSVersion = p.OS, p.Architecture, p.Variant, p.OSVersion
+	config.Config.Labels = map[string]string{"keep": "me"}
+	config.Config.Entrypoint = []string{"/function"}
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func build(t testing.TB, pkg *xpkg.Package, platforms ...string) xpkg.Artifact {
+	t.Helper()
+	var runtimes []v1.Image
+	for _, p := range platforms {
+		runtimes = append(runtimes, runtimeFor(t, p))
+	}
+	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{Created: created})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func manifestOf(t testing.TB, img v1.Image) *v1.Manifest {
+	t.Helper()
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func configOf(t testing.TB, img v1.Image) *v1.ConfigFile {
+	t.Helper()
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A package alone is an image for the platform that the control plane asks for.
+func TestBuildWithoutRuntime(t *testing.T) {
+	pkg := aPackage("Configuration", "c")
+	pkg.Examples = []byte{}
+	img, ok := build(t, pkg).(v1.Image)
+	if !ok {
+		t.Fatal("want an image")
+	}
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	m, c := manifestOf(t, img), configOf(t, img)
+	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
+		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
+	}
+	if c.OS != "linux" || c.Architecture != "amd64" || !c.Created.Equal(created) || len(c.History) != 2 || !c.History[1].Created.Equal(created) {
+		t.Errorf("config: got %+v", c)
+	}
+	want := map[string]string{}
+	for i, mark := range []string{"base", "upbound"} {
+		if got := m.Layers[i].Annotations; !cmp.Equal(got, map[string]string{"io.crossplane.xpkg": mark}) {
+			t.Errorf("layer %d: got annotations %v, want %s", i, got, mark)
+		}
+		want["io.crossplane.xpkg:"+m.Layers[i].Digest.String()] = mark
+	}
+	if diff := cmp.Diff(want, c.Config.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	assertFile(t, img, 0, "package.yaml", string(pkg.YAML))
+	assertFile(t, img, 1, ".up/examples.yaml", "")
+}
+
+// assertFile fails unless layer i holds one file, without traces of a machine.
+func assertFile(t *testing.T, img v1.Image, i int, name, content string) {
+	t.Helper()
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := layers[i].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	tr := tar.NewReader(rc)
+	h, err := tr.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Name != name || h.Mode != 0o644 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
+		t.Errorf("layer %d: got header %+v, want %s", i, h, name)
+	}
+	if data, err := io.ReadAll(tr); err != nil || string(data) != content {
+		t.Errorf("layer %d: got %q, %v, want %q", i, data, err, content)
+	}
+	if h, err := tr.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("layer %d: got another file %v, %v", i, h, err)
+	}
+}
+
+// The runtime's layers and settings stay, whatever they are.
+func TestBuildKeepsRuntime(t *testing.T) {
+	base := runtimeFor(t, "linux/arm/v7")
+	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{Created: created})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := a.(v1.Image)
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	was, is := manifestOf(t, base), manifestOf(t, img)
+	if len(is.Layers) != len(was.Layers)+1 {
+		t.Fatalf("got %d layers, want one more than %d", len(is.Layers), len(was.Layers))
+	}
+	for i, d := range was.Layers {
+		if got := is.Layers[i]; got.Digest != d.Digest || got.Size != d.Size || got.MediaType != types.OCILayer || got.Annotations != nil {
+			t.Errorf("layer %d: got %+v, want %+v", i, got, d)
+		}
+	}
+	c := configOf(t, img)
+	if c.Architecture != "arm" || c.Variant != "v7" || c.Config.Labels["keep"] != "me" || len(c.Config.Labels) != 2 {
+		t.Errorf("config: got %+v", c)
+	}
+	if diff := cmp.Diff([]string{"/function"}, c.Config.Entrypoint); diff != "" {
+		t.Errorf("entry point (-want +got):\n%s", diff)
+	}
+	if want := configOf(t, base).History; !cmp.Equal(want, c.History[:len(want)]) {
+		t.Errorf("history: got %v, want %v first", c.History, want)
+	}
+}
+
+// Fields of a config that no type of ours has are kept.
+func TestBuildKeepsUnknownSettings(t *testing.T) {
+	base := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":{"StopTimeout":7,"Big":12345678901234567890},"container_config":{"a":"<b>"}`)
+	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{base}, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := a.(v1.Image).RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"StopTimeout":7`, `"Big":12345678901234567890`, `"created":"1970-01-01T00:00:00Z"`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s is not in %s", want, raw)
+		}
+	}
+	var config struct {
+		Container map[string]string `json:"container_config"`
+	}
+	if err := json.Unmarshal(raw, &config); err != nil || config.Container["a"] != "<b>" {
+		t.Errorf("container_config: got %v, %v", config.Container, err)
+	}
+}
+
+func TestBuildIndex(t *testing.T) {
+	platforms := []string{"linux/arm64/v8", "linux/arm/v7", "linux/arm/v6", "windows/amd64:10.0.1"}
+	idx, ok := build(t, aPackage("Function", "fn"), platforms...).(v1.ImageIndex)
+	if !ok {
+		t.Fatal("want an index")
+	}
+	if err := validate.Index(idx); err != nil {
+		t.Error(err)
+	}
+	m, err := idx.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.MediaType != types.OCIImageIndex || len(m.Manifests) != len(platforms) {
+		t.Fatalf("got %s of %d images", m.MediaType, len(m.Manifests))
+	}
+	for i, want := range platforms {
+		if got := m.Manifests[i].Platform.String(); got != want {
+			t.Errorf("image %d: got %s, want %s", i, got, want)
+		}
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	pkg := aPackage("Function", "fn")
+	finished := build(t, pkg, "linux/amd64").(v1.Image)
+	cases := map[string]struct {
+		reason   string
+		runtimes []v1.Image
+		want     string
+	}{
+		"SamePlatform": {"an index has one image per platform", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/amd64")}, "two are for linux/amd64"},
+		"SameArm64":    {"v8 is the only arm64", []v1.Image{runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/arm64/v8")}, "two are for linux/arm64"},
+		"NoPlatform":   {"nobody could pull it from the index", []v1.Image{runtimeFor(t, "linux/amd64"), runtimeFor(t, "")}, "no os and architecture"},
+		"Package":      {"two base layers hide one package", []v1.Image{finished}, "a package already"},
+		"Label":        {"the mark may be in the config only", []v1.Image{withConfig(t, finished, `"config":{"Labels":{"io.crossplane.xpkg:sha256:1":"base"}}`)}, "a package already"},
+		"Config":       {"a config is an object", []v1.Image{badConfig{finished}}, "not a JSON object"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := xpkg.Build(pkg, tc.runtimes, xpkg.BuildOptions{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// A configured image has another config, in place of its own.
+type configured struct {
+	v1.Image
+	raw []byte
+}
+
+func (c configured) RawConfigFile() ([]byte, error) { return c.raw, nil }
+
+// withConfig gives img fields of JSON in its config.
+func withConfig(t *testing.T, img v1.Image, fields string) v1.Image {
+	t.Helper()
+	raw, err := json.Marshal(configOf(t, img).RootFS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return configured{img, []byte(`{"os":"linux","architecture":"amd64","rootfs":` + string(raw) + `,` + fields + `}`)}
+}
+
+type badConfig struct{ v1.Image }
+
+func (badConfig) RawConfigFile() ([]byte, error) { return []byte("null"), nil }
+
+func TestBuildIsRepeatable(t *testing.T) {
+	base := runtimeFor(t, "linux/amd64")
+	var first v1.Hash
+	for i := range 2 {
+		dir := t.TempDir()
+		writeTree(t, dir, map[string]string{"crossplane.yaml": functionYAML, "b.yaml": crdYAML, "examples/x.yaml": "kind: X\n"})
+		pkg, err := readDir(t, dir, xpkg.ReadOptions{ExamplesRoot: filepath.Join(dir, "examples")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := xpkg.Build(pkg, []v1.Image{base}, xpkg.BuildOptions{Created: created})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = got
+		}
+		if got != first {
+			t.Errorf("another directory: got %s, want %s", got, first)
+		}
+	}
+}
+
+func TestDefaultFileName(t *testing.T) {
+	a := build(t, aPackage("Function", "fn"))
+	digest, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hex := digest.Hex[:12]
+	cases := map[string]struct {
+		reason string
+		name   string
+		want   string
+	}{
+		"Plain":  {"name and digest", "pkg-under-test", "pkg-under-test-" + hex},
+		"None":   {"a package need not have a name", "", hex},
+		"Dashes": {"dashes at the ends go", "--", hex},
+		"Upper":  {"what no label may have goes", "Foo_Bar.Baz", "ooar-az-" + hex},
+		"Letter": {"as do other alphabets", "żółw", "w-" + hex},
+		"Slash":  {"nothing of a name leads elsewhere", "../../a:b", "a-b-" + hex},
+		"Long":   {"50 bytes of a name count", strings.Repeat("a", 45) + "-" + strings.Repeat("b", 24), strings.Repeat("a", 45) + "-bbbb-" + hex},
+		"Cut":    {"a dash may be the last of them", strings.Repeat("a", 49) + "-bbb", strings.Repeat("a", 49) + "--" + hex},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := xpkg.DefaultFileName(aPackage("Function", tc.name), a)
+			if err != nil || got != tc.want+".xpkg" {
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want+".xpkg")
+			}
+		})
+	}
+}

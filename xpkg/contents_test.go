@@ -1,0 +1,171 @@
+package xpkg_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// tarOf returns a tar of files of these names, each with its number for
+// content; a name that ends in "/" is a directory.
+func tarOf(t testing.TB, names ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	tw := tar.NewWriter(&b)
+	for i, name := range names {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 1, Mode: 0o644}
+		if strings.HasSuffix(name, "/") {
+			h.Typeflag, h.Size = tar.TypeDir, 0
+		}
+		if err := tw.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(tw, strconv.Itoa(i)[:h.Size]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// unmarked returns an image of layers, bottom first, that nothing marks.
+func unmarked(t testing.TB, layers ...[]byte) v1.Image {
+	t.Helper()
+	var descs []v1.Descriptor
+	var all []v1.Layer
+	for _, data := range layers {
+		l := static.NewLayer(data, types.OCIUncompressedLayer)
+		d, err := oci.Describe(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, descs = append(all, l), append(descs, d)
+	}
+	img, err := oci.Assemble([]byte("{}"), descs, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// Without a mark the whole root file system counts, as layers make it.
+func TestPackageYAMLOfLayers(t *testing.T) {
+	type layers [][]string
+	cases := map[string]struct {
+		reason string
+		layers layers
+		want   string
+		err    string
+	}{
+		"First":        {"the first of a layer counts", layers{{"a", "package.yaml", "b/package.yaml"}}, "1", ""},
+		"Top":          {"the top layer comes first", layers{{"package.yaml"}, {"a", "b", "c/package.yaml"}}, "2", ""},
+		"Below":        {"and then those below it", layers{{"a", "package.yaml"}, {"b"}}, "1", ""},
+		"Prefix":       {"names are written in several ways", layers{{"a", "./package.yaml"}}, "1", ""},
+		"Deleted":      {"an upper layer may delete it", layers{{"package.yaml"}, {".wh.package.yaml"}}, "", "it is an image and not a package"},
+		"DeletedSlash": {"whatever way it writes the name", layers{{"package.yaml"}, {"./.wh.package.yaml"}}, "", "it is an image and not a package"},
+		"DeletedAbove": {"or its directory", layers{{"a/b/package.yaml", "package.yaml"}, {".wh.a"}}, "1", ""},
+		"NoDirectory":  {"or make that a file", layers{{"a/b/package.yaml", "package.yaml"}, {"a"}}, "1", ""},
+		"Directory":    {"a directory of that name is in its way", layers{{"package.yaml"}, {"package.yaml/"}}, "", "it is an image and not a package"},
+		"Sibling":      {"what is like its directory is not", layers{{"x", "ab/package.yaml"}, {"a", ".wh.b"}}, "1", ""},
+		"Nothing":      {"an image may have no layers", nil, "", "it is an image and not a package"},
+		"LongName":     {"no system takes such a name", layers{{strings.Repeat("a/", 3000), "package.yaml"}}, "", "longer names"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all [][]byte
+			for _, names := range tc.layers {
+				all = append(all, tarOf(t, names...))
+			}
+			got, err := xpkg.PackageYAML(t.Context(), unmarked(t, all...))
+			if tc.err == "" && (err != nil || string(got) != tc.want) {
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
+			}
+			if tc.err != "" && (err == nil || got != nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s: got %q, %v, want %q in it", tc.reason, got, err, tc.err)
+			}
+		})
+	}
+}
+
+// endless is a tar that begins with an entry's header, and goes on with zeros or
+// with the same again. Past its first MiB it calls later.
+type endless struct {
+	header []byte
+	repeat bool
+	later  func()
+}
+
+func (e endless) ReadAt(p []byte, at int64) (int, error) {
+	if at > 1<<20 {
+		e.later()
+	}
+	clear(p)
+	for i := 0; i < len(p); {
+		if at >= int64(len(e.header)) && !e.repeat {
+			break
+		}
+		n := copy(p[i:], e.header[at%int64(len(e.header)):])
+		i, at = i+n, at+int64(n)
+	}
+	return len(p), nil
+}
+
+// Small files unpack to images without end: they are not read that far, and
+// whoever stops need not wait for the end of an entry.
+func TestPackageYAMLBounds(t *testing.T) {
+	header := func(name string, size int64) []byte {
+		var b bytes.Buffer
+		if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Format: tar.FormatGNU}); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	stopped := errors.New("the user stopped it")
+	cases := map[string]struct {
+		reason string
+		header []byte
+		repeat bool
+		mark   string
+		want   string
+	}{
+		"Bytes":       {"an entry may say that it is huge", header("big", 5<<30), false, "", "larger than 4 GiB"},
+		"Entries":     {"entries may be many", header("a", 0), true, "", "more files"},
+		"Names":       {"and their names long", header(strings.Repeat("n", 4000), 0), true, "", "longer names"},
+		"Stopped":     {"an entry may be long", header("big", 3<<30), false, "", stopped.Error()},
+		"BaseStopped": {"that of a base layer, too", header("big", 3<<30), false, "base", stopped.Error()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			later := func() {}
+			if tc.want == stopped.Error() {
+				later = func() { cancel(stopped) }
+			}
+			img, err := annotated(endless{tc.header, tc.repeat, later}, v1.Descriptor{
+				Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 6 << 30,
+				MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: tc.mark},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = xpkg.PackageYAML(ctx, img); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

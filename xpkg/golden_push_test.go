@@ -1,0 +1,86 @@
+package xpkg_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const goldenPush = "testdata/golden/push"
+
+// The incumbent's own files, opened, are what its push left in a registry: the
+// same config and layers, with the same annotations. Only the names of the
+// media types are OCI's.
+func TestGoldenFiles(t *testing.T) {
+	for _, name := range []string{"single-examples", "single-verbose"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
+			img := open(t, path).(v1.Image)
+			if err := validate.Image(img); err != nil {
+				t.Error(err)
+			}
+			want, got := pushed(t, name), manifestOf(t, img)
+			if got.Config.Digest != want.Config.Digest {
+				t.Errorf("config: got %s, want %s", got.Config.Digest, want.Config.Digest)
+			}
+			for i := range want.Layers {
+				want.Layers[i].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
+			}
+			if diff := cmp.Diff(want.Layers, got.Layers); diff != "" {
+				t.Errorf("layers (-incumbent +ours):\n%s", diff)
+			}
+			// Written by us it is an OCI layout, and the same package.
+			again := open(t, writeFile(t, img)).(v1.Image)
+			if diff := cmp.Diff(got, manifestOf(t, again)); diff != "" {
+				t.Errorf("written again (-was +is):\n%s", diff)
+			}
+		})
+	}
+}
+
+// pushed returns the manifest that a case left in the registry.
+func pushed(t *testing.T, name string) v1.Manifest {
+	t.Helper()
+	var tags map[string]struct{ Body v1.Manifest }
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(goldenPush, name, "registry.json"))), &tags); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range tags {
+		return tag.Body
+	}
+	t.Fatal("the case pushed nothing")
+	return v1.Manifest{}
+}
+
+// The incumbent names no file when one is damaged.
+func TestGoldenDamagedFiles(t *testing.T) {
+	for name, want := range map[string]string{"file-garbage": "not a tar file", "file-truncated": "it is no image"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(goldenPush, name, "in", "a.xpkg")
+			if _, err := xpkg.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q and the file in it", err, want)
+			}
+		})
+	}
+}
+
+// The package of a golden case, built and opened, holds the golden stream.
+func TestGoldenStreamSurvives(t *testing.T) {
+	want := []byte(read(t, filepath.Join(goldenDir, "fs-order", "package.yaml")))
+	pkg, err := readDir(t, filepath.Join(goldenDir, "fs-order", "in", "package"), xpkg.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := open(t, writeFile(t, build(t, pkg, "linux/amd64"))).(v1.Image)
+	if got, err := xpkg.PackageYAML(t.Context(), img); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %d bytes, %v, want %d", len(got), err, len(want))
+	}
+}

@@ -1,0 +1,200 @@
+package xpkg
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// A PlatformImage is a package's image for a platform.
+type PlatformImage struct {
+	// Platform is that of the image's config: os, architecture, variant,
+	// os.version and os.features. It is nil if the config has no os or no
+	// architecture, as packages without a runtime have from other tools.
+	Platform *v1.Platform
+	// Image is the image.
+	Image v1.Image
+}
+
+// Images returns the images of a: a alone if it is an image, else those of the
+// index and of indexes in it, in their order. What is not to be run is left out:
+// attestations, whose platform is "unknown", and artifacts that are no images.
+func Images(a oci.Artifact) ([]PlatformImage, error) { return imagesOf(a, 0) }
+
+func imagesOf(a oci.Artifact, depth int) ([]PlatformImage, error) {
+	if depth > oci.MaxDepth {
+		return nil, fmt.Errorf("indexes are nested more than %d deep", oci.MaxDepth)
+	}
+	switch a := a.(type) {
+	case v1.ImageIndex:
+		return imagesOfIndex(a, depth)
+	case v1.Image:
+		p, err := platformOf(a)
+		return []PlatformImage{{p, a}}, err
+	default:
+		return nil, errors.New("the artifact is neither an image nor an index")
+	}
+}
+
+func imagesOfIndex(idx v1.ImageIndex, depth int) ([]PlatformImage, error) {
+	m, err := idx.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("reading an index: %w", err)
+	}
+	var all []PlatformImage
+	for _, desc := range m.Manifests {
+		if desc.Platform != nil && desc.Platform.OS == "unknown" {
+			continue
+		}
+		c, err := oci.Child(idx, desc)
+		if err != nil {
+			return nil, err
+		}
+		other, err := isArtifact(c)
+		if err != nil {
+			return nil, err
+		}
+		if other {
+			continue
+		}
+		images, err := imagesOf(c, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, images...)
+	}
+	return all, nil
+}
+
+// isArtifact tells whether a is stored like an image and is none.
+func isArtifact(a oci.Artifact) (bool, error) {
+	img, ok := a.(v1.Image)
+	if !ok {
+		return false, nil
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return false, fmt.Errorf("reading a manifest: %w", err)
+	}
+	return !oci.IsImage(m), nil
+}
+
+func platformOf(img v1.Image) (*v1.Platform, error) {
+	c, err := img.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("reading a config: %w", err)
+	}
+	if c.OS == "" || c.Architecture == "" {
+		return nil, nil
+	}
+	return &v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant, OSVersion: c.OSVersion, OSFeatures: c.OSFeatures}, nil
+}
+
+// samePlatform finds two images for one platform. All must have one.
+func samePlatform(images []PlatformImage) (a, b int, found bool) {
+	seen := map[string]int{}
+	for i, img := range images {
+		p := *img.Platform
+		if p.Architecture == "arm64" && p.Variant == "v8" {
+			p.Variant = "" // The only one there is, often left out.
+		}
+		key := p.String() + " " + strings.Join(p.OSFeatures, " ")
+		if first, ok := seen[key]; ok {
+			return first, i, true
+		}
+		seen[key] = i
+	}
+	return 0, 0, false
+}
+
+// indexOf returns an OCI index of images, all of which must have a platform.
+func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
+	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	var children []oci.Artifact
+	for _, i := range images {
+		desc, err := oci.Describe(i.Image)
+		if err != nil {
+			return nil, err
+		}
+		desc.Platform = i.Platform
+		m.Manifests = append(m.Manifests, desc)
+		children = append(children, i.Image)
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an index: %w", err)
+	}
+	return oci.Index(raw, children...)
+}
+
+// A Named is an artifact and the name of the file that it comes from.
+type Named struct {
+	// Name is for errors.
+	Name string
+	// Artifact is the image or index.
+	Artifact oci.Artifact
+}
+
+// A joined is an image of an index to be, the file that it comes from, and the
+// kind and name of its package.
+type joined struct {
+	PlatformImage
+	file, pkg string
+}
+
+// Join makes one index of the images of several files, in their order. A file
+// alone stays what it is. The images must be packages of one kind and name, each
+// for a platform of its own; errors name the files.
+func Join(ctx context.Context, files []Named) (oci.Artifact, error) {
+	if len(files) == 1 {
+		return files[0].Artifact, nil
+	}
+	var all []joined
+	for _, f := range files {
+		found, err := joinedOf(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	images := make([]PlatformImage, 0, len(all))
+	for _, j := range all {
+		if j.pkg != all[0].pkg {
+			return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", all[0].file, all[0].pkg, j.file, j.pkg)
+		}
+		images = append(images, j.PlatformImage)
+	}
+	if a, b, ok := samePlatform(images); ok {
+		return nil, fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", all[a].file, all[b].file, images[a].Platform)
+	}
+	if len(images) == 0 {
+		return nil, errors.New("there is no image to join")
+	}
+	return indexOf(images)
+}
+
+func joinedOf(ctx context.Context, f Named) ([]joined, error) {
+	images, err := Images(f.Artifact)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", f.Name, err)
+	}
+	all := make([]joined, 0, len(images))
+	for _, i := range images {
+		if i.Platform == nil {
+			return nil, fmt.Errorf("joining %q with other files: its image has no platform, and nobody could pull it from an index", f.Name)
+		}
+		meta, err := Metadata(ctx, i.Image)
+		if err != nil {
+			return nil, fmt.Errorf("reading %q: %w", f.Name, err)
+		}
+		all = append(all, joined{i, f.Name, meta.Kind + " named " + meta.Name})
+	}
+	return all, nil
+}

@@ -1,0 +1,136 @@
+package oci
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+type image struct {
+	manifest, config []byte
+	mediaType        types.MediaType
+	layers           map[v1.Hash]v1.Layer
+}
+
+// Image returns an image whose manifest and config are these very bytes.
+// layers holds a layer for each digest that the manifest names; one that is
+// missing is an error, as is a config that is not the manifest's.
+func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
+	m, err := v1.ParseManifest(bytes.NewReader(manifest))
+	if err != nil {
+		return nil, fmt.Errorf("reading an image manifest: %w", err)
+	}
+	if digest, _, err := v1.SHA256(bytes.NewReader(config)); err != nil || digest != m.Config.Digest {
+		return nil, fmt.Errorf("the image's config is %s, its manifest says %s", digest, m.Config.Digest)
+	}
+	img := &image{manifest: manifest, config: config, mediaType: m.MediaType, layers: map[v1.Hash]v1.Layer{}}
+	if img.mediaType == "" {
+		img.mediaType = types.OCIManifestSchema1
+	}
+	for _, l := range layers {
+		digest, err := l.Digest()
+		if err != nil {
+			return nil, fmt.Errorf("finding the digest of a layer: %w", err)
+		}
+		img.layers[digest] = l
+	}
+	for _, desc := range m.Layers {
+		l, ok := img.layers[desc.Digest]
+		if !ok {
+			return nil, fmt.Errorf("layer %s is missing", desc.Digest)
+		}
+		img.layers[desc.Digest] = typed{l, desc.MediaType}
+	}
+	return partial.CompressedToImage(img)
+}
+
+// A typed layer has the media type that its manifest says.
+type typed struct {
+	v1.Layer
+	mediaType types.MediaType
+}
+
+func (t typed) MediaType() (types.MediaType, error) { return t.mediaType, nil }
+
+func (i *image) MediaType() (types.MediaType, error) { return i.mediaType, nil }
+func (i *image) RawManifest() ([]byte, error)        { return i.manifest, nil }
+func (i *image) RawConfigFile() ([]byte, error)      { return i.config, nil }
+
+func (i *image) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	if l, ok := i.layers[h]; ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("the image has no layer %s", h)
+}
+
+// IsImage tells whether m is the manifest of an image, and not of an artifact
+// that is only stored like one, such as a signature: those have a config of
+// another type (OCI image spec, "Guidelines for Artifact Usage").
+func IsImage(m *v1.Manifest) bool {
+	return m.Config.MediaType == "" || m.Config.MediaType.IsConfig()
+}
+
+// Assemble returns an image with an OCI manifest of these descriptors and this
+// config. Each descriptor needs its layer among layers.
+func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
+	digest, size, err := v1.SHA256(bytes.NewReader(config))
+	if err != nil {
+		return nil, fmt.Errorf("finding the digest of a config: %w", err)
+	}
+	if descs == nil {
+		descs = []v1.Descriptor{}
+	}
+	manifest, err := json.Marshal(v1.Manifest{
+		SchemaVersion: 2,
+		MediaType:     types.OCIManifestSchema1,
+		Config:        v1.Descriptor{MediaType: types.OCIConfigJSON, Digest: digest, Size: size},
+		Layers:        descs,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a manifest: %w", err)
+	}
+	return Image(manifest, config, layers...)
+}
+
+// Parts are what an image is made of.
+type Parts struct {
+	Config []byte
+	// Descriptors are those of Layers, in their order.
+	Descriptors []v1.Descriptor
+	Layers      []v1.Layer
+}
+
+// PartsOf takes an image apart. Assemble makes an image of parts again.
+func PartsOf(img v1.Image) (p Parts, err error) {
+	if p.Config, err = img.RawConfigFile(); err != nil {
+		return p, fmt.Errorf("reading its config: %w", err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return p, fmt.Errorf("reading its manifest: %w", err)
+	}
+	p.Descriptors = m.Layers
+	if p.Layers, err = img.Layers(); err != nil {
+		return p, fmt.Errorf("reading its layers: %w", err)
+	}
+	return p, nil
+}
+
+// Describe returns the descriptor of an image, index or layer, with nothing
+// in it but its media type, size and digest.
+func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
+	if desc.Digest, err = d.Digest(); err != nil {
+		return desc, fmt.Errorf("finding a digest: %w", err)
+	}
+	if desc.Size, err = d.Size(); err != nil {
+		return desc, fmt.Errorf("finding the size of %s: %w", desc.Digest, err)
+	}
+	if desc.MediaType, err = d.MediaType(); err != nil {
+		return desc, fmt.Errorf("finding the media type of %s: %w", desc.Digest, err)
+	}
+	return desc, nil
+}

@@ -1,0 +1,68 @@
+package oci
+
+import (
+	"bytes"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+type index struct {
+	manifest  []byte
+	mediaType types.MediaType
+	children  map[v1.Hash]Artifact
+}
+
+var _ v1.ImageIndex = (*index)(nil)
+
+// Index returns an index whose manifest is these very bytes. children holds an
+// artifact for each digest that the manifest names; one that is missing is an
+// error.
+func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
+	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
+	if err != nil {
+		return nil, fmt.Errorf("reading an image index: %w", err)
+	}
+	idx := &index{manifest: manifest, mediaType: m.MediaType, children: map[v1.Hash]Artifact{}}
+	if idx.mediaType == "" {
+		idx.mediaType = types.OCIImageIndex
+	}
+	for _, c := range children {
+		digest, err := c.Digest()
+		if err != nil {
+			return nil, fmt.Errorf("finding the digest of an image: %w", err)
+		}
+		idx.children[digest] = c
+	}
+	for _, desc := range m.Manifests {
+		if idx.children[desc.Digest] == nil {
+			return nil, fmt.Errorf("image %s is missing", desc.Digest)
+		}
+	}
+	return idx, nil
+}
+
+func (i *index) MediaType() (types.MediaType, error) { return i.mediaType, nil }
+func (i *index) RawManifest() ([]byte, error)        { return i.manifest, nil }
+func (i *index) Digest() (v1.Hash, error)            { return partial.Digest(i) }
+func (i *index) Size() (int64, error)                { return partial.Size(i) }
+
+func (i *index) IndexManifest() (*v1.IndexManifest, error) {
+	return v1.ParseIndexManifest(bytes.NewReader(i.manifest))
+}
+
+func (i *index) Image(h v1.Hash) (v1.Image, error) {
+	if img, ok := i.children[h].(v1.Image); ok {
+		return img, nil
+	}
+	return nil, fmt.Errorf("the index has no image %s", h)
+}
+
+func (i *index) ImageIndex(h v1.Hash) (v1.ImageIndex, error) {
+	if idx, ok := i.children[h].(v1.ImageIndex); ok {
+		return idx, nil
+	}
+	return nil, fmt.Errorf("the index has no index %s", h)
+}

@@ -1,0 +1,86 @@
+package oci
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// A Blob says what the bytes of a layer are.
+type Blob struct {
+	// Digest and Size are those of the layer as it is stored.
+	Digest v1.Hash
+	Size   int64
+	// DiffID is the digest of the layer's tar, not compressed.
+	DiffID v1.Hash
+	// MediaType says how the layer is compressed, if it is.
+	MediaType types.MediaType
+}
+
+type layer struct {
+	Blob
+	at io.ReaderAt
+}
+
+// Layer returns a layer whose bytes, as stored, are the first b.Size of r. A
+// reader of it fails at the end if they are fewer or have another digest.
+func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
+	return partial.CompressedToLayer(&layer{b, r})
+}
+
+func (l *layer) Digest() (v1.Hash, error)            { return l.Blob.Digest, nil }
+func (l *layer) DiffID() (v1.Hash, error)            { return l.Blob.DiffID, nil }
+func (l *layer) Size() (int64, error)                { return l.Blob.Size, nil }
+func (l *layer) MediaType() (types.MediaType, error) { return l.Blob.MediaType, nil }
+
+func (l *layer) Compressed() (io.ReadCloser, error) {
+	return Verify(io.NopCloser(io.NewSectionReader(l.at, 0, l.Blob.Size)), l.Blob.Digest, l.Blob.Size)
+}
+
+type verifier struct {
+	io.ReadCloser
+	sum    hash.Hash
+	digest v1.Hash
+	left   int64
+}
+
+// Verify returns a reader of r that fails where r holds more or fewer bytes
+// than size, and at the end if they do not have the digest. The digest must be
+// a SHA-256 sum. Closing it closes r. A reader that does so already is returned
+// as it is.
+func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) {
+	if v, ok := r.(*verifier); ok && v.digest == digest && v.left == size {
+		return v, nil
+	}
+	if digest.Algorithm != "sha256" {
+		return nil, fmt.Errorf("digest %s is not a SHA-256 sum", digest)
+	}
+	return &verifier{r, sha256.New(), digest, size}, nil
+}
+
+func (v *verifier) Read(p []byte) (int, error) {
+	n, err := v.ReadCloser.Read(p)
+	v.sum.Write(p[:n])
+	if v.left -= int64(n); v.left < 0 {
+		return 0, fmt.Errorf("%s is longer than its descriptor says", v.digest)
+	}
+	if err == io.EOF {
+		return n, v.atEnd()
+	}
+	return n, err
+}
+
+func (v *verifier) atEnd() error {
+	if v.left > 0 {
+		return fmt.Errorf("%s is %d bytes shorter than its descriptor says", v.digest, v.left)
+	}
+	if got := fmt.Sprintf("%x", v.sum.Sum(nil)); got != v.digest.Hex {
+		return fmt.Errorf("%s has other content than its digest says: its SHA-256 sum is %s", v.digest, got)
+	}
+	return io.EOF
+}

@@ -1,0 +1,85 @@
+package oci
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow is the memory in bytes that decompressing zstd may take; RFC 8878
+// asks decoders to support 8 MiB.
+const maxWindow = 64 << 20
+
+// ErrTooLarge is the error of a layer that unpacks to more than it may.
+var ErrTooLarge = errors.New("it unpacks to more bytes than may be read")
+
+// Plain returns the tar of a stranger's layer, decompressed if its first bytes
+// say so: media types are often wrong. A reader of it fails with the cause of
+// ctx once that is done, and with ErrTooLarge once left bytes have been read.
+// It counts left down, so that layers may share a bound.
+func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
+	stored, err := l.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	tar, err := decompress(stored)
+	if err != nil {
+		return nil, errors.Join(err, stored.Close())
+	}
+	return &Tar{Reader(ctx, tar), left, tar, stored}, nil
+}
+
+func decompress(stored io.Reader) (io.ReadCloser, error) {
+	r := bufio.NewReaderSize(stored, 64<<10)
+	magic, err := r.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(r)
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		zr, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return zr.IOReadCloser(), nil
+	default:
+		return io.NopCloser(r), nil
+	}
+}
+
+// A Tar is a layer that is being read.
+type Tar struct {
+	in     io.Reader
+	left   *int64
+	tar    io.Closer
+	stored io.ReadCloser
+}
+
+// Read reads the tar.
+func (p *Tar) Read(b []byte) (int, error) {
+	if *p.left <= 0 {
+		return 0, ErrTooLarge
+	}
+	n, err := p.in.Read(b[:min(int64(len(b)), *p.left)])
+	*p.left -= int64(n)
+	return n, err
+}
+
+// Finish reads what is left of the layer as it is stored, without unpacking it:
+// only at its end can it be seen that the layer has the digest that it should
+// have. Nothing can be read after that.
+func (p *Tar) Finish() error {
+	_, err := io.Copy(io.Discard, p.stored)
+	return err
+}
+
+// Close frees what reading took.
+func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }

@@ -1,0 +1,399 @@
+package xpkg_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// writeFile writes a to a new file and returns its path.
+func writeFile(t testing.TB, a xpkg.Artifact) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.xpkg")
+	if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t testing.TB, path string) xpkg.Artifact {
+	t.Helper()
+	f, err := xpkg.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f.Artifact
+}
+
+func contents(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A package that was pushed and pulled gives the file that it was built as,
+// and what is pushed has the annotations.
+func TestThroughRegistry(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		platforms []string
+	}{
+		"NoRuntime": {"a package alone", nil},
+		"One":       {"an image", []string{"linux/arm64"}},
+		"Several":   {"an index", []string{"linux/amd64", "linux/arm64"}},
+	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	for testName, tc := range cases {
+		t.Run(testName, func(t *testing.T) {
+			pkg := aPackage("Function", "fn")
+			pkg.Examples = []byte("kind: A\n")
+			path := writeFile(t, build(t, pkg, tc.platforms...))
+			ref, err := name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + strings.ToLower(testName) + ":v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pulled := push(t, ref, open(t, path))
+			images, err := xpkg.Images(pulled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range images {
+				if got, err := xpkg.PackageYAML(t.Context(), i.Image); err != nil || !bytes.Equal(got, pkg.YAML) {
+					t.Errorf("package.yaml: got %q, %v", got, err)
+				}
+				layers := manifestOf(t, i.Image).Layers
+				if got := layers[len(layers)-2].Annotations["io.crossplane.xpkg"]; got != "base" {
+					t.Errorf("the base layer in the registry is annotated %q", got)
+				}
+			}
+			if again := writeFile(t, pulled); !bytes.Equal(contents(t, again), contents(t, path)) {
+				t.Errorf("%s: the pulled file differs", tc.reason)
+			}
+		})
+	}
+}
+
+// push pushes a, pulls it and returns what came.
+func push(t *testing.T, ref name.Tag, a xpkg.Artifact) xpkg.Artifact {
+	t.Helper()
+	switch a := a.(type) {
+	case v1.ImageIndex:
+		if err := remote.WriteIndex(ref, a); err != nil {
+			t.Fatal(err)
+		}
+		idx, err := remote.Index(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return idx
+	case v1.Image:
+		if err := remote.Write(ref, a); err != nil {
+			t.Fatal(err)
+		}
+		img, err := remote.Image(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img
+	default:
+		t.Fatalf("got a %T", a)
+		return nil
+	}
+}
+
+// The incumbent's files are Docker archives, with marks in the labels only.
+func TestOpenIncumbentsFile(t *testing.T) {
+	pkg := aPackage("Function", "fn")
+	pkg.Examples = []byte("kind: A\n")
+	built := build(t, pkg, "linux/amd64").(v1.Image)
+	path := filepath.Join(t.TempDir(), "docker.xpkg")
+	if err := tarball.WriteToFile(path, name.MustParseReference("a:v1"), plain(t, built)); err != nil {
+		t.Fatal(err)
+	}
+	got := open(t, path).(v1.Image)
+	if err := validate.Image(got); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(manifestOf(t, built).Layers, manifestOf(t, got).Layers); diff != "" {
+		t.Errorf("layers (-want +got):\n%s", diff)
+	}
+}
+
+// plain returns img with the same config and no annotations.
+func plain(t *testing.T, img v1.Image) v1.Image {
+	t.Helper()
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := mutate.AppendLayers(empty.Image, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err = mutate.ConfigFile(bare, configOf(t, img))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bare
+}
+
+// Other tools leave out the marks. Then the whole root file system counts, as
+// it does for the control plane.
+func TestPackageYAMLOfFlattenedImage(t *testing.T) {
+	pkg := aPackage("Function", "fn")
+	bare := plain(t, build(t, pkg, "linux/amd64").(v1.Image))
+	if got, err := xpkg.PackageYAML(t.Context(), bare); err != nil || !bytes.Equal(got, pkg.YAML) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	meta, err := xpkg.Metadata(t.Context(), bare)
+	want := xpkg.Object{Path: "package.yaml", Line: 2, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
+	if diff := cmp.Diff(want, meta); err != nil || diff != "" {
+		t.Errorf("metadata: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestMetadataRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		yaml   string
+		want   string
+	}{
+		"None":    {"a package has metadata", "---\n" + crdYAML + "---\n", "no object of meta.pkg.crossplane.io"},
+		"NotYAML": {"a stranger made it", "a: [", "package.yaml:1: "},
+		"Split":   {"a stranger made it", "--- x", "package.yaml:1: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pkg := aPackage("Function", "fn")
+			pkg.YAML = []byte(tc.yaml)
+			if _, err := xpkg.Metadata(t.Context(), build(t, pkg).(v1.Image)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// A base layer whose digest lies is not believed, even where the lie comes
+// after package.yaml.
+func TestPackageYAMLChecksTheDigest(t *testing.T) {
+	img := build(t, aPackage("Function", "fn")).(v1.Image)
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := bytesOf(layers[0].Uncompressed)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, size, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc := v1.Descriptor{Digest: right, Size: size, MediaType: types.OCIUncompressedLayer, Annotations: map[string]string{xpkg.Annotation: "base"}}
+	for name, tc := range map[string]struct {
+		change int
+		want   string
+	}{"Right": {0, ""}, "Wrong": {1, "other content"}} {
+		t.Run(name, func(t *testing.T) {
+			changed := bytes.Clone(data)
+			changed[len(changed)-1] ^= byte(tc.change)
+			img, err := annotated(bytes.NewReader(changed), desc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := xpkg.PackageYAML(t.Context(), img)
+			if tc.want == "" && err != nil || tc.want != "" && (got != nil || err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %q, %v, want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	unnamed := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: runtimeFor(t, "linux/amd64")})
+	cases := map[string]struct {
+		reason string
+		a      xpkg.Artifact
+		want   string
+	}{
+		"Image":      {"an image is no package", runtimeFor(t, "linux/amd64"), "it is an image and not a package"},
+		"Index":      {"nor is an index of such", unnamed, "it is an image and not a package"},
+		"EmptyIndex": {"there must be an image", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it holds no image"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := writeFile(t, tc.a)
+			_, err := xpkg.Open(t.Context(), path)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: want one sentence with %q and the file, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestOpenStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	path := writeFile(t, build(t, aPackage("Function", "fn")))
+	cancel()
+	if _, err := xpkg.Open(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// BuildKit adds images that only hold statements about the others, and others
+// add artifacts that are no images.
+func TestImagesLeavesOutAttestations(t *testing.T) {
+	pkg := build(t, aPackage("Function", "fn"), "linux/amd64").(v1.Image)
+	idx := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: mutate.ConfigMediaType(runtimeFor(t, ""), "application/vnd.oci.empty.v1+json")},
+		mutate.IndexAddendum{Add: pkg},
+		mutate.IndexAddendum{Add: runtimeFor(t, ""), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}}})
+	images, err := xpkg.Images(idx)
+	if err != nil || len(images) != 1 {
+		t.Errorf("got %d images, %v, want the package alone", len(images), err)
+	}
+}
+
+func TestJoin(t *testing.T) {
+	fn := aPackage("Function", "fn")
+	amd64, arm64 := build(t, fn, "linux/amd64"), build(t, fn, "linux/arm64")
+	both := build(t, fn, "linux/s390x", "linux/ppc64le")
+	nowhere := plain(t, build(t, fn, "linux/amd64").(v1.Image))
+	config := configOf(t, nowhere)
+	config.OS, config.Architecture = "", ""
+	nowhere, err := mutate.ConfigFile(nowhere, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		files  []xpkg.Named
+		want   []string
+		err    []string
+	}{
+		"Images":   {"in the order given", []xpkg.Named{{Name: "b", Artifact: arm64}, {Name: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
+		"Indexes":  {"indexes are flattened", []xpkg.Named{{Name: "i", Artifact: both}, {Name: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
+		"Same":     {"both files are named", []xpkg.Named{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
+		"Kinds":    {"an index is one package", []xpkg.Named{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
+		"Names":    {"nor is it two of a kind", []xpkg.Named{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
+		"Platform": {"nobody could pull it", []xpkg.Named{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
+		"Image":    {"an image is no package", []xpkg.Named{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
+		"None":     {"there must be a file", nil, nil, []string{"no image"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a, err := xpkg.Join(t.Context(), tc.files)
+			for _, want := range tc.err {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: got %v, want %q in it", tc.reason, err, want)
+				}
+			}
+			if tc.err != nil {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := validate.Index(a.(v1.ImageIndex)); err != nil {
+				t.Error(err)
+			}
+			images, err := xpkg.Images(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, i := range images {
+				got = append(got, i.Platform.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestJoinLeavesOneAlone(t *testing.T) {
+	a := build(t, aPackage("Function", "fn"))
+	if got, err := xpkg.Join(t.Context(), []xpkg.Named{{Name: "a", Artifact: a}}); err != nil || got != a {
+		t.Errorf("got %v, %v, want what was given", got, err)
+	}
+}
+
+// Readers of both forms find the marks of a finished file.
+func TestOthersFindMarks(t *testing.T) {
+	for name, platforms := range map[string][]string{"One": {"linux/amd64"}, "Several": {"linux/arm64", "linux/amd64"}} {
+		t.Run(name, func(t *testing.T) {
+			pkg := aPackage("Function", "fn")
+			path := writeFile(t, build(t, pkg, platforms...))
+			docker, err := tarball.ImageFromPath(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers := manifestOf(t, docker).Layers
+			if got := configOf(t, docker).Config.Labels["io.crossplane.xpkg:"+layers[len(layers)-1].Digest.String()]; got != "base" {
+				t.Errorf("the label of the base layer is %q", got)
+			}
+			dir := t.TempDir()
+			if _, err := layout.Write(dir, index(t, open(t, path))); err != nil {
+				t.Fatal(err)
+			}
+			idx, err := layout.ImageIndexFromPath(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			images, err := xpkg.Images(idx)
+			if err != nil || len(images) != len(platforms) {
+				t.Fatalf("got %d images, %v", len(images), err)
+			}
+			for _, i := range images {
+				layers := manifestOf(t, i.Image).Layers
+				if got := layers[len(layers)-1].Annotations["io.crossplane.xpkg"]; got != "base" {
+					t.Errorf("the base layer is annotated %q", got)
+				}
+			}
+		})
+	}
+}
+
+func index(t *testing.T, a xpkg.Artifact) v1.ImageIndex {
+	t.Helper()
+	switch a := a.(type) {
+	case v1.ImageIndex:
+		return a
+	case v1.Image:
+		return mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: a})
+	default:
+		t.Fatalf("got a %T", a)
+		return nil
+	}
+}

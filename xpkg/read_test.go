@@ -1,0 +1,263 @@
+package xpkg_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	functionYAML = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\nspec: {}\n"
+	functionJSON = `{"apiVersion":"meta.pkg.crossplane.io/v1","kind":"Function","metadata":{"name":"fn"}}`
+	crdYAML      = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: inputs.fn\nspec:\n" +
+		"  group: fn\n  scope: Namespaced\n  names: {kind: Input, plural: inputs}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
+		"    schema:\n      openAPIV3Schema:\n        type: object\n"
+)
+
+func writeTree(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readDir(t *testing.T, dir string, opts xpkg.ReadOptions) (*xpkg.Package, error) {
+	t.Helper()
+	return xpkg.Read(t.Context(), afero.NewOsFs(), dir, opts)
+}
+
+// memory returns a file system of these files.
+func memory(t testing.TB, files map[string]string) afero.Fs {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for name, text := range files {
+		if err := afero.WriteFile(fsys, name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fsys
+}
+
+func TestReadObjects(t *testing.T) {
+	fsys := memory(t, map[string]string{
+		"package/crossplane.yaml": "# what it is\n\n" + functionYAML,
+		"package/input/crd.yaml":  "---\n---\n# the input\n" + crdYAML,
+		"package/notes.txt":       "not YAML: [",
+	})
+	got, err := xpkg.Read(t.Context(), fsys, "package", xpkg.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantMeta := xpkg.Object{Path: filepath.Join("package", "crossplane.yaml"), Line: 3, APIVersion: "meta.pkg.crossplane.io/v1", Kind: "Function", Name: "fn"}
+	if diff := cmp.Diff(wantMeta, got.Meta); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+	want := []xpkg.Object{{Path: filepath.Join("package", "input", "crd.yaml"), Line: 4, APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "inputs.fn"}}
+	if diff := cmp.Diff(want, got.Objects); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if got.Examples != nil {
+		t.Errorf("got examples %q, want none", got.Examples)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		want   string
+	}{
+		"NoMetadata":     {"a package has metadata", map[string]string{"crd.yaml": crdYAML}, `package root "p" holds no package metadata`},
+		"TwoMetadata":    {"both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must hold one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
+		"NotYAML":        {"the file is named, with its line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:3: "},
+		"Binary":         {"the file is named", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
+		"UnknownKind":    {"the object is named by kind", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\napiVersion: v1\nkind: Secret\n"}, "p/z.yaml:2: kind Secret of v1 cannot be in a package"},
+		"NotAllowed":     {"the table is that of the control plane", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec: {compositeTypeRef: {apiVersion: a, kind: b}}\n"}, "p/z.yaml:1: kind Composition of apiextensions.crossplane.io/v1 cannot be in a Function package"},
+		"UnknownField":   {"what would be lost is named", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependOn: []}", 1)}, "p/crossplane.yaml:5: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependOn"},
+		"Misspelt":       {"with its line", map[string]string{"crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec:\n  dependsOn:\n  - function: a\n    vershun: v1\n"}, "p/crossplane.yaml:7: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependsOn[0].vershun"},
+		"HiddenMisspelt": {"even where a type decodes itself", map[string]string{"crossplane.yaml": functionYAML, "crd.yaml": crdYAML + "        properties:\n          a:\n            type: array\n            items:\n              type: string\n              patern: x\n"}, "p/crd.yaml:21: kind CustomResourceDefinition of apiextensions.k8s.io/v1 has no field spec.versions[0].schema.openAPIV3Schema.properties.a.items.patern"},
+		"Capital":        {"names of fields have one spelling", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "spec:", "Spec:", 1)}, "has no field Spec"},
+		"TwiceTheKey":    {"one of two would be lost", map[string]string{"crossplane.yaml": functionYAML + "kind: Function\n"}, `p/crossplane.yaml:6: key "kind" already set`},
+		"AfterEnd":       {"content after the end would be lost", map[string]string{"crossplane.yaml": functionYAML + "...\n" + crdYAML}, "p/crossplane.yaml:7: content after the end"},
+		"TwoJSON":        {"so would a second object", map[string]string{"crossplane.yaml": functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
+		"TwoAfterNote":   {"whatever stands before the first", map[string]string{"crossplane.yaml": "# c\n" + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
+		"TwoTagged":      {"or marks it", map[string]string{"crossplane.yaml": "!!map " + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
+		"TwoIndented":    {"a key less indented is another object's", map[string]string{"crossplane.yaml": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\nspec: {}\n"}, "content after the end"},
+		"TwoDirective":   {"a directive begins another document", map[string]string{"crossplane.yaml": functionYAML + "%YAML 1.1\na: b\n"}, "content after the end"},
+		"WrongType":      {"in the words of YAML", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependsOn: yes}", 1)}, "p/crossplane.yaml:5: spec.dependsOn: expected a list, got a boolean"},
+		"WrongLabel":     {"YAML 1.1 has many numbers", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "name: fn", "labels: {a: 012}", 1)}, "p/crossplane.yaml:4: metadata.labels: expected a string, got a number"},
+		"NoVersion":      {"a constraint must be one", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{crossplane: {}}", 1)}, "p/crossplane.yaml:5: spec.crossplane.version is missing"},
+		"NoAPIVersion":   {"objects have both", map[string]string{"crossplane.yaml": "kind: Function\n"}, "p/crossplane.yaml:1: the object has no apiVersion"},
+		"Example":        {"examples are objects", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "kind: A\n---\nmetadata: {}\n"}, "p/ex/a.yaml:3: the example has no kind"},
+		"ExampleYAML":    {"and YAML", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\n\tx"}, "p/ex/a.yaml:2: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for name, text := range tc.files {
+				files["p/"+name] = text
+			}
+			_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
+			if err == nil {
+				t.Fatalf("%s: no error", tc.reason)
+			}
+			text := filepath.ToSlash(err.Error())
+			if !strings.Contains(text, tc.want) || strings.Contains(text, "\n") || strings.Contains(text, "Go struct") {
+				t.Errorf("%s: want one sentence with %q, got %q", tc.reason, tc.want, text)
+			}
+		})
+	}
+}
+
+// Values that mean nothing may go: an empty list is as good as none.
+func TestReadTakesEmptyValues(t *testing.T) {
+	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn, labels: {}, creationTimestamp: null}\nspec: {dependsOn: [], capabilities: null}\n"
+	if _, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": text}), ".", xpkg.ReadOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Only the examples themselves are left out of the package, not what is
+// named like them.
+func TestReadKeepsSiblingsOfExamples(t *testing.T) {
+	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/examples-crd.yaml": crdYAML, "p/examples/a.yaml": "kind: A\n"})
+	got, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "./p/examples"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Objects) != 1 || string(got.Examples) != "kind: A\n\n...\n\n---\n" {
+		t.Errorf("got %d objects and the examples %q", len(got.Objects), got.Examples)
+	}
+}
+
+func TestReadRefusesPatterns(t *testing.T) {
+	_, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})
+	if err == nil || !strings.Contains(err.Error(), `"[a"`) {
+		t.Errorf("got %v, want an error that names the pattern", err)
+	}
+}
+
+func TestReadHints(t *testing.T) {
+	cases := map[string]map[string]string{
+		"NoMetadata":   {"crd.yaml": crdYAML},
+		"OtherYAML":    {"a.yaml": functionYAML, "ci.yaml": "on: push\n"},
+		"NotAllowed":   {"a.yaml": functionYAML, "m.yaml": "apiVersion: apiextensions.crossplane.io/v1alpha1\nkind: ManagedResourceActivationPolicy\n"},
+		"UnknownField": {"a.yaml": functionYAML + "extra: 1\n"},
+	}
+	for name, files := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := xpkg.Read(t.Context(), memory(t, files), ".", xpkg.ReadOptions{})
+			if hint.Of(err) == "" {
+				t.Errorf("no hint with %v", err)
+			}
+		})
+	}
+}
+
+func TestReadStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestReadLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("making links needs a privilege there")
+	}
+	cases := map[string]struct {
+		reason string
+		links  map[string]string
+		ignore string
+		want   string
+	}{
+		"Chain":       {"a link may lead to a link", map[string]string{"p/a.yaml": "b", "p/b": "sub/real.txt"}, "", ""},
+		"Absolute":    {"the root's own path may be in it", map[string]string{"p/a.yaml": "{root}/p/sub/real.txt"}, "", ""},
+		"Outside":     {"a package is what its root holds", map[string]string{"p/a.yaml": "../secret.yaml"}, "", "leads out of the root"},
+		"OutsideThen": {"by no detour", map[string]string{"p/a.yaml": "away/secret.yaml", "p/away": ".."}, "away", "leads out of the root"},
+		"Directory":   {"its files would be missing", map[string]string{"p/d": "sub"}, "", "link to a directory"},
+		"Ignored":     {"unless the user says so", map[string]string{"p/d": "sub"}, "d", ""},
+		"Nothing":     {"a file would be missing", map[string]string{"p/a.yaml": "gone"}, "", "link to nothing"},
+		"NotYAML":     {"other links do not matter", map[string]string{"p/a.txt": "gone"}, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeTree(t, dir, map[string]string{"p/crossplane.yaml": functionYAML, "p/sub/real.txt": crdYAML, "secret.yaml": crdYAML})
+			for from, to := range tc.links {
+				if err := os.Symlink(strings.ReplaceAll(to, "{root}", dir), filepath.Join(dir, from)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := readDir(t, filepath.Join(dir, "p"), xpkg.ReadOptions{Ignore: []string{tc.ignore}})
+			if tc.want == "" && err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// Whatever a file holds, reading it ends in a package or in an error that
+// names the file.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(functionYAML))
+	f.Add([]byte(functionYAML + "...\n---\n" + crdYAML))
+	f.Add([]byte(`{"apiVersion":"meta.pkg.crossplane.io/v1","kind":"Function","spec":{"x":[{}]}}{}`))
+	f.Add([]byte("a: &a [*a]\n--- # x\n\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fsys := memory(t, map[string]string{"p/z.yaml": string(data)})
+		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
+		if err != nil {
+			if text := filepath.ToSlash(err.Error()); !strings.Contains(text, "p/z.yaml") && !strings.Contains(text, `"p"`) {
+				t.Errorf("the error names no file: %v", err)
+			}
+			return
+		}
+		// What was written can be read, and is written the same.
+		again, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/z.yaml": string(pkg.YAML)}), "p", xpkg.ReadOptions{})
+		if err != nil {
+			t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
+		}
+		if diff := cmp.Diff(string(pkg.YAML), string(again.YAML)); diff != "" {
+			t.Errorf("reading package.yaml changes it:\n%s", diff)
+		}
+	})
+}
+
+// One object in any style is one object.
+func TestReadTakesStyles(t *testing.T) {
+	for name, text := range map[string]string{
+		"Flow":     "# c\n" + functionJSON + "\n# d\n",
+		"Tagged":   "!!map " + functionJSON + "\n\n",
+		"Indented": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\n  metadata: {name: fn}\n",
+		"Quoted":   "\"apiVersion\": meta.pkg.crossplane.io/v1\n'kind': Function\nmetadata: {name: fn}\n",
+		"Percent":  strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations: {a: \"b\n%c\"}", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/crossplane.yaml": text}), "p", xpkg.ReadOptions{})
+			if err != nil || pkg.Meta.Name != "fn" {
+				t.Errorf("got %+v, %v", pkg, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,204 @@
+package xpkg_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// crd returns a CRD by the name of the file that it is in.
+func crd(name string) string { return strings.ReplaceAll(crdYAML, "inputs.fn", name) }
+
+// names returns the names of the objects of a package, in order.
+func names(pkg *xpkg.Package) []string {
+	all := []string{}
+	for _, o := range pkg.Objects {
+		all = append(all, o.Name)
+	}
+	return all
+}
+
+// Directories stand among files by their names, in byte order.
+func TestReadOrder(t *testing.T) {
+	files := map[string]string{"p/crossplane.yaml": functionYAML}
+	want := []string{".hidden.yaml", "10.yaml", "9.yaml", "B.yaml", "a/x.yaml", "a-b.yaml", "a.yaml", "z/deep/er/1.yml", "é.yaml"}
+	for _, name := range want {
+		files["p/"+name] = crd(name)
+	}
+	for _, name := range []string{"a.YAML", "a.json", "a.yaml.bak", "yaml", "a.txt"} {
+		files["p/"+name] = "not read: ["
+	}
+	files["p/empty.yaml"] = ""
+	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, names(pkg)); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadIgnores(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		pattern string
+		want    []string
+	}{
+		"None":      {"nothing is ignored", "", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"File":      {"a pattern is of the whole path below the root", "a.yaml", []string{"b.yaml", "sub/a.yaml"}},
+		"Star":      {"a star stops at a slash", "*/a.yaml", []string{"a.yaml", "b.yaml"}},
+		"Class":     {"classes are as Go has them", "[ab].yaml", []string{"sub/a.yaml"}},
+		"Dot":       {"./ is the root", "./sub/*.yaml", []string{"a.yaml", "b.yaml"}},
+		"Parent":    {"a path may go round", "../p/b.yaml", []string{"a.yaml", "sub/a.yaml"}},
+		"Directory": {"a directory is ignored whole", "sub/", []string{"a.yaml", "b.yaml"}},
+		"NoMatch":   {"a pattern need not match", "x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"Elsewhere": {"a path elsewhere is not below the root", "/a.yaml/b", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"p/m.yml": functionYAML}
+			for _, name := range []string{"a.yaml", "b.yaml", "sub/a.yaml"} {
+				files["p/"+name] = crd(name)
+			}
+			pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, names(pkg)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReadExamplesRoot(t *testing.T) {
+	one := "kind: A\n\n...\n\n---\n"
+	cases := map[string]struct {
+		reason string
+		root   string
+		want   string
+		none   bool
+	}{
+		"None":      {"no root, no examples", "", "", true},
+		"Missing":   {"the default need not exist", "examples", "", true},
+		"Empty":     {"an empty directory is a layer, as the incumbent has it", "p/none", "", false},
+		"Directory": {"files are joined", "p/ex", one + one, false},
+		"File":      {"a file is its own root", "p/ex/a.yaml", one, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ex/sub/b.yaml": "kind: A\n"})
+			if err := fsys.Mkdir("p/none", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, Ignore: []string{"ex"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(pkg.Examples) != tc.want || (pkg.Examples == nil) != tc.none {
+				t.Errorf("%s: got %q, want %q", tc.reason, pkg.Examples, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadRefusesRoots(t *testing.T) {
+	fsys := memory(t, map[string]string{"file.yaml": functionYAML})
+	for root, want := range map[string]string{"gone": "file does not exist", "file.yaml": "not a directory"} {
+		if _, err := xpkg.Read(t.Context(), fsys, root, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), `"`+root+`"`) || !strings.Contains(err.Error(), want) {
+			t.Errorf("root %q: got %v, want %q in it", root, err, want)
+		}
+	}
+}
+
+// locked refuses to open the files of one name.
+type locked struct {
+	afero.Fs
+	name string
+}
+
+func (l locked) Open(path string) (afero.File, error) {
+	if filepath.Base(path) == l.name {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+	}
+	return l.Fs.Open(path)
+}
+
+// A file that may not be read would be missing.
+func TestReadRefusesUnreadableFiles(t *testing.T) {
+	for _, name := range []string{"crd.yaml", "sub"} {
+		fsys := locked{memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
+		_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
+		if want := `reading "` + filepath.Join("p", name) + `": permission denied`; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestReadBounds(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"crossplane.yaml": functionYAML})
+	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(200<<20 + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDir(t, dir, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), "huge.yaml") || !strings.Contains(err.Error(), "200 MiB") {
+		t.Errorf("got %v, want an error about the size of huge.yaml", err)
+	}
+	deep := dir + strings.Repeat("/d", 102)
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDir(t, dir, xpkg.ReadOptions{Ignore: []string{"huge.yaml"}}); err == nil || !strings.Contains(err.Error(), "nested") {
+		t.Errorf("got %v, want an error about the depth", err)
+	}
+}
+
+// A link is in the root or not, however it and the root are written.
+func TestReadFollowsLinksInside(t *testing.T) {
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "package")
+	writeTree(t, pkg, map[string]string{"crossplane.yaml": functionYAML, "src/crd.yaml": crd("real"), "sub/x.txt": ""})
+	t.Chdir(pkg)
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"absolute.yaml": filepath.Join(cwd, "src", "crd.yaml"),
+		"relative.yaml": filepath.Join("src", "crd.yaml"),
+		"around.yaml":   filepath.Join("..", "package", "src", "crd.yaml"),
+		"twice.yaml":    filepath.Join(cwd, "absolute.yaml"),
+	} {
+		if err := os.Symlink(target, name); err != nil {
+			t.Skipf("this system makes no links: %v", err)
+		}
+	}
+	for _, root := range []string{"", ".", cwd, filepath.Join("..", "package")} {
+		got, err := readDir(t, root, xpkg.ReadOptions{})
+		if err != nil {
+			t.Errorf("root %q: %v", root, err)
+			continue
+		}
+		if diff := cmp.Diff([]string{"real", "real", "real", "real", "real"}, names(got)); diff != "" {
+			t.Errorf("root %q (-want +got):\n%s", root, diff)
+		}
+	}
+	t.Chdir("sub")
+	if _, err := readDir(t, "..", xpkg.ReadOptions{}); err != nil {
+		t.Errorf("root %q: %v", "..", err)
+	}
+}

@@ -1,0 +1,202 @@
+package xpkg_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// Under this variable, the test binary is a process that writes a package to
+// the path in it, and stops for ever in the middle.
+const childEnv = "XPKG_TEST_WRITE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childEnv); path != "" {
+		writeForEver(path)
+	}
+	os.Exit(m.Run())
+}
+
+// writeForEver writes a package whose last layer never ends. It says when the
+// layer has begun.
+func writeForEver(path string) {
+	img, err := imageOf(stuck{}, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, 1<<30)
+	if err == nil {
+		err = xpkg.WriteFile(context.Background(), path, img, nil)
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// imageOf returns an image of one layer, which is not compressed.
+func imageOf(r io.ReaderAt, digest v1.Hash, size int64) (v1.Image, error) {
+	return annotated(r, v1.Descriptor{MediaType: types.OCIUncompressedLayer, Size: size, Digest: digest})
+}
+
+// annotated returns an image of the layer that desc describes.
+func annotated(r io.ReaderAt, desc v1.Descriptor) (v1.Image, error) {
+	layer, err := oci.Layer(r, oci.Blob{Digest: desc.Digest, Size: desc.Size})
+	if err != nil {
+		return nil, err
+	}
+	return oci.Assemble([]byte(`{}`), []v1.Descriptor{desc}, layer)
+}
+
+// stuck gives 1 MiB of zeros, says so, and then waits for its parent.
+type stuck struct{}
+
+func (stuck) ReadAt(p []byte, off int64) (int, error) {
+	if off < 1<<20 {
+		clear(p)
+		return len(p), nil
+	}
+	fmt.Println("writing")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return 0, err
+}
+
+// A process that is killed while it writes leaves the old file.
+func TestKilledWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.xpkg")
+	old := []byte("the old file")
+	if err := os.WriteFile(path, old, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "writing\n" {
+		t.Errorf("the child said %q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the child ended before it was killed")
+	}
+	if got := contents(t, path); !bytes.Equal(got, old) {
+		t.Errorf("the old file is gone: got %d bytes", len(got))
+	}
+}
+
+// A write that fails leaves the old file and nothing else.
+func TestFailedWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.xpkg")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	// The first bytes are written, then the user presses Ctrl-C.
+	err := xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(progress.Event) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if got := contents(t, path); string(got) != "old" {
+		t.Errorf("the old file is gone: got %d bytes", len(got))
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("got %v, %v, want the old file alone", entries, err)
+	}
+}
+
+// A package may replace the file that its layers come from.
+func TestWriteOverItsSource(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be replaced there")
+	}
+	path := writeFile(t, build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64"))
+	want := contents(t, path)
+	if err := xpkg.WriteFile(t.Context(), path, open(t, path), nil); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(contents(t, path), want) {
+		t.Error("the file changed")
+	}
+}
+
+func TestWriteFileMode(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such modes there")
+	}
+	info, err := os.Stat(writeFile(t, build(t, aPackage("Function", "fn"))))
+	if err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("got mode %v, %v, want 0644", info.Mode(), err)
+	}
+}
+
+func TestWriteFileNamesThePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gone", "a.xpkg")
+	err := xpkg.WriteFile(t.Context(), path, build(t, aPackage("Function", "fn")), nil)
+	if err == nil || !bytes.Contains([]byte(err.Error()), []byte(path)) {
+		t.Errorf("got %v, want an error that names %q", err, path)
+	}
+}
+
+// The memory that writing takes does not grow with the layers: each read is
+// bounded.
+func TestWriteStreams(t *testing.T) {
+	const size = 64 << 20
+	digest, _, err := v1.SHA256(io.LimitReader(zeros{}, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := imageOf(&bounded{t: t, most: 1 << 20}, digest, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(writeFile(t, img))
+	if err != nil || info.Size() < size {
+		t.Errorf("got %v bytes, %v", info.Size(), err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// bounded holds zeros and fails a test that asks for too many at once.
+type bounded struct {
+	t    *testing.T
+	most int
+}
+
+func (b *bounded) ReadAt(p []byte, _ int64) (int, error) {
+	if len(p) > b.most {
+		b.t.Errorf("%d bytes were asked for at once", len(p))
+	}
+	clear(p)
+	return len(p), nil
+}
