@@ -1,0 +1,2 @@
+// Package pull brings packages from a registry.
+package pull

@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+)
+
+const (
+	journalFile = "manifests.jsonl"
+	// lockFile is locked while a registry uses its directory. It stays, and
+	// marks the directory as a registry's.
+	lockFile = "registry.lock"
+)
+
+// uploadID is what newID gives.
+var uploadID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// errLocked means that another process, or another registry of this one, has
+// the lock.
+var errLocked = errors.New("another registry uses it")
+
+// lockDir makes dir if it is absent, and returns its lock, which closing the
+// file gives up. A directory that is not empty has to be a registry's.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	if len(entries) > 0 && !marked(entries) {
+		return nil, hint.Wrap(errors.New("it is not empty, and no registry's"), "name an empty directory, or one that does not exist")
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	err = tryLock(f)
+	if errors.Is(err, errLocked) {
+		err = hint.Wrap(err, "stop that registry, or name another directory")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func marked(entries []fs.DirEntry) bool {
+	for _, e := range entries {
+		if e.Name() == lockFile || e.Name() == journalFile {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare makes the folders in dir, and forgets unfinished uploads. It touches
+// nothing else.
+func prepare(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ioerror.Cause(err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, folder := range []string{"uploads", "blobs/sha256", "blobs/sha512"} {
+		if err := root.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	entries, err := fs.ReadDir(root.FS(), "uploads")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !uploadID.MatchString(e.Name()) {
+			continue
+		}
+		if err := root.Remove("uploads/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

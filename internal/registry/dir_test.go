@@ -1,0 +1,92 @@
+package registry_test
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/registry"
+)
+
+func TestUnusableDir(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if _, err := registry.Open(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v, want an error that names %q", err, file)
+	}
+}
+
+// A directory of somebody else is left as it is.
+func TestForeignDir(t *testing.T) {
+	for _, theirs := range []string{"uploads/photo", "uploads/" + strings.Repeat("0", 32), "blobs/sha256/x", "note"} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, theirs))
+		_, err := registry.Open(dir)
+		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "not empty") || hint.Of(err) == "" {
+			t.Errorf("%s: got %v (hint: %s), want a refusal of %q", theirs, err, hint.Of(err), dir)
+		}
+		if got := files(t, dir); !cmp.Equal(got, []string{theirs}) {
+			t.Errorf("%s: the directory has %v now", theirs, got)
+		}
+	}
+}
+
+// Of the files in uploads, only unfinished uploads are forgotten.
+func TestUploadsForgotten(t *testing.T) {
+	dir := t.TempDir()
+	_, stop := start(t, dir)
+	stop()
+	write(t, filepath.Join(dir, "uploads", strings.Repeat("0", 32)))
+	write(t, filepath.Join(dir, "uploads", strings.Repeat("1", 32), "theirs"))
+	write(t, filepath.Join(dir, "uploads", "theirs"))
+	start(t, dir)
+	want := []string{"registry.lock", "uploads/" + strings.Repeat("1", 32) + "/theirs", "uploads/theirs"}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, nil, 0o600))
+}
+
+// files lists what is in dir, without its folders.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	must(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			all = append(all, path)
+		}
+		return err
+	}))
+	return all
+}
+
+// A second registry does not get the directory, and takes nothing from the
+// first one's.
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	resp, err := http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil)
+	must(t, err)
+	must(t, resp.Body.Close())
+	before := files(t, dir)
+	_, err = registry.Open(dir)
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another registry uses it") || hint.Of(err) == "" {
+		t.Errorf("got %v (hint: %s), want a refusal", err, hint.Of(err))
+	}
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Errorf("the second registry changed the files of the first (-before +after):\n%s", diff)
+	}
+	stop()
+	start(t, dir)
+}

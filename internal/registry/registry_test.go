@@ -1,0 +1,346 @@
+package registry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+)
+
+// start serves the registry of dir and returns HOST:PORT and a way to stop it
+// before the test ends.
+func start(t *testing.T, dir string) (host string, stop func()) {
+	t.Helper()
+	reg, err := registry.Open(dir)
+	must(t, err)
+	s := httptest.NewServer(reg)
+	stop = sync.OnceFunc(func() {
+		s.Close()
+		must(t, reg.Close())
+	})
+	t.Cleanup(stop)
+	return s.Listener.Addr().String(), stop
+}
+
+func tag(t *testing.T, host, rest string) name.Tag {
+	t.Helper()
+	ref, err := name.NewTag(host+"/"+rest, name.StrictValidation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func image(t *testing.T) v1.Image {
+	t.Helper()
+	img, err := random.Image(1<<14, 2)
+	must(t, err)
+	return img
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func digest(t *testing.T, a partial.Describable) string {
+	t.Helper()
+	h, err := a.Digest()
+	must(t, err)
+	return h.String()
+}
+
+// An image and an index come back whole.
+func TestPushPull(t *testing.T) {
+	host, _ := start(t, t.TempDir())
+	img := image(t)
+	ref := tag(t, host, "a/image:v1")
+	must(t, remote.Write(ref, img))
+	got, err := remote.Image(ref)
+	must(t, err)
+	must(t, validate.Image(got))
+	if digest(t, got) != digest(t, img) {
+		t.Error("another image came back")
+	}
+	idx, err := random.Index(1<<12, 2, 2)
+	must(t, err)
+	ref = tag(t, host, "a/index:v1")
+	must(t, remote.WriteIndex(ref, idx))
+	gotIndex, err := remote.Index(ref)
+	must(t, err)
+	must(t, validate.Index(gotIndex))
+	if digest(t, gotIndex) != digest(t, idx) {
+		t.Error("another index came back")
+	}
+}
+
+// What was pushed, listed, moved and deleted is so after a restart.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	old, img := image(t), image(t)
+	idx, err := random.Index(1<<12, 1, 2)
+	must(t, err)
+	must(t, remote.Write(tag(t, host, "a/image:v1"), old))
+	must(t, remote.Write(tag(t, host, "a/image:gone"), old))
+	must(t, remote.Write(tag(t, host, "a/image:v1"), img))
+	must(t, remote.Delete(tag(t, host, "a/image:gone")))
+	must(t, remote.WriteIndex(tag(t, host, "b:v2"), idx))
+	signature := attach(t, host, img)
+	child := children(t, idx)[0]
+	must(t, remote.Delete(tag(t, host, "b:v2").Digest(child)))
+	before := state(t, host)
+	stop()
+
+	host, _ = start(t, dir)
+	if diff := cmp.Diff(before, state(t, host)); diff != "" {
+		t.Errorf("the restart changed the registry (-before +after):\n%s", diff)
+	}
+	got, err := remote.Image(tag(t, host, "a/image:v1"))
+	must(t, err)
+	must(t, validate.Image(got))
+	if digest(t, got) != digest(t, img) {
+		t.Error("the tag did not stay where it was moved")
+	}
+	if _, err := remote.Image(tag(t, host, "a/image:v1").Digest(digest(t, old))); err != nil {
+		t.Errorf("an image without a tag is lost: %v", err)
+	}
+	refs, err := remote.Referrers(tag(t, host, "a/image:v1").Digest(digest(t, img)))
+	must(t, err)
+	if got := children(t, refs); len(got) != 1 || got[0] != signature {
+		t.Errorf("got referrers %v, want %s", got, signature)
+	}
+	if _, err := remote.Get(tag(t, host, "b:v2").Digest(child)); err == nil {
+		t.Error("a deleted manifest is back")
+	}
+}
+
+func children(t *testing.T, idx v1.ImageIndex) []string {
+	t.Helper()
+	m, err := idx.IndexManifest()
+	must(t, err)
+	var out []string
+	for _, d := range m.Manifests {
+		out = append(out, d.Digest.String())
+	}
+	return out
+}
+
+// attach pushes an image that refers to another one, and returns its digest.
+func attach(t *testing.T, host string, to v1.Image) string {
+	t.Helper()
+	desc, err := partial.Descriptor(to)
+	must(t, err)
+	img, ok := mutate.Subject(mutate.MediaType(image(t), types.OCIManifestSchema1), *desc).(v1.Image)
+	if !ok {
+		t.Fatal("not an image")
+	}
+	must(t, remote.Write(tag(t, host, "a/image:x").Digest(digest(t, img)), img))
+	return digest(t, img)
+}
+
+// state is what clients can list.
+func state(t *testing.T, host string) map[string][]string {
+	t.Helper()
+	reg, err := name.NewRegistry(host)
+	must(t, err)
+	repos, err := remote.Catalog(t.Context(), reg)
+	must(t, err)
+	out := map[string][]string{}
+	for _, repo := range repos {
+		tags, err := remote.List(reg.Repo(repo))
+		must(t, err)
+		out[repo] = tags
+	}
+	return out
+}
+
+func TestConcurrentPushes(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	same := image(t)
+	images := []v1.Image{same, same, same, image(t), image(t), image(t)}
+	var wg sync.WaitGroup
+	for i, img := range images {
+		wg.Go(func() {
+			ref := tag(t, host, fmt.Sprintf("r%d:moving", i%4))
+			if err := remote.Write(ref, img); err != nil {
+				t.Error(err)
+			}
+			if err := remote.Write(ref.Tag(fmt.Sprintf("v%d", i)), img); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	before := heads(t, host)
+	stop()
+	host, _ = start(t, dir)
+	if diff := cmp.Diff(before, heads(t, host)); diff != "" {
+		t.Errorf("the journal has another order than the registry had (-before +after):\n%s", diff)
+	}
+	for i, img := range images {
+		got, err := remote.Image(tag(t, host, fmt.Sprintf("r%d:v%d", i%4, i)))
+		must(t, err)
+		must(t, validate.Image(got))
+		if digest(t, got) != digest(t, img) {
+			t.Errorf("image %d is another one", i)
+		}
+	}
+}
+
+func heads(t *testing.T, host string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for repo, tags := range state(t, host) {
+		for _, tagged := range tags {
+			ref := tag(t, host, repo+":"+tagged)
+			desc, err := remote.Head(ref)
+			must(t, err)
+			out[repo+":"+tagged] = desc.Digest.String()
+		}
+	}
+	return out
+}
+
+func TestJournal(t *testing.T) {
+	good := `{"method":"PUT","repository":"a","reference":"v1","mediaType":"x/y","manifest":"e30="}` + "\n"
+	unlawful := `{"method":"DELETE","repository":"a","reference":"v0"}` + "\n"
+	cases := map[string]struct {
+		reason  string
+		journal string
+		tags    []string
+		err     string
+	}{
+		"Empty":    {"nothing was done", "", nil, ""},
+		"Whole":    {"what was done is done again", good, []string{"v1"}, ""},
+		"Torn":     {"half a line was never confirmed", good + `{"method":"PUT","repos`, []string{"v1"}, ""},
+		"Unended":  {"nor was a line without its end", strings.TrimSpace(good), nil, ""},
+		"Damaged":  {"a damaged line is no half one: it is named", good + "{\n" + good, nil, "line 2"},
+		"Refused":  {"nor was a last line that the registry refuses", good + unlawful, []string{"v1"}, ""},
+		"Unlawful": {"such a line before others is named", good + unlawful + good, nil, "line 2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "manifests.jsonl")
+			must(t, os.WriteFile(path, []byte(tc.journal), 0o600))
+			if tc.err != "" {
+				if _, err := registry.Open(dir); err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.err)
+				}
+				return
+			}
+			host, stop := start(t, dir)
+			if got := state(t, host)["a"]; !cmp.Equal(got, tc.tags) {
+				t.Errorf("%s: got tags %v, want %v", tc.reason, got, tc.tags)
+			}
+			must(t, remote.Write(tag(t, host, "a:v2"), image(t)))
+			stop()
+			host, _ = start(t, dir)
+			if got, want := state(t, host)["a"], append(tc.tags, "v2"); !cmp.Equal(got, want) {
+				t.Errorf("%s: after one more push: got tags %v, want %v", tc.reason, got, want)
+			}
+		})
+	}
+}
+
+// What the journal does not have is not in the registry either.
+func TestJournalFails(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	obstacle := filepath.Join(dir, "manifests.jsonl")
+	must(t, os.Mkdir(obstacle, 0o755))
+	put := step{method: "PUT", path: "/v2/a/manifests/v1", body: emptyManifest, status: 500, code: "UNKNOWN"}
+	put.send(t, 0, host)
+	step{method: "HEAD", path: put.path, status: 404}.send(t, 1, host)
+	must(t, os.Remove(obstacle))
+	put.status, put.code = 201, ""
+	put.send(t, 2, host)
+	before := state(t, host)
+	stop()
+	host, _ = start(t, dir)
+	if diff := cmp.Diff(before, state(t, host)); diff != "" {
+		t.Errorf("-before +after the restart:\n%s", diff)
+	}
+}
+
+// What the registry refuses leaves nothing in the journal.
+func TestRefusedChange(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	put := step{method: "PUT", path: "/v2/a/manifests/v1", body: emptyManifest, status: 201}
+	put.send(t, 0, host)
+	step{method: "DELETE", path: "/v2/a/manifests/v0", status: 404, code: "MANIFEST_UNKNOWN"}.send(t, 1, host)
+	put.path = "/v2/a/manifests/v2"
+	put.send(t, 2, host)
+	stop()
+	host, _ = start(t, dir)
+	if got := state(t, host)["a"]; !cmp.Equal(got, []string{"v1", "v2"}) {
+		t.Errorf("got tags %v after the restart", got)
+	}
+}
+
+// Whatever is asked, the answer is one of HTTP's, and no file is made outside
+// of the folders of the registry.
+func FuzzHandler(f *testing.F) {
+	for _, path := range []string{
+		"/v2/", "/v2/a/manifests/v1", "/v2/a/manifests/sha256:" + strings.Repeat("0", 64), "/v2/../x/manifests/v1",
+		"/v2/a/blobs/uploads/", "/v2/a/blobs/uploads/../../x", "/v2/a/blobs/uploads/" + strings.Repeat("0", 32),
+		"/v2/a/blobs/sha256:" + strings.Repeat("0", 64), "/v2/a/tags/list?n=-1", "/v2/_catalog?n=x", "/v2/a/referrers/x",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"} {
+			f.Add(method, path, []byte(`{"mediaType":"x"}`))
+		}
+	}
+	outer := f.TempDir()
+	h, err := registry.Open(filepath.Join(outer, "dir"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = h.Close() })
+	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://registry"+path, bytes.NewReader(body))
+		if err != nil || !strings.HasPrefix(r.URL.Path, "/") {
+			return
+		}
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		entries, err := os.ReadDir(outer)
+		must(t, err)
+		if len(entries) != 1 {
+			t.Fatalf("%s %s left the directory: %v", method, path, entries)
+		}
+	})
+}
+
+func decode(t *testing.T, r io.Reader) (code string) {
+	t.Helper()
+	var body struct {
+		Errors []struct{ Code string } `json:"errors"`
+	}
+	if err := json.NewDecoder(r).Decode(&body); err != nil || len(body.Errors) != 1 {
+		return ""
+	}
+	return body.Errors[0].Code
+}

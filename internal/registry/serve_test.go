@@ -1,0 +1,165 @@
+package registry_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+)
+
+// TestMain serves a registry for ever if the environment names its directory:
+// the process that TestKilled kills.
+func TestMain(m *testing.M) {
+	dir := os.Getenv("XFN_TEST_REGISTRY_DIR")
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	h, err := registry.Open(dir)
+	if err != nil {
+		panic(err)
+	}
+	l := listen()
+	fmt.Println(l.Addr())
+	panic(registry.Serve(context.Background(), l, h))
+}
+
+func listen() net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func TestServeStops(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	entered, release := make(chan struct{}), make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-release
+		_, _ = io.WriteString(w, "whole")
+	})
+	l := listen()
+	served, answered := make(chan error), make(chan string)
+	go func() { served <- registry.Serve(ctx, l, h) }()
+	go func() {
+		resp, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer func() { _ = resp.Body.Close() }()
+		b, _ := io.ReadAll(resp.Body)
+		answered <- string(b)
+	}()
+	<-entered
+	stop()
+	close(release)
+	if got := <-answered; got != "whole" {
+		t.Errorf("the running request got %q", got)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("a stopped server is no error: %v", err)
+	}
+	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		_ = c.Close()
+		t.Error("the server still listens")
+	}
+}
+
+func TestServeFails(t *testing.T) {
+	l := listen()
+	must(t, l.Close())
+	if err := registry.Serve(t.Context(), l, http.NotFoundHandler()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want the listener's error", err)
+	}
+}
+
+// Killed in the middle of an upload, a registry has all that it confirmed, and
+// nothing of what it did not.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	host, kill := child(t, dir)
+	images := map[string]v1.Image{}
+	for _, tagged := range []string{"r:v1", "r:v2"} {
+		img := image(t)
+		must(t, remote.Write(tag(t, host, tagged), img))
+		images[tagged] = img
+	}
+	half := upload(t, host)
+	kill()
+	_ = half.Close()
+
+	left, err := filepath.Glob(filepath.Join(dir, "uploads", "*"))
+	must(t, err)
+	if len(left) != 1 {
+		t.Fatalf("got %v, want the one upload that was interrupted", left)
+	}
+	host, _ = start(t, dir)
+	for tagged, img := range images {
+		got, err := remote.Image(tag(t, host, tagged))
+		must(t, err)
+		must(t, validate.Image(got))
+		if digest(t, got) != digest(t, img) {
+			t.Errorf("%s is another image", tagged)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "uploads", "*")); err != nil || len(left) != 0 {
+		t.Errorf("uploads are left: %v (%v)", left, err)
+	}
+}
+
+// child serves dir from another process.
+func child(t *testing.T, dir string) (host string, kill func()) {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "XFN_TEST_REGISTRY_DIR="+dir)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	killed := false
+	kill = func() {
+		if !killed {
+			killed = true
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+	t.Cleanup(kill)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	return strings.TrimSpace(line), kill
+}
+
+// upload starts an upload and leaves it in the middle of its body.
+func upload(t *testing.T, host string) net.Conn {
+	t.Helper()
+	resp, err := http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil)
+	must(t, err)
+	must(t, resp.Body.Close())
+	conn, err := net.Dial("tcp", host)
+	must(t, err)
+	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", resp.Header.Get("Location"), host)
+	must(t, err)
+	_, err = bufio.NewReader(conn).ReadString('\n')
+	must(t, err)
+	_, err = io.WriteString(conn, "half")
+	must(t, err)
+	return conn
+}

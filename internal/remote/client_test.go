@@ -1,0 +1,302 @@
+package remote_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+const (
+	user     = "gold"
+	password = "s3cret"
+	helper   = "docker-credential-xfntest"
+)
+
+// TestMain plays the credential helper when the test binary is called by its
+// name.
+func TestMain(m *testing.M) {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), helper) {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		if os.Getenv("XFN_TEST_HELPER") == "broken" {
+			fmt.Print(`{"Secret":"` + password)
+			os.Exit(1)
+		}
+		fmt.Printf(`{"ServerURL":"x","Username":%q,"Secret":%q}`, user, password)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func fast(o remote.Options) *remote.Client {
+	o.RetryWait = time.Millisecond
+	return remote.New(o)
+}
+
+// push writes a small image to host and returns its reference and the error as
+// Explain tells it.
+func push(t *testing.T, c *remote.Client, host string) (name.Tag, error) {
+	t.Helper()
+	ref, err := remote.ParseTag(host+"/gold/image:v1.0.0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := random.Image(1<<16, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref, c.Explain(ref, ggcr.Write(ref, img, c.Options(t.Context())...))
+}
+
+func count(h http.Handler, match func(*http.Request) bool) (http.Handler, *atomic.Int64) {
+	var n atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if match(r) {
+			n.Add(1)
+		}
+		h.ServeHTTP(w, r)
+	}), &n
+}
+
+func TestRetry(t *testing.T) {
+	manifest := func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
+	}
+	commit := func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/blobs/")
+	}
+	cases := map[string]struct {
+		reason string
+		n      int
+		match  func(*http.Request) bool
+		fault  http.HandlerFunc
+		err    string
+		seen   int64
+	}{
+		"GetTwice":       {"a busy registry is asked three times", 2, remotetest.Method(http.MethodGet), remotetest.Status(503), "", 3},
+		"GetAlways":      {"and no more than three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
+		"TooMany":        {"429 is a request to come back", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
+		"Timeout":        {"so is 408", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
+		"Forbidden":      {"what is refused is refused for good", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
+		"GetReset":       {"a broken connection is tried again", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
+		"GetResetAlways": {"three times", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
+		"ManifestReset":  {"a manifest is sent again", 2, manifest, remotetest.Reset, "", 3},
+		"ManifestAlways": {"but not nine times", 99, manifest, remotetest.Status(500), "answered 500", 3},
+		"ManifestBroken": {"not for broken connections either", 99, manifest, remotetest.Reset, "registry", 3},
+		"UploadReset":    {"an upload that broke in the middle starts again", 1, remotetest.Method(http.MethodPatch), remotetest.Reset, "", 4},
+		"UploadBusy":     {"an upload that a busy registry refused starts again", 1, remotetest.Method(http.MethodPatch), remotetest.Status(502), "", 4},
+		"CommitBusy":     {"so does one that could not be finished", 1, commit, remotetest.Status(503), "", 4},
+		"UploadRefused":  {"but not one that is too large", 99, remotetest.Method(http.MethodPatch), remotetest.Status(413), "answered 413", -1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h, seen := count(remotetest.Faults(remotetest.Handler(), tc.n, tc.match, tc.fault), tc.match)
+			_, err := push(t, fast(remote.Options{}), remotetest.Serve(t, h))
+			checkError(t, tc.reason, err, tc.err, "")
+			if tc.seen >= 0 && seen.Load() != tc.seen {
+				t.Errorf("%s: %d requests, want %d", tc.reason, seen.Load(), tc.seen)
+			}
+		})
+	}
+}
+
+// Waiting for the second try ends with the context: the wait here is an hour.
+func TestRetryIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		cancel()
+	}))
+	c := remote.New(remote.Options{RetryWait: time.Hour})
+	ref, err := remote.ParseTag(host+"/a:v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ggcr.Get(ref, c.Options(ctx)...)
+	if err := c.Explain(ref, err); err == nil || err.Error() != "context canceled" {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}
+
+func TestUserAgent(t *testing.T) {
+	var mu sync.Mutex
+	agents := map[string]bool{}
+	inner := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		agents[strings.Fields(r.UserAgent())[0]] = true
+		mu.Unlock()
+		inner.ServeHTTP(w, r)
+	}))
+	if _, err := push(t, fast(remote.Options{UserAgent: "xfn/v0.1.0"}), host); err != nil {
+		t.Fatal(err)
+	}
+	if len(agents) != 1 || !agents["xfn/v0.1.0"] {
+		t.Errorf("got user agents %v, want xfn/v0.1.0 alone", agents)
+	}
+}
+
+type auth map[string]string
+
+var credentials = map[string]struct {
+	reason string
+	config func(host string) any
+	file   string
+	env    map[string]string
+	err    string
+	hint   string
+}{
+	"Right": {
+		reason: "the Docker configuration is asked",
+		config: func(host string) any {
+			return map[string]any{"auths": map[string]auth{host: {"username": user, "password": password}}}
+		},
+	},
+	"Auth": {
+		reason: "its packed form counts too",
+		config: func(host string) any {
+			return map[string]any{"auths": map[string]auth{host: {"auth": "Z29sZDpzM2NyZXQ="}}}
+		},
+	},
+	"Wrong": {
+		reason: "a rejected login says so, and what to do",
+		config: func(host string) any {
+			return map[string]any{"auths": map[string]auth{host: {"username": user, "password": "hunter2"}}}
+		},
+		err: "refused the credentials", hint: "docker login 127.0.0.1:",
+	},
+	"None": {
+		reason: "no credentials is another case than wrong ones",
+		config: func(string) any { return map[string]any{} },
+		err:    "asks for credentials, and none are configured", hint: "docker login 127.0.0.1:",
+	},
+	"Helper": {
+		reason: "a credential helper is run",
+		config: func(host string) any {
+			return map[string]any{"credHelpers": map[string]string{host: "xfntest"}}
+		},
+	},
+	"HelperBroken": {
+		reason: "what a failed helper printed may be a secret",
+		config: func(host string) any {
+			return map[string]any{"credHelpers": map[string]string{host: "xfntest"}}
+		},
+		env: map[string]string{"XFN_TEST_HELPER": "broken"},
+		err: "reading the credentials for registry", hint: "DOCKER_CONFIG",
+	},
+	"HelperMissing": {
+		reason: "the missing helper is named",
+		config: func(host string) any {
+			return map[string]any{"credHelpers": map[string]string{host: "absent"}}
+		},
+		err: "docker-credential-absent", hint: "DOCKER_CONFIG",
+	},
+	"Broken": {
+		reason: "a broken configuration is named",
+		config: func(string) any { return json.RawMessage(`{"auths":`) },
+		err:    "config.json", hint: "DOCKER_CONFIG",
+	},
+	"RegistryAuthFile": {
+		reason: "podman's file counts when there is no Docker configuration",
+		config: func(host string) any {
+			return map[string]any{"auths": map[string]auth{host: {"auth": "Z29sZDpzM2NyZXQ="}}}
+		},
+		file: "auth.json",
+	},
+}
+
+func TestCredentials(t *testing.T) {
+	for name, tc := range credentials {
+		t.Run(name, func(t *testing.T) {
+			host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
+			configure(t, tc.config(host), tc.file)
+			for k, v := range tc.env {
+				t.Setenv(k, v)
+			}
+			_, err := push(t, fast(remote.Options{}), host)
+			checkError(t, tc.reason, err, tc.err, tc.hint)
+			checkNoSecret(t, err)
+		})
+	}
+}
+
+// configure writes a Docker configuration and makes it, and a credential
+// helper, the only ones there are.
+func configure(t *testing.T, config any, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	b, ok := config.(json.RawMessage)
+	if !ok {
+		var err error
+		if b, err = json.Marshal(config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if file == "" {
+		file = "config.json"
+	}
+	path := filepath.Join(dir, file)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", dir)
+	t.Setenv("USERPROFILE", dir)
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("DOCKER_CONFIG", dir)
+	t.Setenv("REGISTRY_AUTH_FILE", path)
+	t.Setenv("PATH", installHelper(t))
+}
+
+func installHelper(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, file := t.TempDir(), helper
+	if runtime.GOOS == "windows" {
+		file += ".exe"
+	}
+	if err := os.Link(self, filepath.Join(dir, file)); err == nil {
+		return dir
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func checkNoSecret(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	for _, secret := range []string{password, "hunter2", "Z29sZDpzM2NyZXQ"} {
+		if strings.Contains(err.Error(), secret) || strings.Contains(hint.Of(err), secret) {
+			t.Errorf("the error tells a credential: %v (hint: %s)", err, hint.Of(err))
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+func TestExplainServers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		host   func(*testing.T) string
+		skip   bool
+		err    string
+		hint   string
+	}{
+		"Unreachable": {
+			reason: "the host and the cause are named",
+			host:   func(t *testing.T) string { return remotetest.Nobody(t) },
+			err:    "cannot be reached", hint: "check the address",
+		},
+		"SelfSigned": {
+			reason: "of the two failures, https and http, the certificate is the cause",
+			host:   func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) },
+			err:    "certificate of registry", hint: "--insecure-skip-tls-verify",
+		},
+		"SelfSignedSkipped": {
+			reason: "no certificate is checked if so asked",
+			host:   func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) },
+			skip:   true,
+		},
+		"SkipOnHTTP": {
+			reason: "nor is one needed",
+			host:   func(t *testing.T) string { return remotetest.Serve(t, remotetest.Handler()) },
+			skip:   true,
+		},
+		"LocalhostName": {
+			reason: "localhost is a loopback address too",
+			host: func(t *testing.T) string {
+				_, port, err := net.SplitHostPort(remotetest.ServeTLS(t, remotetest.Handler()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return "localhost:" + port
+			},
+			skip: true,
+		},
+		"ReadOnly": {
+			reason: "what the registry says is passed on",
+			host: func(t *testing.T) string {
+				return remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost),
+					func(w http.ResponseWriter, _ *http.Request) {
+						w.WriteHeader(http.StatusMethodNotAllowed)
+						_, _ = io.WriteString(w, `{"errors":[{"code":"UNSUPPORTED","message":"read only"}]}`)
+					}))
+			},
+			err: `answered 405 Method Not Allowed (UNSUPPORTED: read only)`,
+		},
+		"NotARegistry": {
+			reason: "a web server is no registry",
+			host:   func(t *testing.T) string { return remotetest.Serve(t, http.NotFoundHandler()) },
+			err:    `has no "gold/image:v1.0.0"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			host := tc.host(t)
+			_, err := push(t, fast(remote.Options{InsecureSkipTLSVerify: tc.skip}), host)
+			checkError(t, tc.reason, err, tc.err, tc.hint)
+			if err != nil && !strings.Contains(err.Error(), host) {
+				t.Errorf("the registry is not named: %v", err)
+			}
+		})
+	}
+}
+
+// A registry, a proxy before it or a token server that repeats what it was sent
+// or knows.
+func TestExplainEcho(t *testing.T) {
+	login := map[string]string{"username": user, "password": password}
+	whoever := func(string, *http.Request) bool { return true }
+	cases := map[string]struct {
+		reason    string
+		auth      map[string]string
+		challenge string
+		refuse    func(path string, r *http.Request) bool
+		says      string
+		shown     string
+	}{
+		"Nothing":        {"what holds no secret is passed on", login, "Basic", whoever, "no", " (DENIED: no)"},
+		"BasicHeader":    {"the whole header", login, "Basic", whoever, "{header}", ""},
+		"BasicPassword":  {"the password in it", login, "Basic", whoever, "it is " + password, ""},
+		"AtTheLimit":     {"a secret that would be cut in two", login, "Basic", whoever, strings.Repeat("x", 487) + password, ""},
+		"BearerHeader":   {"a token", login, "Bearer", notToken, "{header}", ""},
+		"BearerPassword": {"the password that the token was given for", login, "Bearer", notToken, "it is " + password, ""},
+		"BearerPacked":   {"as it was sent to the token server", login, "Bearer", notToken, "Z29sZDpzM2NyZXQ=", ""},
+		"TokenServer":    {"a token server that repeats the password", login, "Bearer", isToken, "it is " + password, ""},
+		"IdentityToken":  {"or the identity token", map[string]string{"identitytoken": "hunter2"}, "Bearer", isToken, "{refresh_token}", ""},
+		"Escaped":        {"or what was sent of it", map[string]string{"identitytoken": "hunter2+/"}, "Bearer", isToken, "hunter2%2B%2F", ""},
+		"NewIdentity":    {"or an identity token that it gave itself", map[string]string{"identitytoken": "old"}, "Bearer", isLater, "{refresh_token}", ""},
+		"RegistryToken":  {"or a token that the configuration holds", map[string]string{"registrytoken": "hunter2"}, "Bearer", notToken, "it is hunter2", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			host := remotetest.Serve(t, echo(tc.challenge, tc.refuse, tc.says))
+			configure(t, map[string]any{"auths": map[string]any{host: tc.auth}}, "")
+			ref, err := remote.ParseTag(host+"/a:v1", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := fast(remote.Options{})
+			_, err = ggcr.Get(ref, c.Options(t.Context())...)
+			err = c.Explain(ref, err)
+			if want := fmt.Sprintf("registry %q answered 400 Bad Request%s", host, tc.shown); err == nil || err.Error() != want {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, want)
+			}
+			checkNoSecret(t, err)
+		})
+	}
+}
+
+func isToken(path string, _ *http.Request) bool  { return path == "/token" }
+func notToken(path string, _ *http.Request) bool { return path != "/token" }
+
+// isLater is a token server that does not take the identity token that it gave.
+func isLater(path string, r *http.Request) bool {
+	return path == "/token" && r.FormValue("refresh_token") == "hunter2"
+}
+
+// echo asks for credentials by a challenge and, where refuse says so, answers
+// with what says, in which {header} and {refresh_token} stand for what was sent.
+func echo(challenge string, refuse func(string, *http.Request) bool, says string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		header := r.Header.Get("Authorization")
+		switch {
+		case r.URL.Path != "/v2/" && (r.URL.Path == "/token" || header != "") && refuse(r.URL.Path, r):
+			w.WriteHeader(http.StatusBadRequest)
+			said := strings.NewReplacer("{header}", header, "{refresh_token}", r.FormValue("refresh_token")).Replace(says)
+			_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`, said)
+		case r.URL.Path == "/token":
+			_, _ = io.WriteString(w, `{"token":"opensesame","refresh_token":"hunter2"}`)
+		default:
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`%s realm="http://%s/token",service="x"`, challenge, r.Host))
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Resolve(authn.Resource) (authn.Authenticator, error) { return nil, f.err }
+
+func TestExplain(t *testing.T) {
+	ref := name.MustParseReference("r.example/a:v1")
+	get := func(err error) error {
+		return &url.Error{Op: "Get", URL: "https://r.example/v2/?token=" + password, Err: err}
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+		hint   string
+	}{
+		"UnknownHost": {
+			"a host that the resolver does not know",
+			get(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "r.example", IsNotFound: true}}),
+			`registry "r.example" is not known: no such host`, "spelling",
+		},
+		"DNSFailed": {
+			"a resolver that fails says nothing about the host",
+			get(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", Name: "r.example"}}),
+			`registry "r.example" cannot be reached: lookup r.example: server misbehaving`, "check the address",
+		},
+		"Handshake": {
+			"a server that is no TLS server for anyone",
+			get(&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}),
+			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
+		},
+		"PlainHTTP":   {"a public registry has to speak TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, ""},
+		"Broken":      {"a connection that breaks was there before", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
+		"EOF":         {"a connection that ends", get(io.EOF), `registry "r.example" closed the connection early`, ""},
+		"Cancelled":   {"the user stopped it", get(context.Canceled), "context canceled", ""},
+		"URL":         {"the URL is not shown: it may hold a token", get(errors.New("strange")), "strange", ""},
+		"Token":       {"an answer of a token server is not shown", errors.New("no token in bearer response:\n{\"refresh_token\":\"" + password + "\"}"), "no token in bearer response", ""},
+		"Query":       {"queries are cut out of any text", errors.New("HEAD https://cdn.example/b?sig=" + password + ": no size"), "HEAD https://cdn.example/b no size", ""},
+		"Local":       {"what is not about the registry keeps its words", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},
+		"Control":     {"an answer cannot move the cursor", errors.New("a\x1b[2Jb"), "a [2Jb", ""},
+		"Long":        {"nor fill the screen", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
+		"NotFound":    {"a tag that is not there", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, ""},
+		"Forbidden":   {"a permission that is missing", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" does not permit this (DENIED: no)`, "docker login r.example"},
+		"OtherStatus": {"codes keep their names", &transport.Error{StatusCode: 507}, `registry "r.example" answered 507 Insufficient Storage`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := remote.New(remote.Options{Keychain: authn.NewMultiKeychain()})
+			got := c.Explain(ref, tc.err)
+			if got == nil || got.Error() != tc.want {
+				t.Errorf("%s: got %v, want %q", tc.reason, got, tc.want)
+			}
+			if !strings.Contains(hint.Of(got), tc.hint) || (tc.hint == "") != (hint.Of(got) == "") {
+				t.Errorf("%s: got hint %q, want %q in it", tc.reason, hint.Of(got), tc.hint)
+			}
+			if !errors.Is(got, tc.err) {
+				t.Errorf("%s: the cause is lost", tc.reason)
+			}
+			if again := c.Explain(ref, fmt.Errorf("reading: %w", got)); again.Error() != tc.want {
+				t.Errorf("%s: explained twice: %v", tc.reason, again)
+			}
+			checkNoSecret(t, got)
+		})
+	}
+}
+
+// Without knowing the secrets, nobody can tell whether a text holds one.
+func TestExplainWithoutKeychain(t *testing.T) {
+	c := remote.New(remote.Options{Keychain: failing{errors.New("none")}})
+	err := c.Explain(name.MustParseReference("r.example/a:v1"), &transport.Error{StatusCode: 400, Errors: []transport.Diagnostic{{Message: password}}})
+	if want := `registry "r.example" answered 400 Bad Request`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// A manifest is parsed in memory: one that does not end is no manifest.
+func TestManifestSize(t *testing.T) {
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/manifests/") {
+			_, _ = io.WriteString(w, strings.Repeat(" ", 4<<20+1))
+		}
+	}))
+	ref, err := remote.ParseTag(host+"/a:v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fast(remote.Options{})
+	_, err = ggcr.Get(ref, c.Options(t.Context())...)
+	checkError(t, "the size is told", c.Explain(ref, err), "sent a manifest of more than 4 MiB", "")
+}
+
+func TestExplainNil(t *testing.T) {
+	if err := remote.New(remote.Options{}).Explain(name.MustParseReference("r.example/a:v1"), nil); err != nil {
+		t.Errorf("got %v for nil", err)
+	}
+}

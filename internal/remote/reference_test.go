@@ -1,0 +1,159 @@
+package remote_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+const (
+	sha   = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+	plain = "crossplane-contrib/function-example:v0.1.0"
+)
+
+func TestParseTag(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		in       string
+		registry string
+		want     string
+		err      string
+		hint     string
+	}{
+		"Full":            {reason: "a full reference is taken as it is", in: "r.example/a/b:v1", want: "r.example/a/b:v1"},
+		"FullWins":        {reason: "the default is only for references without a registry", in: "r.example/a/b:v1", registry: "other.example", want: "r.example/a/b:v1"},
+		"Port":            {reason: "a port makes a registry", in: "host:5000/a:v1", want: "host:5000/a:v1"},
+		"Localhost":       {reason: "localhost is a registry without a dot", in: "localhost/a:v1", want: "localhost/a:v1"},
+		"Default":         {reason: "the line of published documents works with a default registry", in: plain, registry: "127.0.0.1:5000", want: "127.0.0.1:5000/" + plain},
+		"DefaultOneWord":  {reason: "a repository of one part too", in: "r:v1.0.0", registry: "r.example", want: "r.example/r:v1.0.0"},
+		"NoRegistry":      {reason: "no registry is ever guessed", in: plain, err: "it names no registry", hint: "registry.example.com/" + plain},
+		"NoRegistryShort": {reason: "a tag is not taken for a port", in: "r:v1.0.0", err: "it names no registry", hint: "REGISTRY/REPOSITORY:TAG"},
+		"BadDefault":      {reason: "the default is checked, and named when it is wrong", in: plain, registry: "https://r.example", err: `registry "https://r.example"`},
+		"DefaultWithPath": {reason: "the default is a host, not a repository", in: plain, registry: "r.example/org", err: `registry "r.example/org"`},
+		"URL":             {reason: "a URL is no reference", in: "https://r.example/a:v1", err: "no URL", hint: "r.example/a:v1"},
+		"Credentials":     {reason: "credentials are no part of a reference", in: "gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1": it holds credentials`, hint: `"r.example/a:v1"`},
+		"CredentialsPort": {reason: "nor where the host has a port", in: "gold:s3cret@r.example:5000/a/b:v1", err: `"…@r.example:5000/a/b:v1"`, hint: "docker login"},
+		"CredentialsURL":  {reason: "a URL's are not shown either", in: "https://gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1"`, hint: `"r.example/a:v1"`},
+		"CredentialsOdd":  {reason: "wherever they stand", in: "gold:s3cret@https://r.example/a:v1", err: `"https://r.example/a:v1"`, hint: `"r.example/a:v1"`},
+		"CredentialsAt":   {reason: "a password may hold an at sign", in: "https://gold:s3cret@x/@r.example/a:v1", err: `"…@r.example/a:v1"`},
+		"CredentialsBare": {reason: "or stand before a host alone", in: "gold:s3cret@r.example:5000", err: `"…@r.example:5000"`},
+		"CredentialsHash": {reason: "a digest does not hide them", in: "gold:s3cret@r.example/a@" + sha, err: `"…@r.example/a@sha256:0`},
+		"DefaultWithUser": {reason: "nor do they belong to the default registry", in: "a:v1", registry: "https://gold:s3cret@r.example", err: `registry "…@r.example"`, hint: `"r.example"`},
+		"NoTag":           {reason: "the tag is compulsory", in: "r.example/a/b", err: "it has no tag", hint: "r.example/a/b:v0.1.0"},
+		"NoTagWithPort":   {reason: "a port is not taken for a tag", in: "r.example:5000/a", err: "it has no tag"},
+		"EmptyTag":        {reason: "a colon needs a tag", in: "r.example/a:", err: "after the colon"},
+		"Digest":          {reason: "nothing can be pushed to a digest", in: "r.example/a@" + sha, err: "expected a tag, not a digest"},
+		"Empty":           {reason: "nothing is no reference", in: "", err: `reference ""`},
+		"Space":           {reason: "white space is no part of a reference", in: "r.example/a b:v1", err: "repository can only contain"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := remote.ParseTag(tc.in, tc.registry)
+			checkError(t, tc.reason, err, tc.err, tc.hint)
+			if err == nil && got.Name() != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got.Name(), tc.want)
+			}
+			checkNoSecret(t, err)
+		})
+	}
+}
+
+func TestParseReference(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		in       string
+		registry string
+		want     string
+		err      string
+	}{
+		"Tag":          {reason: "a tag can be read", in: "r.example/a:v1", want: "r.example/a:v1"},
+		"Digest":       {reason: "so can a digest", in: "r.example/a@" + sha, want: "r.example/a@" + sha},
+		"TagAndDigest": {reason: "of both, the digest counts", in: "r.example/a:v1@" + sha, want: "r.example/a@" + sha},
+		"Default":      {reason: "the default registry serves digests too", in: "a/b@" + sha, registry: "r.example", want: "r.example/a/b@" + sha},
+		"NoRegistry":   {reason: "no registry is ever guessed", in: "a/b@" + sha, err: "it names no registry"},
+		"ShortDigest":  {reason: "a digest has its full length", in: "r.example/a@sha256:00", err: `reference "r.example/a@sha256:00"`},
+		"AtTag":        {reason: "an at sign that begins no digest is no credential's", in: "r.example/a@v1", err: `reference "r.example/a@v1"`},
+		"Credentials":  {reason: "credentials are refused and not shown", in: "https://gold:s3cret@r.example/a@" + sha, err: `reference "…@r.example/a@sha256:0`},
+		"NoTag":        {reason: "latest is not implied", in: "r.example/a", err: "it has no tag"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := remote.ParseReference(tc.in, tc.registry)
+			checkError(t, tc.reason, err, tc.err, "")
+			if err == nil && got.Name() != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got.Name(), tc.want)
+			}
+			checkNoSecret(t, err)
+		})
+	}
+}
+
+// The incumbent's verdict on each form of reference.
+func TestParseTagGolden(t *testing.T) {
+	dirs, err := filepath.Glob("testdata/push/ref-*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no golden cases: %v", err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			args := strings.Fields(read(t, dir, "args"))
+			ref := args[len(args)-1]
+			wantOK := strings.TrimSpace(read(t, dir, "exit")) == "0"
+			if _, err := remote.ParseTag(ref, ""); (err == nil) != wantOK {
+				t.Errorf("%s: got %v, want success %t", ref, err, wantOK)
+			} else if err != nil && !strings.Contains(err.Error(), `"`+ref+`"`) {
+				t.Errorf("the error does not name the reference: %v", err)
+			}
+		})
+	}
+}
+
+func FuzzParseReference(f *testing.F) {
+	for _, s := range []string{plain, "r.example/a:v1", "r.example/a:v1@" + sha, "http://x", "localhost/", ":", "/", "@"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ref, err := remote.ParseReference(s, "r.example")
+		if err != nil {
+			return
+		}
+		same, err := remote.ParseReference(ref.Name(), "")
+		if err != nil || same.Name() != ref.Name() {
+			t.Errorf("%q became %q, which became %v (%v)", s, ref.Name(), same, err)
+		}
+	})
+}
+
+func read(t *testing.T, elem ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// checkError compares err with a part of its text and of its hint. No text
+// means no error.
+func checkError(t *testing.T, reason string, err error, text, next string) {
+	t.Helper()
+	switch {
+	case text == "" && err != nil:
+		t.Fatalf("%s: unexpected error: %v", reason, err)
+	case text == "":
+		return
+	case err == nil:
+		t.Fatalf("%s: no error, want one with %q", reason, text)
+	case !strings.Contains(err.Error(), text):
+		t.Errorf("%s: got error %q, want %q in it", reason, err, text)
+	case !strings.Contains(hint.Of(err), next):
+		t.Errorf("%s: got hint %q, want %q in it", reason, hint.Of(err), next)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: the error has more than one line: %q", reason, err)
+	}
+}

@@ -1,0 +1,118 @@
+package remotetest
+
+import (
+	"crypto/subtle"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+)
+
+// Registry returns the address (HOST:PORT) of the real registry that
+// XFN_TEST_REGISTRY names. Without one the test is skipped, or fails if
+// XFN_REQUIRE, a comma-separated list, holds "registry".
+func Registry(t testing.TB) string {
+	t.Helper()
+	if host := os.Getenv("XFN_TEST_REGISTRY"); host != "" {
+		return host
+	}
+	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "registry") {
+		t.Fatal("XFN_REQUIRE asks for a registry, but XFN_TEST_REGISTRY names none")
+	}
+	t.Skip("XFN_TEST_REGISTRY names no registry (HOST:PORT)")
+	return ""
+}
+
+// Handler returns an empty registry that keeps everything in memory.
+func Handler() http.Handler {
+	return registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+}
+
+// Serve serves h over plain HTTP until the test ends, and returns HOST:PORT.
+func Serve(t testing.TB, h http.Handler) string {
+	t.Helper()
+	return serve(t, h, (*httptest.Server).Start)
+}
+
+// ServeTLS is Serve with a certificate that nobody trusts.
+func ServeTLS(t testing.TB, h http.Handler) string {
+	t.Helper()
+	return serve(t, h, (*httptest.Server).StartTLS)
+}
+
+func serve(t testing.TB, h http.Handler, start func(*httptest.Server)) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	start(s)
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// Nobody returns an address (HOST:PORT) of this machine where nothing listens.
+func Nobody(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// BasicAuth lets only user with password reach h.
+func BasicAuth(h http.Handler, user, password string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, p, _ := r.BasicAuth()
+		if u != user || subtle.ConstantTimeCompare([]byte(p), []byte(password)) != 1 {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Faults hands the first n requests that match to fault, all others to h.
+func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.HandlerFunc) http.Handler {
+	var seen atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if match(r) && seen.Add(1) <= int64(n) {
+			fault(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Status is a fault: an answer with that code and no body.
+func Status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// Reset is a fault: it reads one byte of the request's body, then breaks the
+// connection.
+func Reset(w http.ResponseWriter, r *http.Request) {
+	_, _ = r.Body.Read(make([]byte, 1))
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// Method matches requests of that method.
+func Method(method string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.Method == method }
+}

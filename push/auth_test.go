@@ -1,0 +1,93 @@
+package push_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+)
+
+func TestErrors(t *testing.T) {
+	wrong := remote.New(remote.Options{Keychain: keychain{"gold", "hunter2"}})
+	right := remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})
+	auth := func(t *testing.T) string {
+		return remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "gold", "s3cret"))
+	}
+	cases := map[string]struct {
+		reason string
+		host   func(*testing.T) string
+		client *remote.Client
+		err    string
+		hint   string
+	}{
+		"AuthRight":   {"credentials open the door", auth, right, "", ""},
+		"AuthWrong":   {"a rejected login", auth, wrong, "refused the credentials", "docker login"},
+		"AuthNone":    {"a login that is missing", auth, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
+		"Unreachable": {"an unreachable registry", func(t *testing.T) string { return remotetest.Nobody(t) }, nil, "cannot be reached", "check the address"},
+		"SelfSigned":  {"a certificate that nobody signed", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "--insecure-skip-tls-verify"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ref := parse(t, tc.host(t))
+			_, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Remote: tc.client})
+			if tc.err == "" {
+				if err != nil {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), `pushing "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || !strings.Contains(hint.Of(err), tc.hint) {
+				t.Errorf("%s: got %v (hint: %s)", tc.reason, err, hint.Of(err))
+			}
+		})
+	}
+}
+
+// A token server may give no token to read a repository that does not exist
+// yet, and one to push to it.
+func TestFirstPush(t *testing.T) {
+	for reason, refusal := range map[string]http.HandlerFunc{
+		"a token that opens nothing": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"token":"none"}`) },
+		"no token":                   remotetest.Status(http.StatusUnauthorized),
+		"no right":                   remotetest.Status(http.StatusForbidden),
+	} {
+		ref := parse(t, remotetest.Serve(t, tokens(remotetest.Handler(), refusal)))
+		o := push.Options{Remote: remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})}
+		for _, when := range []string{"first", "second"} {
+			if _, err := push.Artifact(t.Context(), ref, single(t), o); err != nil {
+				t.Errorf("%s, %s push: %v", reason, when, err)
+			}
+		}
+	}
+}
+
+// tokens asks for a token of the right to push, which it gives to those who
+// ask for that right. Others get the refusal.
+func tokens(inner http.Handler, refusal http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/token" && !strings.Contains(r.FormValue("scope"), "push"):
+			refusal(w, r)
+		case r.URL.Path == "/token":
+			_, _ = io.WriteString(w, `{"token":"all"}`)
+		case r.Header.Get("Authorization") != "Bearer all":
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			inner.ServeHTTP(w, r)
+		}
+	}
+}
+
+type keychain struct{ user, password string }
+
+func (k keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return &authn.Basic{Username: k.user, Password: k.password}, nil
+}

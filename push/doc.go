@@ -1,0 +1,2 @@
+// Package push makes a package a tag in a registry.
+package push

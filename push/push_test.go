@@ -1,0 +1,334 @@
+package push_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// artifact opens files of a golden case as one package.
+func artifact(t *testing.T, files ...string) xpkg.Artifact {
+	t.Helper()
+	var named []xpkg.Named
+	for _, file := range files {
+		f, err := xpkg.Open(t.Context(), "testdata/golden/"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		named = append(named, xpkg.Named{Name: file, Artifact: f.Artifact})
+	}
+	a, err := xpkg.Join(t.Context(), named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func single(t *testing.T) xpkg.Artifact { return artifact(t, "single-examples/in/a.xpkg") }
+
+func multi(t *testing.T) xpkg.Artifact {
+	return artifact(t, "multi-verbose/in/a.xpkg", "multi-verbose/in/b.xpkg")
+}
+
+func parse(t *testing.T, host string) name.Tag {
+	t.Helper()
+	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func fast() push.Options {
+	return push.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
+}
+
+func TestResult(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		a      xpkg.Artifact
+		want   push.Result
+	}{
+		"Image": {"a package without a platform has none", single(t), push.Result{MediaType: types.OCIManifestSchema1}},
+		"Index": {"an index has those of its images", multi(t), push.Result{MediaType: types.OCIImageIndex, Platforms: []string{"linux/amd64", "linux/arm64/v8"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+			got, err := push.Artifact(t.Context(), ref, tc.a, push.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.want.Reference = ref.Name()
+			if tc.want.Digest, err = tc.a.Digest(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			desc, err := ggcr.Get(ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if desc.Digest != got.Digest || desc.MediaType != got.MediaType {
+				t.Errorf("the registry has %s, %s at the tag", desc.Digest, desc.MediaType)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	for _, reason := range []string{"everything is sent", "nothing is sent, and all is there"} {
+		var mu sync.Mutex
+		var events []progress.Event
+		_, err := push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{Jobs: 1, Progress: func(e progress.Event) {
+			mu.Lock()
+			events = append(events, e)
+			mu.Unlock()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := progress.Event{}
+		for _, e := range events {
+			if e.Kind != progress.Bytes || !strings.HasPrefix(e.Text, "pushing "+host) || e.Done < last.Done || e.Total < last.Total {
+				t.Errorf("%s: got %+v after %+v", reason, e, last)
+			}
+			last = e
+		}
+		if last.Total == 0 || last.Done != last.Total {
+			t.Errorf("%s: the last event is %+v", reason, last)
+		}
+	}
+}
+
+// Pushing what is there already asks for the tag, and no more.
+func TestUnchanged(t *testing.T) {
+	inner := remotetest.Handler()
+	var mu sync.Mutex
+	var requests []string
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requests = append(requests, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		inner.ServeHTTP(w, r)
+	}))
+	for range 2 {
+		requests = nil
+		if _, err := push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"GET /v2/", "HEAD /v2/gold/package/manifests/v1.0.0"}
+	if diff := cmp.Diff(want, requests); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A fault at each request of a push in turn: if it passes, so does the push; if
+// it stays, the old package stays at the tag.
+func TestFaults(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		fault  http.HandlerFunc
+		stays  bool
+	}{
+		"Busy":      {"a busy moment", remotetest.Status(503), false},
+		"Reset":     {"a broken connection", remotetest.Reset, false},
+		"Down":      {"a registry that goes down", remotetest.Status(500), true},
+		"Forbidden": {"a permission that ends", remotetest.Status(403), true},
+		"Resets":    {"a network that goes down", remotetest.Reset, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for n := int64(1); ; n++ {
+				if !faultAt(t, n, tc.fault, tc.stays, tc.reason) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// faultAt pushes with a fault at the nth request, and from there on if it
+// stays. It returns false if there are fewer requests.
+func faultAt(t *testing.T, n int64, fault http.HandlerFunc, stays bool, reason string) bool {
+	t.Helper()
+	inner := remotetest.Handler()
+	ref := parse(t, remotetest.Serve(t, inner))
+	before := single(t)
+	if _, err := push.Artifact(t.Context(), ref, before, push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var seen atomic.Int64
+	flaky := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if i := seen.Add(1); i == n || stays && i > n {
+			fault(w, r)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})))
+	after := multi(t)
+	_, err := push.Artifact(t.Context(), flaky, after, fast())
+	reached := seen.Load() >= n
+	want := after
+	if stays && reached && err != nil {
+		want = before
+		if !strings.HasPrefix(err.Error(), `pushing "`+flaky.Name()+`": `) || !strings.Contains(err.Error(), "registry ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s at request %d: error %q", reason, n, err)
+		}
+	} else if err != nil {
+		t.Fatalf("%s at request %d: %v", reason, n, err)
+	}
+	checkTag(t, ref, want)
+	return reached
+}
+
+func checkTag(t *testing.T, ref name.Tag, want xpkg.Artifact) {
+	t.Helper()
+	desc, err := ggcr.Get(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := want.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if desc.Digest != h {
+		t.Fatalf("%s is at the tag, want %s", desc.Digest, h)
+	}
+	if _, ok := want.(v1.ImageIndex); !ok {
+		return
+	}
+	idx, err := desc.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(idx, validate.Fast); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	inner := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			cancel()
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	_, err := push.Artifact(ctx, parse(t, host), multi(t), push.Options{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}
+
+// The pushed package is really there: its manifest, fetched with plain HTTP,
+// says which layer holds package.yaml.
+func TestRealRegistry(t *testing.T) {
+	host := remotetest.Registry(t)
+	for name, a := range map[string]xpkg.Artifact{"image": single(t), "index": multi(t)} {
+		ref, err := remote.ParseTag("xfn-test/"+name+":v1.0.0", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := push.Artifact(t.Context(), ref, a, push.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := fetch(t, ref, "v1.0.0", result.MediaType)
+		if len(m.Manifests) > 0 {
+			m = fetch(t, ref, m.Manifests[0].Digest.String(), m.Manifests[0].MediaType)
+		}
+		marks := 0
+		for _, l := range m.Layers {
+			if l.Annotations["io.crossplane.xpkg"] == "base" {
+				marks++
+			}
+		}
+		if marks != 1 {
+			t.Errorf("%s: %d layers are marked as base, want one", ref, marks)
+		}
+	}
+}
+
+type anyManifest struct {
+	Manifests []v1.Descriptor `json:"manifests"`
+	Layers    []v1.Descriptor `json:"layers"`
+}
+
+func fetch(t *testing.T, ref name.Tag, identifier string, accept types.MediaType) anyManifest {
+	t.Helper()
+	url := "http://" + ref.RegistryStr() + "/v2/" + ref.RepositoryStr() + "/manifests/" + identifier
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", string(accept))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", url, resp.Status, err)
+	}
+	var m anyManifest
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// The file that comes back is the one that was pushed.
+func TestThereAndBack(t *testing.T) {
+	pushed, back := filepath.Join(t.TempDir(), "pushed.xpkg"), filepath.Join(t.TempDir(), "back.xpkg")
+	if err := xpkg.WriteFile(t.Context(), pushed, multi(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := xpkg.Open(t.Context(), pushed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	if _, err := push.Artifact(t.Context(), ref, f.Artifact, push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pull.File(t.Context(), ref, back, pull.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, pushed) != read(t, back) {
+		t.Error("another file came back")
+	}
+}
