@@ -1,0 +1,108 @@
+package clone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+var (
+	fullHash  = regexp.MustCompile(`^[0-9a-fA-F]{40}$`)
+	shortHash = regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`)
+)
+
+// lookup finds the branch or tag that ref names, and what to call it in a
+// Snapshot. It finds nothing for a full hash: a branch of such a name must not
+// stand in for the commit that somebody pinned.
+func lookup(refs storer.ReferenceStorer, ref string) (plumbing.Hash, string, bool) {
+	for _, name := range candidates(ref) {
+		if name.Validate() != nil {
+			continue
+		}
+		found, err := storer.ResolveReference(refs, name)
+		if err != nil {
+			continue
+		}
+		if found.Name().IsBranch() {
+			return found.Hash(), found.Name().Short(), true
+		}
+		return found.Hash(), "HEAD", true
+	}
+	return plumbing.ZeroHash, "", false
+}
+
+func candidates(ref string) []plumbing.ReferenceName {
+	switch {
+	case ref == "" || ref == "HEAD":
+		return []plumbing.ReferenceName{plumbing.HEAD}
+	case fullHash.MatchString(ref):
+		return nil
+	case strings.HasPrefix(ref, "refs/"):
+		return []plumbing.ReferenceName{plumbing.ReferenceName(ref)}
+	}
+	return []plumbing.ReferenceName{
+		plumbing.NewBranchReferenceName(ref),
+		plumbing.NewTagReferenceName(ref),
+		plumbing.ReferenceName("refs/" + ref),
+	}
+}
+
+// expand returns the one commit whose hash begins with prefix.
+func expand(ctx context.Context, objects storer.EncodedObjectStorer, prefix string) (plumbing.Hash, error) {
+	commits, err := objects.IterEncodedObjects(plumbing.CommitObject)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("listing commits: %w", err)
+	}
+	defer commits.Close()
+	prefix = strings.ToLower(prefix)
+	var found plumbing.Hash
+	err = commits.ForEach(func(o plumbing.EncodedObject) error {
+		hash := o.Hash()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !strings.HasPrefix(hash.String(), prefix) || hash == found:
+			return nil
+		case !found.IsZero():
+			return fmt.Errorf("%q is short for more than one commit", prefix)
+		}
+		found = hash
+		return nil
+	})
+	if err == nil && found.IsZero() {
+		err = notFound(prefix)
+	}
+	return found, err
+}
+
+func notFound(ref string) error {
+	return fmt.Errorf("the repository has no branch, tag or commit %q", ref)
+}
+
+// missing says why ref was not found among refs.
+func missing(refs storer.ReferenceStorer, ref string) error {
+	iter, err := refs.IterReferences()
+	if err != nil {
+		return fmt.Errorf("listing references: %w", err)
+	}
+	defer iter.Close()
+	var some bool
+	err = iter.ForEach(func(r *plumbing.Reference) error {
+		some = some || r.Type() == plumbing.HashReference
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("listing references: %w", err)
+	case !some:
+		return errors.New("the repository is empty: it has no commit")
+	case ref == "":
+		return notFound("HEAD")
+	}
+	return notFound(ref)
+}

@@ -1,0 +1,181 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/google/go-cmp/cmp"
+
+	scaffold "github.com/xfn-dev/xfn/init"
+)
+
+// An item is one line of a tree that no git would write.
+type item struct {
+	mode filemode.FileMode
+	name string
+	hash plumbing.Hash
+}
+
+func (r repository) rawTree(t *testing.T, items ...item) plumbing.Hash {
+	t.Helper()
+	var b bytes.Buffer
+	for _, i := range items {
+		fmt.Fprintf(&b, "%o %s\x00%s", uint32(i.mode), i.name, i.hash[:])
+	}
+	return r.raw(t, plumbing.TreeObject, b.Bytes())
+}
+
+func TestHostileTrees(t *testing.T) {
+	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
+	outside := t.TempDir()
+	evil := r.raw(t, plumbing.BlobObject, []byte("evil"))
+	away := r.raw(t, plumbing.BlobObject, []byte(outside))
+	absent := plumbing.NewHash(strings.Repeat("ab", 20))
+	folder := r.rawTree(t, item{filemode.Regular, "f", evil})
+	file := func(name string) []item { return []item{{filemode.Regular, name, evil}} }
+	inside := func(name string) []item {
+		return []item{{filemode.Dir, "sub", r.rawTree(t, item{filemode.Dir, name, folder})}}
+	}
+	long := r.raw(t, plumbing.BlobObject, bytes.Repeat([]byte("x"), 4097))
+	cases := map[string]struct {
+		reason string
+		tree   []item
+		err    string
+	}{
+		"Parent":        {"two dots lead out", file(".."), `".." is not a file name`},
+		"ParentFolder":  {"as a folder too", []item{{filemode.Dir, "..", folder}}, `".." is not a file name`},
+		"Self":          {"one dot is the folder itself", inside("."), `"." is not a file name`},
+		"Slash":         {"a name is not a path", file("../f"), `"../f" is not a file name`},
+		"Absolute":      {"nor one from the root", file("/tmp/f"), `"/tmp/f" is not a file name`},
+		"Backslash":     {"nor one of Windows", file(`..\f`), `is not a file name`},
+		"Git":           {"a template must not bring hooks", []item{{filemode.Dir, ".git", folder}}, `can stand for .git`},
+		"GitFile":       {"nor point to them", file(".git"), `can stand for .git`},
+		"GitInside":     {"not in a folder either", inside(".git"), `can stand for .git`},
+		"GitUpper":      {"file systems without case", inside(".GIT"), `can stand for .git`},
+		"GitDot":        {"NTFS drops dots at the end", file(".Git."), `can stand for .git`},
+		"GitSpace":      {"and spaces", file(".git . "), `can stand for .git`},
+		"GitShort":      {"and has short names", file("GIT~1"), `can stand for .git`},
+		"GitStream":     {"and streams", file(".git::$INDEX_ALLOCATION"), `can stand for .git`},
+		"GitInvisible":  {"HFS+ ignores some runes", file(".g\u200cit"), `can stand for .git`},
+		"LinkAndFolder": {"a link and a folder of one name would write through the link", []item{{filemode.Symlink, "d", away}, {filemode.Dir, "d", folder}}, `holds "d" twice`},
+		"FolderAndLink": {"in this order too", []item{{filemode.Dir, "d", folder}, {filemode.Symlink, "d", away}}, `holds "d" twice`},
+		"LinkAndFile":   {"nor a file", []item{{filemode.Symlink, "d", away}, {filemode.Regular, "d", evil}}, `holds "d" twice`},
+		"LongLink":      {"a link has to be a path", []item{{filemode.Symlink, "d", long}}, `longer than the 4096 bytes`},
+		"NoBlob":        {"a file that is not in the repository", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", absent}}, `reading "x"`},
+		"NoTree":        {"a folder that is not", []item{{filemode.Regular, "ok", evil}, {filemode.Dir, "x", absent}}, `reading folder "x"`},
+		"TreeAsFile":    {"a folder under a file's mode", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", folder}}, `reading "x"`},
+		"BlobAsTree":    {"a file under a folder's", []item{{filemode.Dir, "x", evil}}, `reading folder "x"`},
+		"LongName":      {"a name that no file system takes", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, strings.Repeat("n", 300), evil}}, `writing template`},
+		"LongPath":      {"a path that no system takes", file(strings.Repeat("n", 5000)), `longer than the 4096 bytes`},
+		"OurOwn":        {"the name that files wait under", file(".xfn-init.tmp"), `file already exists`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r.commitTree(t, name, r.rawTree(t, tc.tree...))
+			root := t.TempDir()
+			_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "a/out")})
+			checkError(t, tc.reason, tc.err, err)
+			for _, dir := range []string{root, outside} {
+				if diff := cmp.Diff(map[string]string{}, contents(t, dir)); diff != "" {
+					t.Errorf("%s: something was written:\n%s", tc.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// Where names that differ in case are the same to the file system, this is
+// LinkAndFolder again, and fails; elsewhere they are two.
+func TestLinkAndFolderOfTwoCases(t *testing.T) {
+	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
+	outside := t.TempDir()
+	away := r.raw(t, plumbing.BlobObject, []byte(outside))
+	evil := r.raw(t, plumbing.BlobObject, []byte("evil"))
+	r.commitTree(t, "first", r.rawTree(t, item{filemode.Symlink, "D", away}, item{filemode.Dir, "d", r.rawTree(t, item{filemode.Regular, "f", evil})}))
+	_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(t.TempDir(), "out")})
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{}, contents(t, outside)); diff != "" {
+		t.Errorf("written through a link:\n%s", diff)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
+	blob := r.raw(t, plumbing.BlobObject, bytes.Repeat([]byte("x"), 1000))
+	ten := func(mode filemode.FileMode, hash plumbing.Hash) plumbing.Hash {
+		var items []item
+		for i := range 10 {
+			items = append(items, item{mode, fmt.Sprint(i), hash})
+		}
+		return r.rawTree(t, items...)
+	}
+	flat := ten(filemode.Regular, blob)
+	bomb, well := flat, flat
+	for range 8 {
+		bomb = ten(filemode.Dir, bomb)
+	}
+	for range 200 {
+		well = r.rawTree(t, item{filemode.Dir, "d", well})
+	}
+	cases := map[string]struct {
+		reason string
+		tree   plumbing.Hash
+		files  int
+		bytes  int64
+		err    string
+	}{
+		"Fits":       {"as many as are allowed are allowed", flat, 10, 10_000, ""},
+		"Files":      {"one file too many", flat, 9, 0, "more than the 9 files"},
+		"Bytes":      {"one byte too many", flat, 0, 9999, "larger than the 9999 bytes"},
+		"Bomb":       {"a few objects that make a thousand million files", bomb, 2000, 1 << 50, "more than the 2000 files"},
+		"BombOfSize": {"a kilobyte that makes many", ten(filemode.Dir, ten(filemode.Dir, flat)), 0, 100_000, "larger than the 100000 bytes"},
+		"Well":       {"folders in folders", well, 0, 0, "deeper than the 128 folders"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r.commitTree(t, name, tc.tree)
+			dir := filepath.Join(t.TempDir(), "out")
+			_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir, MaxFiles: tc.files, MaxBytes: tc.bytes})
+			checkError(t, tc.reason, tc.err, err)
+			if _, err := os.Lstat(dir); (err == nil) != (tc.err == "") {
+				t.Errorf("%s: the directory: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// FuzzTree takes any bytes for a tree. Nothing may come to be outside of the
+// directory, and nothing at all with an error.
+func FuzzTree(f *testing.F) {
+	hash := plumbing.ComputeHash(plumbing.BlobObject, []byte("x"))
+	for _, name := range []string{"f", "..", ".git", "a/b", "a\\b", "\n"} {
+		for _, mode := range []string{"100644", "100755", "120000", "160000", "40000", "0", "777777777777", "x"} {
+			f.Add([]byte(mode + " " + name + "\x00" + string(hash[:])))
+		}
+	}
+	f.Fuzz(func(t *testing.T, tree []byte) {
+		r := newRepository(t, filepath.Join(t.TempDir(), "r"))
+		r.raw(t, plumbing.BlobObject, []byte("x"))
+		r.commitTree(t, "first", r.raw(t, plumbing.TreeObject, tree))
+		root := t.TempDir()
+		_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "a/out")})
+		for name := range contents(t, root) {
+			if name != "a/" && !strings.HasPrefix(name, "a/out/") || err != nil {
+				t.Errorf("%q should not be there (error: %v)", name, err)
+			}
+			if strings.EqualFold(filepath.Base(name), ".git") {
+				t.Errorf("%q was made", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package scaffold_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	scaffold "github.com/xfn-dev/xfn/init"
+)
+
+func TestReadAnswer(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		input  string
+		want   scaffold.Answer
+		err    string
+		rest   string
+	}{
+		"Y":        {"y is yes", "y\nrest", scaffold.Yes, "", "rest"},
+		"Yes":      {"so is the word", "yes\n", scaffold.Yes, "", ""},
+		"Upper":    {"capitals are no different", "Y\n", scaffold.Yes, "", ""},
+		"Shout":    {"nor is a word of them", "YES\n", scaffold.Yes, "", ""},
+		"Windows":  {"a line of Windows ends in two", "y\r\nrest", scaffold.Yes, "", "rest"},
+		"Spaces":   {"spaces around it are no words", " y \n", scaffold.Yes, "", ""},
+		"V":        {"v is to see it", "v\n", scaffold.View, "", ""},
+		"View":     {"so is the word", "View\n", scaffold.View, "", ""},
+		"N":        {"n is no", "n\n", scaffold.No, "", ""},
+		"Other":    {"any other word is no", "yess\n", scaffold.No, "", ""},
+		"NoEnd":    {"the last line needs no end", "y", scaffold.Yes, "", ""},
+		"Empty":    {"Enter is no answer", "\nrest", scaffold.No, `"" is not an answer`, "rest"},
+		"Blank":    {"nor are spaces", "  \nrest", scaffold.No, "is not an answer", "rest"},
+		"TwoWords": {"two words are none", "y n\n", scaffold.No, `"y n" is not an answer`, ""},
+		"EOF":      {"nobody answered", "", scaffold.No, "reading the answer: EOF", ""},
+		"Long":     {"a line without end is not waited for", strings.Repeat("y", 66) + "\n", scaffold.No, "longer than 64 bytes", "y\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := strings.NewReader(tc.input)
+			got, err := scaffold.ReadAnswer(r)
+			if got != tc.want {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+			checkError(t, tc.reason, tc.err, err)
+			rest, err := io.ReadAll(r)
+			must(t, err)
+			if string(rest) != tc.rest {
+				t.Errorf("%s: left %q to the script, want %q", tc.reason, rest, tc.rest)
+			}
+		})
+	}
+}
+
+func TestReadAnswerPassesErrorsOn(t *testing.T) {
+	broken := errors.New("the line is broken")
+	for _, r := range []io.Reader{iotest.ErrReader(broken), io.MultiReader(strings.NewReader("ye"), iotest.ErrReader(broken))} {
+		if got, err := scaffold.ReadAnswer(r); got != scaffold.No || !errors.Is(err, broken) {
+			t.Errorf("got %v, %v, want no and the reader's error", got, err)
+		}
+	}
+}
+
+func FuzzReadAnswer(f *testing.F) {
+	for _, s := range []string{"y\n", "view\n", "\n", "", "y", "\x00\n", "ÿ\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s)))
+		line, _, _ := strings.Cut(s, "\n")
+		if word := strings.ToLower(strings.TrimSpace(line)); got == scaffold.Yes && (err != nil || word != "y" && word != "yes") {
+			t.Errorf("%q is no yes", s)
+		}
+	})
+}

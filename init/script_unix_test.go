@@ -1,0 +1,106 @@
+//go:build unix
+
+package scaffold_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	scaffold "github.com/xfn-dev/xfn/init"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+func TestRunScript(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		script string
+		mode   os.FileMode
+		stdout string
+		err    string
+	}{
+		"Fails":         {"its own code is told", "#!/bin/sh\nexit 7\n", 0o755, "", "exit status 7"},
+		"Killed":        {"so is what ended it", "#!/bin/sh\nkill -9 $$\n", 0o755, "", "signal: killed"},
+		"NotExecutable": {"what cannot run is not helped to", "#!/bin/sh\n", 0o644, "", "permission denied"},
+		"NoStdin":       {"it may leave its input alone", "#!/bin/sh\necho done\n", 0o755, "done\n", ""},
+		"Stdin":         {"or read it", "#!/bin/sh\ncat\n", 0o755, "input", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), tc.script, tc.mode)
+			var stdout bytes.Buffer
+			err := scaffold.RunScript(t.Context(), scaffold.Result{Name: "n", Dir: filepath.Dir(path), Script: path}, strings.NewReader("input"), &stdout, io.Discard)
+			checkError(t, tc.reason, tc.err, err)
+			if stdout.String() != tc.stdout {
+				t.Errorf("%s: got %q, want %q", tc.reason, &stdout, tc.stdout)
+			}
+			if err != nil && (!strings.Contains(err.Error(), path) || hint.Of(err) == "") {
+				t.Errorf("%s: %q names no script, or no next step: %q", tc.reason, err, hint.Of(err))
+			}
+		})
+	}
+}
+
+// A signal ends a context as soon as the script has said something.
+type signal struct {
+	cancel context.CancelCauseFunc
+	cause  error
+}
+
+func (s signal) Write(p []byte) (int, error) {
+	s.cancel(s.cause)
+	return len(p), nil
+}
+
+func TestStopScript(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out := signal{cancel: cancel, cause: errors.New("the user has lost patience")}
+	held, stdout, err := os.Pipe()
+	must(t, err)
+	defer func() { _ = held.Close() }()
+	path := writeFile(t, filepath.Join(t.TempDir(), "init.sh"), "#!/bin/sh\nsleep 300 &\necho ready >&2\nwait\n", 0o755)
+	err = scaffold.RunScript(ctx, scaffold.Result{Dir: filepath.Dir(path), Script: path}, nil, stdout, out)
+	if !errors.Is(err, out.cause) {
+		t.Errorf("got %v, want the cause of the end", err)
+	}
+	// The pipe ends when the last process that holds it is gone.
+	must(t, stdout.Close())
+	must(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
+	if _, err := io.ReadAll(held); err != nil {
+		t.Errorf("a child of the script still runs: %v", err)
+	}
+}
+
+func TestModesDoNotDependOnUmask(t *testing.T) {
+	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
+	r.commit(t, "first", files{"a/f": text("x"), "run": program("y")})
+	want := "0o100644 new/out/a/f\n0o100755 new/out/run\n0o40750 new\n0o40750 new/out\n0o40755 new/out/a"
+	for _, umask := range []int{0, 0o022, 0o077} {
+		root := t.TempDir()
+		old := syscall.Umask(umask)
+		_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: filepath.Join(root, "new/out")})
+		syscall.Umask(old)
+		must(t, err)
+		if got := tree(t, root); got != want {
+			t.Errorf("umask %o:\ngot\n%s\nwant\n%s", umask, got, want)
+		}
+	}
+}
+
+// A directory that cannot be made is named.
+func TestDirectoryBelowAFile(t *testing.T) {
+	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
+	r.commit(t, "first", files{"f": text("x")})
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	dir := filepath.Join(file, "out")
+	_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir})
+	checkError(t, "the directory is named", dir, err)
+}

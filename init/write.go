@@ -1,0 +1,226 @@
+package scaffold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// staging is where files wait until all are there. It lies in the directory
+// itself, since only there it is sure to be of the same file system.
+const staging = ".xfn-init.tmp"
+
+// checkEmpty says whether dir can be filled: it does not exist, or holds
+// nothing but the folder .git.
+func checkEmpty(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at directory %q: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("path %q is not a directory", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading directory %q: %w", dir, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != ".git" || !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	}
+	return hint.Wrap(fmt.Errorf("directory %q is not empty: it holds %s", dir, strings.Join(names, ", ")),
+		"name another directory; it is made if it does not exist")
+}
+
+// write puts files into dir, all or none. It returns the directories that it
+// made for that.
+func write(ctx context.Context, dir string, files []file) (_ []string, err error) {
+	made, err := makeDirs(dir)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeDirs(made))
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	if err := root.Mkdir(staging, 0o700); err != nil {
+		return nil, err
+	}
+	if err := stage(ctx, root, files); err != nil {
+		return nil, errors.Join(err, root.RemoveAll(staging))
+	}
+	if err := publish(ctx, root, files); err != nil {
+		return nil, errors.Join(err, root.RemoveAll(staging))
+	}
+	return made, nil
+}
+
+// Undo leaves the directory as it was before Init, for an init that its user
+// ends after all: it removes what is there now, but for a .git that was there
+// before, and the directories that Init made.
+func (r Result) Undo() (err error) {
+	root, err := os.OpenRoot(r.Dir)
+	if err != nil {
+		return fmt.Errorf("emptying directory %q: %w", r.Dir, err)
+	}
+	entries, err := fs.ReadDir(root.FS(), ".")
+	for _, e := range entries {
+		if e.Name() != ".git" || len(r.Made) > 0 {
+			err = errors.Join(err, root.RemoveAll(e.Name()))
+		}
+	}
+	if err = errors.Join(err, root.Close(), removeDirs(r.Made)); err != nil {
+		return fmt.Errorf("emptying directory %q: %w", r.Dir, err)
+	}
+	return nil
+}
+
+// makeDirs makes dir and those of its parents that do not exist, and returns
+// what it made, also with an error.
+func makeDirs(dir string) (made []string, err error) {
+	var missing []string
+	for at := dir; ; at = filepath.Dir(at) {
+		_, err := os.Stat(at)
+		if err == nil || at == filepath.Dir(at) {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		missing = append(missing, at)
+	}
+	for _, at := range slices.Backward(missing) {
+		if err := os.Mkdir(at, 0o750); err != nil {
+			return made, err
+		}
+		made = append(made, at)
+		if err := os.Chmod(at, 0o750); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
+}
+
+func removeDirs(made []string) error {
+	for _, at := range slices.Backward(made) {
+		if err := os.Remove(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage writes files below the staging folder. Links come last, so that there
+// is none yet which anything could be written through: whatever the names, and
+// whichever of them the file system takes for the same.
+func stage(ctx context.Context, root *os.Root, files []file) (err error) {
+	into, err := root.OpenRoot(staging)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	for _, links := range []bool{false, true} {
+		for _, f := range files {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if (f.mode == fs.ModeSymlink) != links {
+				continue
+			}
+			if err := create(into, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// create makes one entry, with its mode whatever the umask.
+func create(into *os.Root, f file) error {
+	at := filepath.FromSlash(f.path)
+	switch f.mode {
+	case fs.ModeSymlink:
+		return into.Symlink(f.link, at)
+	case fs.ModeDir:
+		if err := into.Mkdir(at, 0o700); err != nil {
+			return err
+		}
+		return into.Chmod(at, 0o755)
+	}
+	w, err := into.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(w, f), w.Close())
+}
+
+func fill(w *os.File, f file) error {
+	r, err := f.open()
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", f.path, err)
+	}
+	defer func() { _ = r.Close() }()
+	n, err := io.Copy(w, io.LimitReader(r, f.size+1))
+	if err != nil {
+		return fmt.Errorf("copying %q: %w", f.path, err)
+	}
+	if n != f.size {
+		return fmt.Errorf("%q is not of the %d bytes that it is said to be", f.path, f.size)
+	}
+	return w.Chmod(f.mode)
+}
+
+// publish moves what was staged into its place, over nothing, or moves nothing.
+func publish(ctx context.Context, root *os.Root, files []file) (err error) {
+	var moved []string
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, name := range slices.Backward(moved) {
+			err = errors.Join(err, root.RemoveAll(name))
+		}
+	}()
+	for _, f := range files {
+		if strings.Contains(f.path, "/") {
+			continue
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if _, err := root.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%q: %w", f.path, fs.ErrExist))
+		}
+		if err := root.Rename(filepath.Join(staging, f.path), f.path); err != nil {
+			return err
+		}
+		moved = append(moved, f.path)
+	}
+	return root.Remove(staging)
+}
