@@ -1,0 +1,87 @@
+package builtin_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+)
+
+func TestPolicy(t *testing.T) {
+	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	cases := map[string]struct {
+		reason string
+		policy builtin.Policy
+		pkg    string
+		want   string
+	}{
+		"Published":     {"a tag of the contrib organisation is what a builtin stands in for", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
+		"AnyHost":       {"the host does not matter: mirrors keep the path", builtin.Policy{Mode: builtin.Auto}, "ghcr.io/crossplane-contrib/function-dummy:v9.9.9", "function-dummy"},
+		"NoHost":        {"the published pages leave the host out", builtin.Policy{}, "crossplane-contrib/function-dummy:v0.4.1", "function-dummy"},
+		"Digest":        {"a digest names exact content, which is not ours", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/crossplane-contrib/function-dummy" + digest, ""},
+		"TagAndDigest":  {"a digest counts where there is a tag, too", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1" + digest, ""},
+		"OtherOwner":    {"somebody's fork is not the function that was measured", builtin.Policy{}, "xpkg.crossplane.io/acme/function-dummy:v0.4.1", ""},
+		"DeeperOwner":   {"an owner that merely ends alike is another", builtin.Policy{}, "ghcr.io/acme/crossplane-contrib/function-dummy:v0.4.1", ""},
+		"OtherOwnerAny": {"any takes the name alone", builtin.Policy{Mode: builtin.Any}, "xpkg.crossplane.io/acme/function-dummy:v0.4.1", "function-dummy"},
+		"Off":           {"off takes none", builtin.Policy{Mode: builtin.Off}, "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1", ""},
+		"Mirror":        {"a mirror is named by its repository, even when off", builtin.Policy{Mode: builtin.Off, Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}, "ghcr.io/acme/fd:v1", "function-dummy"},
+		"MirrorOther":   {"a mirror of one repository says nothing of another", builtin.Policy{Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}, "ghcr.io/acme/fx:v1", ""},
+		"Unknown":       {"not every function is a builtin", builtin.Policy{}, "xpkg.crossplane.io/crossplane-contrib/function-nobody:v1", ""},
+		"Garbage":       {"what is no reference has no builtin", builtin.Policy{Mode: builtin.Any}, "::function-dummy::", ""},
+		"Empty":         {"an empty package has no builtin", builtin.Policy{Mode: builtin.Any}, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := tc.policy.For(tc.pkg)
+			if got.Name != tc.want || ok != (tc.want != "") {
+				t.Errorf("%s: got %q, %t, want %q", tc.reason, got.Name, ok, tc.want)
+			}
+		})
+	}
+}
+
+func TestForced(t *testing.T) {
+	policy := builtin.Policy{Repositories: map[string]string{"ghcr.io/acme/fd": "function-dummy"}}
+	cases := map[string]struct{ reason, pkg, want string }{
+		"Name":    {"any repository of the name will do", "ghcr.io/acme/function-dummy:v1", "function-dummy"},
+		"Mirror":  {"so will one that is named", "ghcr.io/acme/fd:v1", "function-dummy"},
+		"Other":   {"another has no builtin", "ghcr.io/acme/other:v1", ""},
+		"Garbage": {"nor has what is no reference", "::", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, ok := policy.Forced(tc.pkg); got.Name != tc.want || ok != (tc.want != "") {
+				t.Errorf("%s: got %q, %t", tc.reason, got.Name, ok)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	cases := map[string]struct{ reason, repo, builtin, want string }{
+		"Good":       {"a repository and a builtin", "ghcr.io/acme/fd", "function-dummy", ""},
+		"Builtin":    {"a builtin has to be one", "ghcr.io/acme/fd", "nope", `there is no builtin "nope"`},
+		"Repository": {"a repository has to be one", "A B", "function-dummy", `"A B" is not a repository`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := builtin.Policy{Repositories: map[string]string{tc.repo: tc.builtin}}.Check()
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestAll(t *testing.T) {
+	var names []string
+	for _, b := range builtin.All() {
+		names = append(names, b.Name)
+		if b.Runner == nil || b.Measured == "" {
+			t.Errorf("%s lacks a runner or the version that it was measured against", b.Name)
+		}
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("the catalogue is not sorted: %v", names)
+	}
+}

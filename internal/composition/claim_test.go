@@ -1,0 +1,189 @@
+package composition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+func definition(t *testing.T, text string) schema.XRD {
+	t.Helper()
+	xrd, err := schema.NewXRD(object(t, text).Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return xrd
+}
+
+const offersWidgets = ", claimNames: {kind: Widget}"
+
+func TestFromClaim(t *testing.T) {
+	cases := map[string]struct {
+		reason, claim, want string
+	}{
+		"Whole": {
+			"the spec and what people put on the claim go on; what is the claim's own, or the API server's, stays",
+			`
+apiVersion: gold.test/v1
+kind: Widget
+metadata:
+  name: shop
+  namespace: retail
+  uid: u-1
+  finalizers: [finalizer.apiextensions.crossplane.io]
+  labels: {team: red, app.kubernetes.io/name: shop}
+  annotations: {note: hi, kubectl.kubernetes.io/last-applied-configuration: "{}", x.k8s.io/y: z}
+spec:
+  size: 3
+  compositionRef: {name: a}
+  compositionSelector: {matchLabels: {b: c}}
+  compositionRevisionSelector: {matchLabels: {d: e}}
+  compositionRevisionRef: {name: a-1}
+  compositionUpdatePolicy: Automatic
+  compositeDeletePolicy: Foreground
+  writeConnectionSecretToRef: {name: secret}
+  publishConnectionDetailsTo: {name: secret}
+status: {ready: true}
+`, `
+apiVersion: gold.test/v1
+kind: XWidget
+metadata:
+  name: shop-fcm9r
+  generateName: shop-
+  labels: {team: red, crossplane.io/claim-name: shop, crossplane.io/claim-namespace: retail}
+  annotations: {note: hi}
+spec:
+  size: 3
+  compositionRef: {name: a}
+  compositionSelector: {matchLabels: {b: c}}
+  compositionRevisionSelector: {matchLabels: {d: e}}
+  compositionUpdatePolicy: Automatic
+  claimRef: {apiVersion: gold.test/v1, kind: Widget, namespace: retail, name: shop}
+`,
+		},
+		"NoNamespace": {
+			"a claim without a namespace is where kubectl would put it",
+			`{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {}}`,
+			`
+apiVersion: gold.test/v1
+kind: XWidget
+metadata:
+  name: shop-nqrr7
+  generateName: shop-
+  labels: {crossplane.io/claim-name: shop, crossplane.io/claim-namespace: default}
+spec:
+  claimRef: {apiVersion: gold.test/v1, kind: Widget, namespace: default, name: shop}
+`,
+		},
+		"Bound": {
+			"a claim that has its XR already names it, and a manual revision is for the claim to choose",
+			`
+apiVersion: gold.test/v1
+kind: Widget
+metadata: {name: shop, namespace: retail}
+spec:
+  compositionUpdatePolicy: Manual
+  compositionRevisionRef: {name: a-1}
+  resourceRef: {apiVersion: gold.test/v1, kind: XWidget, name: shop-p9wrj}
+  claimRef: {name: pretender}
+`, `
+apiVersion: gold.test/v1
+kind: XWidget
+metadata:
+  name: shop-p9wrj
+  labels: {crossplane.io/claim-name: shop, crossplane.io/claim-namespace: retail}
+spec:
+  compositionUpdatePolicy: Manual
+  compositionRevisionRef: {name: a-1}
+  claimRef: {apiVersion: gold.test/v1, kind: Widget, namespace: retail, name: shop}
+`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			claim := object(t, tc.claim)
+			before := claim.DeepCopy()
+			got, err := composition.FromClaim(claim, definition(t, xrdFor("v1", "XWidget", offersWidgets)))
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(object(t, tc.want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			got.Object["spec"].(map[string]any)["compositionSelector"] = "changed"
+			if diff := cmp.Diff(before, claim); diff != "" {
+				t.Errorf("the claim was changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFromClaimNames(t *testing.T) {
+	xrd := definition(t, xrdFor("v1", "XWidget", offersWidgets))
+	nameOf := func(name, namespace string) string {
+		claim := object(t, "{apiVersion: gold.test/v1, kind: Widget, spec: {}}")
+		claim.SetName(name)
+		claim.SetNamespace(namespace)
+		xr, err := composition.FromClaim(claim, xrd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return xr.GetName()
+	}
+	seen := map[string]bool{}
+	cases := map[string]struct{ reason, name, namespace string }{
+		"Short":     {"a name is kept whole", "shop", "retail"},
+		"Namespace": {"the same name in another namespace is another XR", "shop", "wholesale"},
+		"Dots":      {"a name may have dots", "a.b.c", "retail"},
+		"Longest":   {"the longest that fits is kept whole", strings.Repeat("a", 57), "retail"},
+		"Longer":    {"a longer one is cut, as the API server does", strings.Repeat("a", 58), "retail"},
+		"Far":       {"so is the longest that there can be", strings.Repeat("b", 253), "retail"},
+		"CutAtDot":  {"a cut at a dot leaves a name", strings.Repeat("c", 57) + ".example", "retail"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := nameOf(tc.name, tc.namespace)
+			if prefix := (tc.name + "-")[:min(len(tc.name)+1, 58)]; len(got) != len(prefix)+5 || !strings.HasPrefix(got, prefix) {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+			if faults := validation.IsDNS1123Subdomain(got); len(got) > 63 || len(faults) > 0 {
+				t.Errorf("%s: %q is no valid name: %v", tc.reason, got, faults)
+			}
+			if again := nameOf(tc.name, tc.namespace); again != got {
+				t.Errorf("two runs named it %q and %q", got, again)
+			}
+			if seen[got] {
+				t.Errorf("%s: another has the name %q", tc.reason, got)
+			}
+			seen[got] = true
+		})
+	}
+}
+
+func TestFromClaimRefuses(t *testing.T) {
+	const widget = "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {}}"
+	v1 := xrdFor("v1", "XWidget", offersWidgets)
+	cases := map[string]struct{ reason, claim, xrd, want string }{
+		"OtherKind": {"the XRD has to offer it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `making a composite resource of claim Gadget "shop": the XRD of XWidget offers no such claims`},
+		"NoClaims":  {"an XRD may offer none", widget, xrdFor("v1", "XWidget", ""), "offers no such claims"},
+		"NotLegacy": {"the API server refuses claims of any other scope", widget, xrdFor("v2", "XWidget", offersWidgets), "only an XRD of scope LegacyCluster"},
+		"NoName":    {"a claim without a name would have a nameless XR", "{apiVersion: gold.test/v1, kind: Widget, spec: {}}", v1, "it has no name"},
+		"NoSpec":    {"every claim's schema requires a spec", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}", v1, "its spec is not an object"},
+		"ListSpec":  {"and it is an object", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: []}", v1, "its spec is not an object"},
+		"BadName":   {"a name that the API server refuses makes one that it refuses", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: Shop_1}, spec: {}}", v1, "not a valid RFC 1123 subdomain"},
+		"BadRef":    {"so does a bad reference", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {resourceRef: {name: A}}}", v1, `the name "A" that`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := composition.FromClaim(object(t, tc.claim), definition(t, tc.xrd))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package composition_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+const widgets = `
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: widgets, labels: {shape: square}}
+spec:
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
+  mode: Pipeline
+  pipeline:
+  - step: make
+    functionRef: {name: function-dummy}
+    input: {kind: Response}
+  madeUp: true
+`
+
+func document(text string) manifest.Document {
+	return manifest.Document{Path: "composition.yaml", Line: 1, Text: []byte(text)}
+}
+
+func TestDecode(t *testing.T) {
+	cases := map[string]struct {
+		reason, text, want string
+	}{
+		"Good":         {"a Composition decodes, unknown fields and all", widgets, ""},
+		"OtherKind":    {"another kind is named", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", `composition.yaml:1: expected a Composition, got ConfigMap "x"`},
+		"OtherGroup":   {"the group counts, too", "apiVersion: acme.test/v1\nkind: Composition\n", "expected a Composition, got a Composition without a name"},
+		"NoKind":       {"an object may lack a kind", "a: b\n", "expected a Composition, got an object without a kind"},
+		"List":         {"a list is no object", "- a\n", "expected an object, got a list"},
+		"WrongType":    {"a field of the wrong type is named, with its line", strings.Replace(widgets, "mode: Pipeline", "mode: [1]", 1), "composition.yaml:7: spec.mode cannot be a list"},
+		"InvalidYAML":  {"a fault has its line", "a: b\n b: [\n", "composition.yaml:2: "},
+		"EmptyMapping": {"an empty object is none", "{}\n", "an object without a kind"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, err := composition.Decode(document(tc.text))
+			if tc.want == "" {
+				if err != nil {
+					t.Fatalf("%s: %v", tc.reason, err)
+				}
+				if c.GetName() != "widgets" || len(c.Spec.Pipeline) != 1 {
+					t.Errorf("%s: got %+v", tc.reason, c)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMatch(t *testing.T) {
+	selects := func(labels map[string]any) map[string]any {
+		return map[string]any{"crossplane": map[string]any{"compositionSelector": map[string]any{"matchLabels": labels}}}
+	}
+	cases := map[string]struct {
+		reason           string
+		apiVersion, kind string
+		spec             map[string]any
+		text, want       string
+	}{
+		"Good":         {"kind and version fit", "gold.test/v1", "XWidget", nil, widgets, ""},
+		"Kind":         {"another kind is named, with what was expected", "gold.test/v1", "XGadget", nil, widgets, "is for kind XWidget, but the composite resource \"alpha\" is of kind XGadget"},
+		"Version":      {"another version is named", "gold.test/v2", "XWidget", nil, widgets, "is for apiVersion gold.test/v1, but"},
+		"KindFirst":    {"the kind is checked before the version", "gold.test/v2", "XGadget", nil, widgets, "is for kind"},
+		"Label":        {"a label that is there fits", "gold.test/v1", "XWidget", selects(map[string]any{"shape": "square"}), widgets, ""},
+		"LabelMissing": {"a label that is not there is named", "gold.test/v1", "XWidget", selects(map[string]any{"colour": "red"}), widgets, "by label colour=red, which Composition \"widgets\" lacks"},
+		"LabelOther":   {"a label of another value is named", "gold.test/v1", "XWidget", selects(map[string]any{"shape": "round"}), widgets, "by label shape=round, but Composition \"widgets\" has square"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, err := composition.Decode(document(tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			xr := &unstructured.Unstructured{Object: map[string]any{}}
+			xr.SetAPIVersion(tc.apiVersion)
+			xr.SetKind(tc.kind)
+			xr.SetName("alpha")
+			if tc.spec != nil {
+				xr.Object["spec"] = tc.spec
+			}
+			switch err := composition.Match(c, xr, "spec", "crossplane", "compositionSelector", "matchLabels"); {
+			case tc.want == "" && err != nil:
+				t.Errorf("%s: %v", tc.reason, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

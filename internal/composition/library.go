@@ -1,0 +1,214 @@
+package composition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// An Entry is a Composition and the document that it was read from.
+type Entry struct {
+	*apiextv1.Composition
+	Document manifest.Document
+}
+
+// A Library holds Compositions, and the CompositeResourceDefinitions of what
+// they compose for. It does not change once it is loaded.
+type Library struct {
+	compositions []Entry
+	xrds         []schema.XRD
+	ignored      []string
+}
+
+// Load makes a Library of the Compositions and CompositeResourceDefinitions
+// among docs. What else is there is in Ignored. Two of the same kind and name
+// are an error.
+func Load(docs []manifest.Document) (*Library, error) {
+	l := &Library{}
+	seen := map[string]string{}
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{Object: obj}
+		known, err := l.add(doc, u)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			l.ignored = append(l.ignored, doc.Position()+": "+Describe(u))
+			continue
+		}
+		what := Describe(u)
+		if first, ok := seen[what]; ok {
+			return nil, fmt.Errorf("%s: %s is at %s, too", doc.Position(), what, first)
+		}
+		seen[what] = doc.Position()
+	}
+	return l, nil
+}
+
+// add adds what u holds, if it is of a kind that a Library has.
+func (l *Library) add(doc manifest.Document, u *unstructured.Unstructured) (known bool, err error) {
+	gvk := u.GroupVersionKind()
+	switch {
+	case gvk.Group != apiextv1.Group:
+		return false, nil
+	case gvk.Kind == apiextv1.CompositionKind:
+		c, err := Decode(doc)
+		if err != nil {
+			return false, err
+		}
+		l.compositions = append(l.compositions, Entry{Composition: c, Document: doc})
+		return true, nil
+	case gvk.Kind == apiextv1.CompositeResourceDefinitionKind:
+		xrd, err := schema.NewXRD(u.Object)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", doc.Position(), err)
+		}
+		l.xrds = append(l.xrds, xrd)
+		return true, nil
+	}
+	return false, nil
+}
+
+// Ignored returns what was loaded but is of no use to a Library, each as
+// "path:line: what it is".
+func (l *Library) Ignored() []string { return slices.Clone(l.ignored) }
+
+// Compositions returns all Compositions in the order in which they were loaded.
+func (l *Library) Compositions() []Entry { return slices.Clone(l.compositions) }
+
+// XRDFor returns the XRD that defines the XRs of this kind, in whatever
+// version; of several the first.
+func (l *Library) XRDFor(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
+	return first(l.xrds, func(x schema.XRD) bool { return x.Defines(gvk) == nil })
+}
+
+// ClaimOf returns the XRD that offers claims of this kind, in whatever version;
+// of several the first.
+func (l *Library) ClaimOf(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
+	return first(l.xrds, func(x schema.XRD) bool { return x.Offers(gvk) })
+}
+
+func first(xrds []schema.XRD, is func(schema.XRD) bool) (schema.XRD, bool) {
+	if i := slices.IndexFunc(xrds, is); i >= 0 {
+		return xrds[i], true
+	}
+	return schema.XRD{}, false
+}
+
+// For returns the Compositions that are for XRs of this apiVersion and kind.
+func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	var found []Entry
+	for _, e := range l.compositions {
+		if ref := e.Spec.CompositeTypeRef; ref.APIVersion == apiVersion && ref.Kind == kind {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// Select returns the Composition that composes for xr, by the rules of
+// Crossplane: the one that its XRD enforces; else the one that the XR refers
+// to; else, for an XR without a selector, its XRD's default; else the only one
+// that has the labels of the selector. Where Crossplane would take one of
+// several at random, it is an error that lists them.
+func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
+	all := l.For(xr.GroupVersionKind())
+	if len(all) == 0 {
+		return Entry{}, hint.Wrap(fmt.Errorf("no Composition is for %s of apiVersion %s", xr.GetKind(), xr.GetAPIVersion()),
+			"add one whose spec.compositeTypeRef names both")
+	}
+	xrd, known := l.XRDFor(xr.GroupVersionKind())
+	selection := selectionOf(xr, xrd, known)
+	switch enforced, byDefault := xrd.EnforcedComposition(), xrd.DefaultComposition(); {
+	case enforced != "":
+		return named(all, enforced, "its XRD enforces")
+	case selection.name != "":
+		return named(all, selection.name, "it refers to")
+	case !selection.byLabels && byDefault != "":
+		return named(all, byDefault, "its XRD has for a default")
+	}
+	return only(all, selection.labels)
+}
+
+// A selection is what an XR says about the Composition that it wants.
+type selection struct {
+	// name is that of the one that it refers to, or "".
+	name string
+	// byLabels says that it has a selector; its labels may still be none.
+	byLabels bool
+	labels   map[string]string
+}
+
+// selectionOf reads an XR where its XRD says that Crossplane's own fields are.
+// Without an XRD it is where they are found first.
+func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
+	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
+	parents := [][]string{modern, legacy}
+	if known {
+		parents = [][]string{modern}
+		if xrd.Legacy() {
+			parents = [][]string{legacy}
+		}
+	}
+	for _, parent := range parents {
+		fields, _, _ := unstructured.NestedMap(xr.Object, parent...)
+		s := selection{byLabels: fields["compositionSelector"] != nil}
+		s.name, _, _ = unstructured.NestedString(fields, "compositionRef", "name")
+		s.labels, _, _ = unstructured.NestedStringMap(fields, "compositionSelector", "matchLabels")
+		if s.name != "" || s.byLabels {
+			return s
+		}
+	}
+	return selection{}
+}
+
+func named(all []Entry, name, how string) (Entry, error) {
+	i := slices.IndexFunc(all, func(e Entry) bool { return e.GetName() == name })
+	if i >= 0 {
+		return all[i], nil
+	}
+	return Entry{}, hint.Wrap(fmt.Errorf("the Composition %q, which %s, is not among those for its kind: %s", name, how, list(all)),
+		"add it, or name another")
+}
+
+// only returns the one Composition that has all labels.
+func only(all []Entry, labels map[string]string) (Entry, error) {
+	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool {
+		for key, want := range labels {
+			if got, ok := e.GetLabels()[key]; !ok || got != want {
+				return true
+			}
+		}
+		return false
+	})
+	switch len(fit) {
+	case 0:
+		return Entry{}, fmt.Errorf("no Composition for its kind has the labels that it selects by: %s", list(all))
+	case 1:
+		return fit[0], nil
+	}
+	return Entry{}, hint.Wrap(fmt.Errorf("several Compositions could compose for it: %s", list(fit)),
+		"name one in its compositionRef, or a default in its XRD: Crossplane would pick one at random")
+}
+
+// list names Compositions and where they stand.
+func list(entries []Entry) string {
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = fmt.Sprintf("%q (%s)", e.GetName(), e.Document.Position())
+	}
+	return strings.Join(texts, ", ")
+}

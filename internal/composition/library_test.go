@@ -1,0 +1,251 @@
+package composition_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// compositionFor makes a Composition for a kind of gold.test/v1.
+func compositionFor(kind, name, labels string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: %s, labels: {%s}}, spec: {compositeTypeRef: {apiVersion: gold.test/v1, kind: %s}, mode: Pipeline, pipeline: []}}`, name, labels, kind)
+}
+
+// xrdFor makes the XRD of a kind of gold.test, with more of a spec.
+func xrdFor(version, kind, more string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}%s}}`, version, strings.ToLower(kind), kind, more)
+}
+
+// documents is a file that holds each text on a line of its own, after a
+// separator.
+func documents(t *testing.T, texts ...string) []manifest.Document {
+	t.Helper()
+	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return docs
+}
+
+func library(t *testing.T, texts ...string) *composition.Library {
+	t.Helper()
+	l, err := composition.Load(documents(t, texts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestLoad(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		docs        []string
+		want        []string
+		wantIgnored []string
+		wantErr     string
+	}{
+		"Empty": {reason: "a folder may hold nothing"},
+		"Both": {
+			reason: "Compositions are kept in order, and XRDs are no stray objects",
+			docs:   []string{compositionFor("XWidget", "b", ""), xrdFor("v1", "XWidget", ""), xrdFor("v2", "XGadget", ""), compositionFor("XGadget", "a", "")},
+			want:   []string{"b lib.yaml:1", "a lib.yaml:7"},
+		},
+		"Others": {
+			reason:      "what else a folder holds is passed over, and can be told",
+			docs:        []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", compositionFor("XWidget", "a", ""), "{a: b}", "{apiVersion: apiextensions.crossplane.io/v1, kind: Usage, metadata: {name: u}}"},
+			want:        []string{"a lib.yaml:3"},
+			wantIgnored: []string{`lib.yaml:1: ConfigMap "x"`, "lib.yaml:5: an object without a kind", `lib.yaml:7: Usage "u"`},
+		},
+		"OtherGroup": {
+			reason:      "a Composition of another group is none",
+			docs:        []string{"{apiVersion: acme.test/v1, kind: Composition, metadata: {name: x}}"},
+			wantIgnored: []string{`lib.yaml:1: Composition "x"`},
+		},
+		"Twice": {
+			reason:  "two Compositions of one name cannot both be in an API server, whatever they are for",
+			docs:    []string{compositionFor("XWidget", "a", ""), compositionFor("XGadget", "a", "")},
+			wantErr: `lib.yaml:3: Composition "a" is at lib.yaml:1, too`,
+		},
+		"XRDTwice": {
+			reason:  "nor can two XRDs, of whatever version",
+			docs:    []string{xrdFor("v1", "XWidget", ""), xrdFor("v2", "XWidget", "")},
+			wantErr: `lib.yaml:3: CompositeResourceDefinition "xwidgets.gold.test" is at lib.yaml:1, too`,
+		},
+		"SameName": {
+			reason: "an XRD and a Composition may share a name",
+			docs:   []string{xrdFor("v1", "XWidget", ""), compositionFor("XWidget", "xwidgets.gold.test", "")},
+			want:   []string{"xwidgets.gold.test lib.yaml:3"},
+		},
+		"Broken": {
+			reason:  "what cannot be read could be anything, so it is not passed over",
+			docs:    []string{compositionFor("XWidget", "a", ""), "a: ["},
+			wantErr: "lib.yaml:3: ",
+		},
+		"Misfit": {
+			reason:  "a Composition that does not decode has its position",
+			docs:    []string{"{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, spec: {mode: [1]}}"},
+			wantErr: "lib.yaml:1: spec.mode cannot be a list",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l, err := composition.Load(documents(t, tc.docs...))
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			var got []string
+			for _, e := range l.Compositions() {
+				got = append(got, e.GetName()+" "+e.Document.Position())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.wantIgnored, l.Ignored()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestXRDs(t *testing.T) {
+	l := library(t, xrdFor("v1", "XWidget", ", claimNames: {kind: Widget}"), xrdFor("v2", "XGadget", ""))
+	cases := map[string]struct {
+		reason, object      string
+		wantXRD, wantClaims string
+	}{
+		"XR":      {"an XR has an XRD", "{apiVersion: gold.test/v1, kind: XWidget}", "XWidget", ""},
+		"Version": {"the XRD is that of every version", "{apiVersion: gold.test/v9, kind: XGadget}", "XGadget", ""},
+		"Claim":   {"a claim is not what the XRD defines, but what it offers", "{apiVersion: gold.test/v1, kind: Widget}", "", "XWidget"},
+		"Group":   {"another group has another XRD", "{apiVersion: lead.test/v1, kind: XWidget}", "", ""},
+		"Neither": {"most objects are neither", "{apiVersion: v1, kind: ConfigMap}", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			gvk := object(t, tc.object).GroupVersionKind()
+			defines, ok := l.XRDFor(gvk)
+			if ok != (tc.wantXRD != "") || defines.Kind() != tc.wantXRD {
+				t.Errorf("%s: XRDFor got %q, %t", tc.reason, defines.Kind(), ok)
+			}
+			offers, ok := l.ClaimOf(gvk)
+			if ok != (tc.wantClaims != "") || offers.Kind() != tc.wantClaims {
+				t.Errorf("%s: ClaimOf got %q, %t", tc.reason, offers.Kind(), ok)
+			}
+		})
+	}
+}
+
+func TestSelect(t *testing.T) {
+	one := []string{compositionFor("XWidget", "a", "size: big")}
+	two := append(slices.Clone(one), compositionFor("XWidget", "b", "size: small"), compositionFor("XGadget", "c", "size: big"))
+	with := func(xrd string) []string { return append(slices.Clone(two), xrd) }
+	cases := map[string]struct {
+		reason   string
+		library  []string
+		spec     string
+		want     string
+		wantErr  string
+		wantHint string
+	}{
+		"Only":       {reason: "the only one for its kind composes for it", library: one, spec: "{}", want: "a"},
+		"None":       {reason: "there must be one", library: two[2:], spec: "{}", wantErr: "no Composition is for XWidget of apiVersion gold.test/v1", wantHint: "compositeTypeRef"},
+		"Ref":        {reason: "the XR refers to one", library: two, spec: "{crossplane: {compositionRef: {name: b}}}", want: "b"},
+		"RefMissing": {reason: "one that is not there is not replaced by another", library: one, spec: "{crossplane: {compositionRef: {name: z}}}", wantErr: `the Composition "z", which it refers to, is not among those for its kind: "a" (lib.yaml:1)`, wantHint: "add it"},
+		"RefOther":   {reason: "one for another kind does not count", library: two, spec: "{crossplane: {compositionRef: {name: c}}}", wantErr: `"c", which it refers to`},
+		"Labels":     {reason: "a selector leaves one", library: two, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", want: "b"},
+		"LabelsNone": {reason: "a selector may leave none, even of one", library: one, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", wantErr: "has the labels that it selects by"},
+		"RefFirst":   {reason: "a reference beats the labels that led to it", library: two, spec: "{crossplane: {compositionRef: {name: a}, compositionSelector: {matchLabels: {size: small}}}}", want: "a"},
+		"Several":    {reason: "no choice is made at random", library: two, spec: "{}", wantErr: `several Compositions could compose for it: "a" (lib.yaml:1), "b" (lib.yaml:3)`, wantHint: "at random"},
+		"Enforced": {
+			reason:  "what the XRD enforces beats what the XR wants",
+			library: with(xrdFor("v2", "XWidget", ", enforcedCompositionRef: {name: b}")), spec: "{crossplane: {compositionRef: {name: a}}}", want: "b",
+		},
+		"EnforcedMissing": {
+			reason:  "it has to be there",
+			library: with(xrdFor("v2", "XWidget", ", enforcedCompositionRef: {name: z}")), spec: "{}", wantErr: `"z", which its XRD enforces`,
+		},
+		"Default": {
+			reason:  "the XRD's default is for XRs that want none",
+			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{}", want: "b",
+		},
+		"DefaultAndRef": {
+			reason:  "a reference beats the default",
+			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{crossplane: {compositionRef: {name: a}}}", want: "a",
+		},
+		"DefaultAndLabels": {
+			reason:  "a selector beats the default",
+			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{crossplane: {compositionSelector: {matchLabels: {size: big}}}}", want: "a",
+		},
+		"DefaultAndNoLabels": {
+			reason:  "a selector of nothing is a selector, too",
+			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{crossplane: {compositionSelector: {matchLabels: {}}}}", wantErr: "several Compositions",
+		},
+		"Legacy": {
+			reason:  "a legacy XR refers to it right below its spec",
+			library: with(xrdFor("v1", "XWidget", "")), spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "b",
+		},
+		"Modern": {
+			reason:  "in any other, that is a field of its own",
+			library: with(xrdFor("v2", "XWidget", "")), spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
+		},
+		"NoXRD": {
+			reason: "without an XRD either place will do", library: two, spec: "{compositionSelector: {matchLabels: {size: small}}}", want: "b",
+		},
+		"NoXRDBoth": {
+			reason: "and today's comes first", library: two, spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
+		},
+		"NoObject": {reason: "a spec of another type wants nothing", library: one, spec: "[]", want: "a"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			xr := object(t, "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: "+tc.spec+"}")
+			before := xr.DeepCopy()
+			got, err := library(t, tc.library...).Select(xr)
+			if diff := cmp.Diff(before, xr); diff != "" {
+				t.Errorf("%s: the XR was changed (-want +got):\n%s", tc.reason, diff)
+			}
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(hint.Of(err), tc.wantHint) {
+					t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got.GetName() != tc.want || got.Document.Path != "lib.yaml" {
+				t.Errorf("%s: got %s of %s", tc.reason, got.GetName(), got.Document.Position())
+			}
+		})
+	}
+}
+
+func TestForIsOfOneVersion(t *testing.T) {
+	l := library(t, compositionFor("XWidget", "a", ""))
+	if n := len(l.For(object(t, "{apiVersion: gold.test/v2, kind: XWidget}").GroupVersionKind())); n != 0 {
+		t.Errorf("a Composition is for one version of a kind; another version found %d", n)
+	}
+}

@@ -1,0 +1,75 @@
+package development
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+)
+
+const (
+	// TargetAnnotation says where a function listens, as a gRPC target:
+	// "host:port", "unix:///path", "dns:///host:port".
+	TargetAnnotation = "render.crossplane.io/runtime-development-target"
+	// DefaultTarget is the target of a function without TargetAnnotation.
+	DefaultTarget = "localhost:9443"
+)
+
+const defaultConnectTimeout = 10 * time.Second
+
+// Development connects to functions that run already, without TLS. The zero
+// value is ready to use.
+type Development struct {
+	// ConnectTimeout bounds the wait for a function that neither accepts nor
+	// refuses the connection. Zero means ten seconds.
+	ConnectTimeout time.Duration
+	// MaxMessageSize is the largest answer in bytes. Zero means
+	// grpc.DefaultMaxMessageSize.
+	MaxMessageSize int
+}
+
+var _ runtimes.Runtime = Development{}
+
+// Start connects to the function at its TargetAnnotation. It fails at once if
+// nothing listens there. Stopping the instance closes the connection, and
+// leaves the function running.
+func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	target := fn.Annotations[TargetAnnotation]
+	if target == "" {
+		target = DefaultTarget
+	}
+	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: d.MaxMessageSize})
+	if err != nil {
+		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+	}
+	if err := d.connect(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, explain(ctx, fn.Name, err)
+	}
+	return &runtimes.Instance{
+		Runner: client,
+		Detail: "already running at " + target,
+		Stop:   func(context.Context) error { return client.Close() },
+	}, nil
+}
+
+func (d Development) connect(ctx context.Context, client *grpc.Client) error {
+	timeout := d.ConnectTimeout
+	if timeout == 0 {
+		timeout = defaultConnectTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no connection within %s", timeout))
+	defer cancel()
+	return client.Connect(ctx)
+}
+
+func explain(ctx context.Context, name string, err error) error {
+	err = fmt.Errorf("starting function %q: %w", name, err)
+	if ctx.Err() != nil {
+		return err
+	}
+	return hint.Wrap(err, "start the function with --insecure first, or say where it listens in the annotation "+TargetAnnotation)
+}

@@ -1,0 +1,200 @@
+package development_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/development"
+)
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lis.Close() })
+	return lis
+}
+
+func at(target string) runtimes.Function {
+	return runtimes.Function{Name: "mine", Annotations: map[string]string{development.TargetAnnotation: target}}
+}
+
+// serve serves a function until the test or the returned function ends it.
+func serve(t *testing.T, lis net.Listener) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal()) }()
+	end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(end)
+	return end
+}
+
+// ask is a request that a Literal function answers with the tag.
+func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	in, err := structpb.NewStruct(map[string]any{"response": map[string]any{"meta": map[string]any{"tag": tag}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fnv1.RunFunctionRequest{Input: in}
+}
+
+func TestStartAndStop(t *testing.T) {
+	lis := listen(t)
+	serve(t, lis)
+	for range 2 {
+		fn, err := development.Development{}.Start(t.Context(), at(lis.Addr().String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rsp, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi"))
+		if err != nil || rsp.GetMeta().GetTag() != "hi" {
+			t.Errorf("got %v, %v", rsp, err)
+		}
+		if want := "already running at " + lis.Addr().String(); fn.Detail != want {
+			t.Errorf("detail: got %q, want %q", fn.Detail, want)
+		}
+		if err := fn.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil {
+			t.Error("the connection outlives Stop")
+		}
+	}
+}
+
+func TestUnixTarget(t *testing.T) {
+	dir, err := os.MkdirTemp("", "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, lis)
+	fn, err := development.Development{MaxMessageSize: 50}.Start(t.Context(), at("unix://"+lis.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "short")); err != nil {
+		t.Error(err)
+	}
+	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, strings.Repeat("long", 20))); err == nil || !strings.Contains(err.Error(), "more than the limit of 50") {
+		t.Errorf("got %v, want the limit", err)
+	}
+	if err := fn.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFunctionThatIsStopped(t *testing.T) {
+	lis := listen(t)
+	end := serve(t, lis)
+	fn, err := development.Development{}.Start(t.Context(), at(lis.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil || !strings.HasPrefix(err.Error(), `calling function "mine": Unavailable`) {
+		t.Errorf("got %v, want that it is unavailable", err)
+	}
+	if err := fn.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSomethingElseListens(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	target := strings.TrimPrefix(srv.URL, "http://")
+	_, err := development.Development{}.Start(t.Context(), at(target))
+	want := `starting function "mine": connecting to "` + target + `": it answered "HTTP/1.1 `
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s…", err, want)
+	}
+	if got := hint.Of(err); !strings.Contains(got, "--insecure") {
+		t.Errorf("hint %q does not say how to start the function", got)
+	}
+}
+
+func TestNothingListens(t *testing.T) {
+	lis := listen(t)
+	if err := lis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := development.Development{}.Start(t.Context(), at(lis.Addr().String()))
+	want := `starting function "mine": connecting to "` + lis.Addr().String() + `": dial tcp`
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s…", err, want)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than one sentence: %v", err)
+	}
+	if got := hint.Of(err); !strings.Contains(got, development.TargetAnnotation) {
+		t.Errorf("hint %q does not say how to name another target", got)
+	}
+}
+
+// A listener that never accepts: the kernel takes the connection, and nobody answers.
+func TestNobodyAnswers(t *testing.T) {
+	lis := listen(t)
+	start := development.Development{ConnectTimeout: 20 * time.Millisecond}
+	_, err := start.Start(t.Context(), at(lis.Addr().String()))
+	if err == nil || !strings.Contains(err.Error(), "no connection within 20ms") {
+		t.Errorf("got %v, want the time-out", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	lis := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := development.Development{}.Start(ctx, at(lis.Addr().String()))
+		failed <- err
+	}()
+	conn, err := lis.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) || hint.Of(err) != "" {
+		t.Errorf("got %v with hint %q, want a cancellation without a hint", err, hint.Of(err))
+	}
+}
+
+func TestDefaultTarget(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := development.Development{}.Start(ctx, runtimes.Function{Name: "mine"})
+	if err == nil || !strings.Contains(err.Error(), `"localhost:9443"`) {
+		t.Errorf("got %v, want an error that names the default target", err)
+	}
+}

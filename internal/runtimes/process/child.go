@@ -1,0 +1,178 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+const (
+	// termGrace is how long a function may take to end by itself.
+	termGrace = 2 * time.Second
+	// killGrace is how long the kernel may take to end a killed process.
+	killGrace = 5 * time.Second
+	// pipeGrace is how long output is read on after a function has ended.
+	pipeGrace = 500 * time.Millisecond
+	// deathGrace is how long after its connection broke a function is seen to
+	// have ended.
+	deathGrace = 2 * time.Second
+)
+
+// A child is a process that leads a process group.
+type child struct {
+	cmd   *exec.Cmd
+	group *group
+	out   *output
+	done  chan struct{} // closed once the group is dead and the output read
+}
+
+// startChild starts prog as a function at addr, with output to out.
+//
+// A program that was just written cannot be executed ("text file busy") while
+// a process that was forked meanwhile, for another function, still holds it
+// open: that lasts until it has executed its own program.
+func startChild(ctx context.Context, prog program, addr address, out *output) (*child, error) {
+	for delay := time.Millisecond; ; delay *= 2 {
+		c := &child{cmd: prog.command(addr), out: out, done: make(chan struct{})}
+		c.cmd.Stdout, c.cmd.Stderr = out, out
+		c.cmd.WaitDelay = pipeGrace
+		c.cmd.SysProcAttr = groupAttributes()
+		started := make(chan error)
+		go c.live(started)
+		err := <-started
+		if !errors.Is(err, syscall.ETXTBSY) || delay > time.Second {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(delay):
+		}
+	}
+}
+
+// live is the life of the process. It keeps to one thread, since on Linux the
+// process is bound to the life of the thread that started it.
+func (c *child) live(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := c.cmd.Start()
+	if err == nil {
+		c.group, err = newGroup(c.cmd)
+	}
+	started <- err
+	if err != nil {
+		return
+	}
+	c.group.wait(c.cmd)
+	c.out.flush()
+	close(c.done)
+}
+
+// stop asks the process to end, and kills it with its group if it does not.
+func (c *child) stop(ctx context.Context) error {
+	c.group.terminate()
+	timer := time.NewTimer(termGrace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return c.kill()
+}
+
+func (c *child) kill() error {
+	c.group.kill()
+	timer := time.NewTimer(killGrace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("process %d was killed but does not end", c.cmd.Process.Pid)
+	}
+}
+
+func (c *child) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// An endedError is a process that ended before its time.
+type endedError struct {
+	state *os.ProcessState
+	out   *output
+}
+
+func (e endedError) Error() string {
+	return fmt.Sprintf("it ended by itself (%s)%s", e.state, e.out.quote())
+}
+
+// explain kills a process that did not come to answer because of err, and says
+// what it had to say.
+func (c *child) explain(ctx context.Context, err error) error {
+	ended := c.ended()
+	killErr := c.kill()
+	switch {
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		err = context.Cause(ctx) // The user knows why.
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w%s", context.Cause(ctx), c.out.quote())
+	case ended:
+		return endedError{c.cmd.ProcessState, c.out}
+	default:
+		err = fmt.Errorf("%w%s", err, c.out.quote())
+	}
+	return errors.Join(err, killErr)
+}
+
+// refusesNetworkFlag tells whether a function failed over the flag --network:
+// whatever library reads its command line, its complaint names the flag.
+func refusesNetworkFlag(err error) bool {
+	var ended endedError
+	return errors.As(err, &ended) && !ended.state.Success() && ended.out.contains("-network")
+}
+
+// An instance is a function that runs.
+type instance struct {
+	client *grpc.Client
+	child  *child
+}
+
+// RunFunction calls the function.
+func (s *instance) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp, err := s.client.RunFunction(ctx, name, req)
+	if status.Code(err) != codes.Unavailable {
+		return rsp, err
+	}
+	timer := time.NewTimer(deathGrace)
+	defer timer.Stop()
+	select {
+	case <-s.child.done:
+		return nil, fmt.Errorf("calling function %q: %w", name, endedError{s.child.cmd.ProcessState, s.child.out})
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return nil, err
+}
+
+func (s *instance) stop(ctx context.Context) error {
+	return errors.Join(s.client.Close(), s.child.stop(ctx))
+}

@@ -1,0 +1,192 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/process"
+)
+
+// What this test binary can be told to be, besides a functiontest child.
+const (
+	beTalker = "process-test-talker" // writes about itself and ends
+	beUser   = "process-test-user"   // starts the package that it is given, and waits
+	beNoisy  = "process-test-noisy"  // writes without end
+)
+
+var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
+
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	if exit, isChild := functiontest.RunChild(context.Background(), args, os.Stderr); isChild {
+		os.Exit(exit)
+	}
+	if len(args) > 0 && roles[args[0]] != nil {
+		roles[args[0]](args[1:])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func talk([]string) {
+	dir, _ := os.Getwd()
+	fmt.Println("args:", strings.Join(os.Args[1:], " "))
+	fmt.Println("dir:", filepath.Base(dir))
+	for _, kv := range os.Environ() {
+		fmt.Println("env:", strings.ReplaceAll(kv, dir, "DIR"))
+	}
+	fmt.Println("odd: \x1b[31mred\a\u202e\xff end")
+	fmt.Println("long:", strings.Repeat("x", 5000))
+	fmt.Fprint(os.Stderr, "no newline")
+}
+
+func makeNoise([]string) {
+	for line := 0; ; line++ {
+		fmt.Println("noise", line)
+	}
+}
+
+func startAndWait(args []string) {
+	_, err := process.Process{TempDir: args[1]}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// A life is a process that holds a lifeline.
+type life struct {
+	net.Conn
+	pid int
+}
+
+// A lifeline takes note of child processes.
+type lifeline struct {
+	path string
+	born chan life
+}
+
+func newLifeline(t *testing.T) lifeline {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "life")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = lis.Close()
+		_ = os.RemoveAll(dir)
+	})
+	l := lifeline{path: lis.Addr().String(), born: make(chan life, 100)}
+	go func() {
+		for {
+			conn, err := lis.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(conn).ReadString('\n')
+			pid, _ := strconv.Atoi(strings.TrimSpace(line))
+			l.born <- life{conn, pid}
+		}
+	}()
+	return l
+}
+
+// next returns the next process that was born.
+func (l lifeline) next(t *testing.T) life {
+	t.Helper()
+	select {
+	case one := <-l.born:
+		return one
+	case <-time.After(time.Minute):
+		t.Fatal("no child process in a minute")
+		return life{}
+	}
+}
+
+// awaitDeath returns once the process is dead.
+func (l life) awaitDeath(t *testing.T) {
+	t.Helper()
+	if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("process %d still lives: %v", l.pid, err)
+	}
+	_ = l.Close()
+}
+
+// shortDir returns an empty directory whose path is short enough for sockets,
+// and fails the test if it is not empty at the end.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		assertEmpty(t, dir)
+		_ = os.RemoveAll(dir)
+	})
+	return dir
+}
+
+func assertEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func request(t testing.TB, input string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	req := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal([]byte(`{"input": `+input+`}`), req); err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// assertAnswers calls a Literal function.
+func assertAnswers(t *testing.T, r function.Runner) {
+	t.Helper()
+	rsp, err := r.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if got := rsp.GetMeta().GetTag(); got != "hi" {
+		t.Errorf("got %q, want the literal answer", got)
+	}
+}
+
+func stop(t *testing.T, fn *runtimes.Instance) {
+	t.Helper()
+	if err := fn.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+}

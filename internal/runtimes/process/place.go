@@ -1,0 +1,120 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+const (
+	socketName = "fn.sock"
+	// maxSocketPath is how long the path of a unix socket may be, in bytes, on
+	// the system that allows the least (darwin, with the final NUL).
+	maxSocketPath = 103
+	// socketsWork is false where functions are not expected to listen on them.
+	socketsWork = runtime.GOOS != "windows"
+)
+
+func executableName() string {
+	if runtime.GOOS == "windows" {
+		return "function.exe"
+	}
+	return "function"
+}
+
+// privateDir makes a directory that nobody else may enter, with a path short
+// enough for a socket in it.
+func privateDir(parent string) (string, error) {
+	parents := []string{parent}
+	if socketsWork {
+		parents = append(parents, "/tmp")
+	}
+	var dir string
+	for _, parent := range parents {
+		var err error
+		if dir, err = os.MkdirTemp(parent, "xfn-"); err != nil {
+			return "", fmt.Errorf("making a private directory: %w", err)
+		}
+		if dir, err = filepath.Abs(dir); err != nil {
+			return "", err
+		}
+		if len(filepath.Join(dir, socketName)) <= maxSocketPath || !socketsWork {
+			return dir, nil
+		}
+		if err := os.Remove(dir); err != nil {
+			return "", fmt.Errorf("removing a private directory: %w", err)
+		}
+	}
+	return "", fmt.Errorf("%q is too long for the path of a unix socket", dir)
+}
+
+// An address is where a function listens, as we and as it are told.
+type address struct {
+	target string
+	args   []string
+}
+
+func unixAddress(dir string) address {
+	path := filepath.Join(dir, socketName)
+	return address{target: "unix://" + path, args: []string{"--network=unix", "--address=" + path}}
+}
+
+// loopbackAddress returns an address with a port that was free just now.
+func loopbackAddress(ctx context.Context) (address, error) {
+	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return address{}, fmt.Errorf("looking for a free port: %w", err)
+	}
+	host := lis.Addr().String()
+	if err := lis.Close(); err != nil {
+		return address{}, fmt.Errorf("looking for a free port: %w", err)
+	}
+	return address{target: host, args: []string{"--address=" + host}}, nil
+}
+
+// command returns the command that runs prog as a function at addr, in the
+// directory that holds it.
+func (prog program) command(addr address) *exec.Cmd {
+	args := slices.Concat(prog.args, []string{"--insecure"}, addr.args)
+	cmd := exec.Command(prog.path, args...)
+	cmd.Dir = filepath.Dir(prog.path)
+	cmd.Env = prog.env
+	return cmd
+}
+
+// passedOn are the variables that a function gets from its user: where things
+// are on this machine, and how people here read and write.
+var passedOn = []string{
+	"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", // for Windows
+}
+
+// Environment returns what of a user's environment, as "KEY=value", functions
+// may know: the search path, locale, time zone, CA certificates and the system
+// folders of Windows. All else may be a secret.
+func Environment(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		key, _, _ := strings.Cut(kv, "=")
+		return !slices.Contains(passedOn, strings.ToUpper(key))
+	})
+}
+
+// environment returns the environment of a function that lives in dir: its
+// image's, as far as it does not point into the image, its own home and
+// temporary directory, and what the user adds. The last value of a key counts.
+func environment(image []string, dir string, user []string) []string {
+	env := slices.DeleteFunc(slices.Clone(image), func(kv string) bool {
+		key, _, ok := strings.Cut(kv, "=")
+		return !ok || key == "PATH" || strings.HasPrefix(key, "SSL_CERT_")
+	})
+	for _, key := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "USERPROFILE"} {
+		env = append(env, key+"="+dir)
+	}
+	return append(env, user...)
+}

@@ -1,0 +1,109 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/process"
+)
+
+func TestSourceFolder(t *testing.T) {
+	var steps []string
+	p := process.Process{
+		Env:     process.Environment(os.Environ()),
+		GoEnv:   os.Environ(),
+		TempDir: shortDir(t),
+		Progress: func(e progress.Event) {
+			steps = append(steps, e.Text)
+		},
+	}
+	source := filepath.Join("testdata", "literal")
+	fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertAnswers(t, fn)
+	if want := "built from " + source; fn.Detail != want {
+		t.Errorf("detail: got %q, want %q", fn.Detail, want)
+	}
+	if diff := cmp.Diff([]string{"compiling " + source}, steps); diff != "" {
+		t.Errorf("progress: -want +got:\n%s", diff)
+	}
+	stop(t, fn)
+}
+
+func writeModule(t *testing.T, main string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.org/f\n\ngo 1.24\n", "main.go": main} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestSourceThatDoesNotServe(t *testing.T) {
+	broken := writeModule(t, "package main\n\nfunc main() { no }\n")
+	quitter := writeModule(t, "package main\n\nfunc main() { println(\"enough\") }\n")
+	cases := map[string]struct {
+		reason, pkg string
+		want, hint  string
+	}{
+		"DoesNotCompile": {reason: "the compiler's words are shown", pkg: broken, want: "undefined: no"},
+		"Quits":          {reason: "a program that just ends is no function", pkg: quitter, want: `starting function "f": it ended by itself (exit status 0); its last output:` + "\n  enough"},
+		"Missing":        {reason: "a path that is not there", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "--package NAME=PATH"},
+		"Reference":      {reason: "a reference is no path", pkg: "xpkg.example.org/a/b:v1", want: `finding package "xpkg.example.org/a/b:v1"`, hint: "--package NAME=PATH"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}
+			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+			if got := hint.Of(err); !strings.Contains(got, tc.hint) {
+				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
+			}
+		})
+	}
+}
+
+func TestCancelledWhileCompiling(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := process.Process{GoEnv: os.Environ(), TempDir: shortDir(t), Progress: func(progress.Event) { cancel() }}
+	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: filepath.Join("testdata", "literal")})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want a cancellation", err)
+	}
+}
+
+func TestTempDirThatIsNotThere(t *testing.T) {
+	p := process.Process{TempDir: filepath.Join(t.TempDir(), "none")}
+	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that the directory is missing", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	user := []string{"PATH=/bin", "AWS_SECRET_ACCESS_KEY=s", "HOME=/home/me", "LANG=C", "HTTPS_PROXY=http://me:pw@proxy", "=C:=C:\\", "SystemRoot=C:\\Windows", "bare"}
+	before := slices.Clone(user)
+	got := process.Environment(user)
+	if diff := cmp.Diff([]string{"PATH=/bin", "LANG=C", "SystemRoot=C:\\Windows"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(before, user); diff != "" {
+		t.Errorf("the argument was changed: -want +got:\n%s", diff)
+	}
+}

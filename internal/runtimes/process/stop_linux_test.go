@@ -1,0 +1,196 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/process"
+)
+
+func TestDiesInCall(t *testing.T) {
+	line := newLifeline(t)
+	fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.DiesInCall, line))
+	for _, moment := range []string{"during the call", "after it"} {
+		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
+		want := `calling function "f": it ended by itself (signal: killed); its last output:` + "\n  this call is too much"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", moment, err, want)
+		}
+	}
+	stop(t, fn)
+	line.next(t).awaitDeath(t)
+}
+
+func TestStopKills(t *testing.T) {
+	t.Run("Impatient", func(t *testing.T) {
+		line := newLifeline(t)
+		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Stays, line))
+		one := line.next(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := fn.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		assertReaped(t, one.pid)
+	})
+	t.Run("Patient", func(t *testing.T) {
+		line := newLifeline(t)
+		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Stays, line))
+		one := line.next(t)
+		stop(t, fn)
+		assertReaped(t, one.pid)
+	})
+	t.Run("Group", func(t *testing.T) {
+		line := newLifeline(t)
+		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Forks, line))
+		parent, child := line.next(t), line.next(t)
+		stop(t, fn)
+		parent.awaitDeath(t)
+		child.awaitDeath(t)
+	})
+	t.Run("Orphans", func(t *testing.T) {
+		line := newLifeline(t)
+		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Forks, line))
+		parent, child := line.next(t), line.next(t)
+		if err := syscall.Kill(parent.pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		parent.awaitDeath(t)
+		child.awaitDeath(t) // without Stop
+		stop(t, fn)
+	})
+}
+
+func TestCancel(t *testing.T) {
+	t.Run("BeforeStart", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := process.Process{TempDir: shortDir(t)}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want a cancellation", err)
+		}
+	})
+	t.Run("WhileItStarts", func(t *testing.T) {
+		line, tmp := newLifeline(t), shortDir(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		pkg := writeChild(t, functiontest.Hangs, line)
+		go func() {
+			_, err := process.Process{TempDir: tmp}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
+			failed <- err
+		}()
+		one := line.next(t)
+		cancel()
+		if err := <-failed; err == nil || err.Error() != `starting function "f": context canceled` {
+			t.Errorf("got %v, want the cancellation alone", err)
+		}
+		assertReaped(t, one.pid)
+		assertEmpty(t, tmp)
+	})
+	t.Run("TimeOut", func(t *testing.T) {
+		line := newLifeline(t)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("took too long"))
+		defer cancel()
+		_, err := process.Process{TempDir: shortDir(t)}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Hangs, line)})
+		if want := `starting function "f": took too long; it wrote no output`; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		line.next(t).awaitDeath(t)
+	})
+	t.Run("DuringACall", func(t *testing.T) {
+		line, tmp := newLifeline(t), shortDir(t)
+		fn := start(t, process.Process{TempDir: tmp}, writeChild(t, functiontest.HangsInCall, line))
+		one := line.next(t)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("took too long"))
+		defer cancel()
+		if _, err := fn.RunFunction(ctx, "f", request(t, `{}`)); err == nil || err.Error() != `calling function "f": took too long` {
+			t.Errorf("got %v, want the cause", err)
+		}
+		if err := fn.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		assertReaped(t, one.pid)
+		assertEmpty(t, tmp)
+	})
+}
+
+// The function dies with whoever started it, even if that had no time to see to it.
+func TestKilledUser(t *testing.T) {
+	line := newLifeline(t)
+	user := exec.CommandContext(t.Context(), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
+	if _, err := user.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := user.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := user.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
+		t.Errorf("the user said %q, %v", said, err)
+	}
+	one := line.next(t)
+	if err := user.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = user.Wait()
+	one.awaitDeath(t)
+}
+
+func TestStopAfterDeath(t *testing.T) {
+	line := newLifeline(t)
+	fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Serves, line))
+	one := line.next(t)
+	if err := syscall.Kill(one.pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	one.awaitDeath(t)
+	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": it ended by itself (exit status 0)`) {
+		t.Errorf("got %v, want that it ended", err)
+	}
+	stop(t, fn)
+	assertReaped(t, one.pid)
+}
+
+// beDaemon is a function with a child that leaves its session, and keeps its
+// stderr.
+const beDaemon = "process-test-daemon"
+
+func init() {
+	roles[beDaemon] = func(args []string) {
+		cmd := exec.Command("/proc/self/exe", functiontest.ChildArgs(functiontest.Hangs, args[0])...)
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		functiontest.RunChild(context.Background(), append(functiontest.ChildArgs(functiontest.Serves, ""), args[1:]...), os.Stderr)
+	}
+}
+
+// Only a sandbox can end such a daemon, but it holds up nobody.
+func TestDaemon(t *testing.T) {
+	line := newLifeline(t)
+	config := v1.Config{Entrypoint: []string{"/usr/bin/function", beDaemon, line.path}}
+	fn := start(t, process.Process{TempDir: shortDir(t)}, write(t, imageOf(t, host, config, selfLayer(t))))
+	assertAnswers(t, fn)
+	daemon := line.next(t)
+	stop(t, fn)
+	if err := syscall.Kill(daemon.pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the daemon is gone already: %v", err)
+	}
+	daemon.awaitDeath(t)
+}

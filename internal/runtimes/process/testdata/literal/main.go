@@ -1,0 +1,15 @@
+// Command literal is the function-literal of the tests as a program of its own.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+)
+
+func main() {
+	args := append(functiontest.ChildArgs(functiontest.Serves, ""), os.Args[1:]...)
+	exit, _ := functiontest.RunChild(context.Background(), args, os.Stderr)
+	os.Exit(exit)
+}

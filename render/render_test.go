@@ -1,0 +1,353 @@
+package render_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/render"
+	"github.com/xfn-dev/xfn/render/composite"
+)
+
+// answer is a Runner that always gives the same response.
+func answer(rsp *fnv1.RunFunctionResponse) function.Runner {
+	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return rsp, nil
+	})
+}
+
+func response(t testing.TB, text string) *fnv1.RunFunctionResponse {
+	t.Helper()
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal([]byte(text), rsp); err != nil {
+		t.Fatal(err)
+	}
+	return rsp
+}
+
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: obj}
+}
+
+func pipeline(steps ...apiextv1.PipelineStep) *apiextv1.Composition {
+	return &apiextv1.Composition{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets"},
+		Spec:       apiextv1.CompositionSpec{Pipeline: steps},
+	}
+}
+
+func step(name string) apiextv1.PipelineStep {
+	return apiextv1.PipelineStep{Step: name, FunctionRef: apiextv1.FunctionReference{Name: "f"}}
+}
+
+const xr = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {size: 3}}`
+
+func request(t testing.TB, profile render.Profile, xr string) render.Request {
+	return render.Request{
+		Profile: profile,
+		Input:   composite.Input{XR: object(t, xr), Composition: pipeline(step("make"))},
+	}
+}
+
+var profiles = []render.Profile{render.V2, render.Classic}
+
+// TestComposed covers what the golden cases of other folders leave open.
+func TestComposed(t *testing.T) {
+	const bolt = `"apiVersion": "parts.gold.test/v1", "kind": "Bolt"`
+	cases := map[string]struct {
+		reason  string
+		xr      string
+		desired string
+		path    []string
+		want    map[render.Profile]any
+	}{
+		"PrefixCutAtDash": {
+			"a prefix that has a dash where it is cut keeps it, and gets no second one",
+			`{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: ` + strings.Repeat("a", 50) + `-bcd, uid: u}}`,
+			`{` + bolt + `}`,
+			[]string{"metadata", "name"},
+			map[render.Profile]any{render.V2: strings.Repeat("a", 50) + "-ddd698fba5c7", render.Classic: nil},
+		},
+		"OwnerReplaced": {
+			"a reference to the XR that the function set is not doubled",
+			`{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, uid: u}}`,
+			`{` + bolt + `, "metadata": {"name": "x", "ownerReferences": [{"apiVersion": "a/v1", "kind": "K", "name": "n", "uid": "u"}]}}`,
+			[]string{"metadata", "ownerReferences"},
+			map[render.Profile]any{render.V2: owners("u"), render.Classic: owners("u")},
+		},
+		"StatusWithoutConditions": {
+			"a status gains an empty entry for conditions, in the reconciler",
+			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"a": 1}}`,
+			[]string{"status"},
+			map[render.Profile]any{render.V2: map[string]any{"a": 1.0, "conditions": nil}, render.Classic: map[string]any{"a": 1.0}},
+		},
+		"StatusConditions": {
+			"conditions lose what is not theirs and get the fixed time, in the reconciler",
+			xr, `{` + bolt + `, "metadata": {"name": "x"}, "status": {"conditions": [{"type": "A", "status": "True", "extra": 1, "observedGeneration": 2}, 5]}}`,
+			[]string{"status", "conditions"},
+			map[render.Profile]any{
+				render.V2: []any{
+					map[string]any{"type": "A", "status": "True", "reason": "", "lastTransitionTime": composite.Time, "observedGeneration": 2.0},
+					map[string]any{"type": "", "status": "", "reason": "", "lastTransitionTime": composite.Time},
+				},
+				render.Classic: []any{map[string]any{"type": "A", "status": "True", "extra": 1.0, "observedGeneration": 2.0}, 5.0},
+			},
+		},
+		"OneClaimLabel": {
+			"one claim label without the other is not copied",
+			`{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {crossplane.io/claim-name: c}}}`,
+			`{` + bolt + `}`,
+			[]string{"metadata", "labels"},
+			map[render.Profile]any{render.V2: map[string]any{"crossplane.io/composite": "alpha"}, render.Classic: map[string]any{"crossplane.io/composite": "alpha"}},
+		},
+	}
+	for name, tc := range cases {
+		for _, profile := range profiles {
+			t.Run(name+"/"+string(profile), func(t *testing.T) {
+				rsp := response(t, `{"desired": {"resources": {"one": {"resource": `+tc.desired+`}}}}`)
+				r, err := render.Render(t.Context(), answer(rsp), request(t, profile, tc.xr))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, _ := unstructured.NestedFieldNoCopy(r.Composed[0], tc.path...)
+				if diff := cmp.Diff(plain(t, tc.want[profile]), plain(t, got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+func owners(uid string) any {
+	return []any{map[string]any{"apiVersion": "gold.test/v1", "blockOwnerDeletion": true, "controller": true, "kind": "XWidget", "name": "alpha", "uid": uid}}
+}
+
+// plain makes values comparable whatever their Go types.
+func plain(t *testing.T, v any) any {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p any
+	if err := json.Unmarshal(b, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestReconcilerRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason, xr, desired, want string
+		classic                   bool
+	}{
+		"Controller": {
+			"what another object controls cannot be adopted", xr,
+			`{"metadata": {"name": "x", "ownerReferences": [{"apiVersion": "a/v1", "kind": "K", "name": "n", "uid": "u", "controller": true}]}}`,
+			`composing resource "one": it is controlled by K "n"`, true,
+		},
+		"Name":   {"a name has to be one", xr, `{"metadata": {"name": "A_b"}}`, `composing resource "one": the name "A_b" is not a valid RFC 1123 subdomain`, false},
+		"NoName": {"an XR has to have a name", `{apiVersion: gold.test/v1, kind: XWidget}`, `{"metadata": {"name": "x"}}`, "neither a name nor the label", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp := response(t, `{"desired": {"resources": {"one": {"resource": `+tc.desired+`}}}}`)
+			_, err := render.Render(t.Context(), answer(rsp), request(t, render.V2, tc.xr))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+			_, err = render.Render(t.Context(), answer(rsp), request(t, render.Classic, tc.xr))
+			if (err != nil) != tc.classic {
+				t.Errorf("%s: classic: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestRBACNamesMayHaveColons(t *testing.T) {
+	rsp := response(t, `{"desired": {"resources": {"one": {"resource": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "plant:reader"}}}}}}`)
+	if _, err := render.Render(t.Context(), answer(rsp), request(t, render.V2, xr)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPausedAndDeleted(t *testing.T) {
+	forbidden := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return nil, errors.New("a function was called")
+	})
+	cases := map[string]struct {
+		reason, metadata string
+		want             []string
+	}{
+		"Paused":  {"a paused XR is left as it is", `{name: alpha, annotations: {crossplane.io/paused: "true"}}`, []string{"Responsive True WatchCircuitClosed", "Synced False ReconcilePaused"}},
+		"Deleted": {"an XR that is being deleted composes nothing", `{name: alpha, deletionTimestamp: "2024-05-05T05:05:05Z"}`, []string{"Responsive True WatchCircuitClosed", "Ready False Deleting", "Synced True ReconcileSuccess"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := render.Render(t.Context(), forbidden, request(t, render.V2, `{apiVersion: gold.test/v1, kind: XWidget, metadata: `+tc.metadata+`, spec: {size: 3}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, conditions(r.XR)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if len(r.Composed) != 0 {
+				t.Errorf("%s: got %v", tc.reason, r.Composed)
+			}
+		})
+	}
+}
+
+func conditions(xr map[string]any) []string {
+	list, _, _ := unstructured.NestedSlice(xr, "status", "conditions")
+	var out []string
+	for _, c := range list {
+		m := c.(map[string]any)
+		out = append(out, fmt.Sprint(m["type"], " ", m["status"], " ", m["reason"]))
+	}
+	return out
+}
+
+func TestFatalEndsThePipeline(t *testing.T) {
+	calls := 0
+	run := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		calls++
+		return response(t, `{"results": [{"severity": "SEVERITY_FATAL", "message": "it broke"}]}`), nil
+	})
+	for _, profile := range profiles {
+		calls = 0
+		req := request(t, profile, xr)
+		req.Composition = pipeline(step("one"), step("two"))
+		_, err := render.Render(t.Context(), run, req)
+		var fe *render.FatalError
+		if !errors.As(err, &fe) || fe.Step != "one" || fe.Message != "it broke" || calls != 1 {
+			t.Errorf("%s: got %v after %d calls", profile, err, calls)
+		}
+	}
+}
+
+func TestErrorsNameTheStep(t *testing.T) {
+	run := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return nil, errors.New("machine on fire")
+	})
+	for _, profile := range profiles {
+		_, err := render.Render(t.Context(), run, request(t, profile, xr))
+		if err == nil || err.Error() != `running pipeline step "make": machine on fire` {
+			t.Errorf("%s: got %v", profile, err)
+		}
+	}
+	bad := request(t, render.V2, xr)
+	bad.Composition.Spec.Pipeline[0].Input = &runtime.RawExtension{Raw: []byte("[]")}
+	if _, err := render.Render(t.Context(), run, bad); err == nil || !strings.Contains(err.Error(), `running pipeline step "make": reading its input`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := render.Render(t.Context(), run, request(t, "v9", xr)); err == nil || err.Error() != `unknown profile "v9"` {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestInputIsNotChanged renders twice from one request, and once more after
+// that, and wants it untouched and the output the same.
+func TestInputIsNotChanged(t *testing.T) {
+	rsp := response(t, `{"desired": {
+		"composite": {"resource": {"status": {"a": {"b": 1}, "conditions": [{"type": "C", "status": "True"}]}}},
+		"resources": {"one": {"resource": {"kind": "K", "status": {"conditions": []}}}, "two": {"ready": "READY_TRUE"}}},
+		"context": {"k": "v"}, "conditions": [{"type": "Custom", "status": "STATUS_CONDITION_TRUE", "reason": "R"}]}`)
+	for _, profile := range profiles {
+		req := request(t, profile, xr)
+		req.Full = true
+		req.Observed = []*unstructured.Unstructured{object(t, `{kind: K, metadata: {name: kept, annotations: {crossplane.io/composition-resource-name: one}}}`)}
+		xrBefore, observedBefore, rspBefore := req.XR.DeepCopy(), req.Observed[0].DeepCopy(), proto.CloneOf(rsp)
+		var outputs []string
+		for range 3 {
+			r, err := render.Render(t.Context(), answer(rsp), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := manifest.Write(&b, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...); err != nil {
+				t.Fatal(err)
+			}
+			outputs = append(outputs, b.String())
+		}
+		if len(slices.Compact(outputs)) != 1 {
+			t.Errorf("%s: the output differs from run to run", profile)
+		}
+		if !cmp.Equal(xrBefore, req.XR) || !cmp.Equal(observedBefore, req.Observed[0]) || !proto.Equal(rspBefore, rsp) {
+			t.Errorf("%s: the input was changed", profile)
+		}
+	}
+}
+
+// FuzzRender holds the engine to giving a result or an error for whatever a
+// function answers.
+func FuzzRender(f *testing.F) {
+	seed := func(text string) {
+		b, err := proto.Marshal(response(f, text))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, xr)
+	}
+	seed(`{"desired": {"composite": {"resource": {"status": {"conditions": 5}}}, "resources": {"one": {"resource": {"metadata": 5, "status": {"conditions": {}}}}}}}`)
+	seed(`{"desired": {"resources": {"": {"resource": {"metadata": {"labels": [], "annotations": "x", "ownerReferences": [1, {"uid": 5}]}}}}}}`)
+	seed(`{"results": [{}], "conditions": [{"type": "Ready"}], "context": {"a": null}}`)
+	f.Fuzz(func(t *testing.T, data []byte, xrText string) {
+		rsp := &fnv1.RunFunctionResponse{}
+		if proto.Unmarshal(data, rsp) != nil {
+			return
+		}
+		obj, err := manifest.Document{Path: "xr", Line: 1, Text: []byte(xrText)}.Object()
+		if err != nil {
+			return
+		}
+		for _, profile := range profiles {
+			_, _ = render.Render(t.Context(), answer(rsp), render.Request{
+				Profile: profile,
+				Context: &structpb.Struct{},
+				Input:   composite.Input{XR: &unstructured.Unstructured{Object: obj}, Composition: pipeline(step("s"))},
+			})
+		}
+	})
+}
+
+func BenchmarkEngine(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		rsp := &fnv1.RunFunctionResponse{Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{}}}
+		for i := range n {
+			rsp.Desired.Resources[fmt.Sprintf("r%d", i)] = response(b, `{"desired": {"resources": {"x": {"ready": "READY_TRUE", "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}}}}}`).GetDesired().GetResources()["x"]
+		}
+		for _, profile := range profiles {
+			b.Run(fmt.Sprintf("%s/%d", profile, n), func(b *testing.B) {
+				req := request(b, profile, xr)
+				for b.Loop() {
+					if _, err := render.Render(b.Context(), answer(rsp), req); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

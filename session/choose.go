@@ -1,0 +1,183 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+)
+
+// AnnotationRuntime on a Function chooses its Runtime.
+const AnnotationRuntime = "render.crossplane.io/runtime"
+
+// A Runtime is how a function is started for a render.
+type Runtime string
+
+const (
+	// Auto chooses for each function: a builtin where one stands in for the
+	// package, a process where the package is a file or a folder.
+	Auto Runtime = ""
+	// Builtin is a function that lives in this binary.
+	Builtin Runtime = "Builtin"
+	// Process is the function's own binary as a child of this process.
+	Process Runtime = "Process"
+	// Development is a function that somebody else runs.
+	Development Runtime = "Development"
+)
+
+// ParseRuntime returns the Runtime of that name, in any case. The name "" or
+// "auto" is Auto.
+func ParseRuntime(name string) (Runtime, error) {
+	if name == "" || strings.EqualFold(name, "auto") {
+		return Auto, nil
+	}
+	for _, r := range []Runtime{Builtin, Process, Development} {
+		if strings.EqualFold(name, string(r)) {
+			return r, nil
+		}
+	}
+	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Process or Development")
+}
+
+// A choice is a function that the pipeline uses, and how to run it.
+type choice struct {
+	fn      runtimes.Function
+	runtime Runtime
+	builtin builtin.Builtin
+}
+
+// choose plans how to run each function that the pipeline uses.
+func (s *Session) choose(c *apiextv1.Composition, fns map[string]runtimes.Function) ([]choice, error) {
+	var choices []choice
+	for _, step := range c.Spec.Pipeline {
+		name := step.FunctionRef.Name
+		if s.config.Runners[name] != nil || slices.ContainsFunc(choices, func(c choice) bool { return c.fn.Name == name }) {
+			continue
+		}
+		chosen, err := s.chooseOne(fns[name])
+		if err != nil {
+			return nil, fmt.Errorf("choosing a runtime for function %q: %w", name, err)
+		}
+		choices = append(choices, chosen)
+	}
+	return choices, nil
+}
+
+// functionNames returns the functions that the pipelines of Compositions use.
+func functionNames(compositions []*apiextv1.Composition) []string {
+	var names []string
+	for _, c := range compositions {
+		for _, step := range c.Spec.Pipeline {
+			names = append(names, step.FunctionRef.Name)
+		}
+	}
+	return names
+}
+
+func annotated(own, all map[string]string) map[string]string {
+	if own == nil {
+		return all
+	}
+	own = maps.Clone(own)
+	maps.Copy(own, all)
+	return own
+}
+
+// unlisted returns the function that a name alone stands for, where there is no
+// functions file: a builtin by its own name, or by the one that Crossplane's
+// package manager gives it.
+func (s *Session) unlisted(name string) (runtimes.Function, bool) {
+	b, ok := builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
+	if !ok || s.config.Builtins.Mode == builtin.Off {
+		return runtimes.Function{}, false
+	}
+	return runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}, true
+}
+
+// warnUnused warns of packages for functions that no pipeline uses.
+func (s *Session) warnUnused(compositions ...*apiextv1.Composition) {
+	used := functionNames(compositions)
+	for _, name := range slices.Sorted(maps.Keys(s.config.Packages)) {
+		if !slices.Contains(used, name) {
+			s.config.Progress.Warn(fmt.Sprintf("no step uses function %q, for which a package is given", name))
+		}
+	}
+}
+
+func (s *Session) chooseOne(fn runtimes.Function) (choice, error) {
+	c := choice{fn: fn, runtime: s.config.Runtime}
+	_, given := s.config.Packages[fn.Name]
+	if c.runtime == Auto && !given {
+		var err error
+		if c.runtime, err = ParseRuntime(fn.Annotations[AnnotationRuntime]); err != nil {
+			return c, fmt.Errorf("annotation %s: %w", AnnotationRuntime, err)
+		}
+	}
+	if fn.Package == "" && c.runtime != Development {
+		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package by --package "+fn.Name+"=PATH")
+	}
+	isFile := given || isPath(fn.Package)
+	switch c.runtime {
+	case Auto:
+		return s.chooseAuto(c, isFile)
+	case Builtin:
+		b, ok := s.config.Builtins.Forced(fn.Package)
+		if !ok || isFile {
+			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one by --builtin REPO=NAME")
+		}
+		c.builtin = b
+	case Process:
+		if !isFile {
+			return c, hint.Wrap(fmt.Errorf("package %q is not a file", fn.Package), "name the package's file or its source folder by --package "+fn.Name+"=PATH")
+		}
+	case Development:
+		if given {
+			return c, errors.New("a package is given for it, but the runtime Development runs none")
+		}
+	}
+	return c, nil
+}
+
+func (s *Session) chooseAuto(c choice, isFile bool) (choice, error) {
+	if isFile {
+		c.runtime = Process
+		return c, nil
+	}
+	b, ok := s.config.Builtins.For(c.fn.Package)
+	if !ok {
+		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package),
+			"name the package's file or its source folder by --package "+c.fn.Name+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
+	}
+	c.runtime, c.builtin = Builtin, b
+	return c, nil
+}
+
+// isPath reports whether spec.package names a file or folder and not a
+// reference.
+func isPath(pkg string) bool {
+	return filepath.IsAbs(pkg) || pkg == "." || pkg == ".." ||
+		strings.HasPrefix(pkg, "./") || strings.HasPrefix(pkg, "../") ||
+		strings.HasSuffix(pkg, ".xpkg")
+}
+
+// resolve makes a relative path in a functions file one that is relative to
+// that file's folder, if there is something.
+func (s *Session) resolve(dir, pkg string) string {
+	if !isPath(pkg) || filepath.IsAbs(pkg) {
+		return pkg
+	}
+	beside := filepath.Join(dir, pkg)
+	if ok, err := afero.Exists(s.config.Reader.FS, beside); err == nil && ok {
+		return beside
+	}
+	return pkg
+}

@@ -1,0 +1,175 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/render"
+)
+
+func TestNestedErrors(t *testing.T) {
+	cases := map[string]struct {
+		reason         string
+		library        []string
+		xr             string
+		want, wantHint string
+	}{
+		"RootSelects": {
+			"where it is the first XR that has no Composition, no way leads there",
+			[]string{composing("XGadget")},
+			widget,
+			`selecting a Composition for XWidget "alpha": no Composition is for XWidget`, "compositeTypeRef",
+		},
+		"RootClaim": {
+			"nor where it is a claim that is none",
+			[]string{composing("XWidget"), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
+			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}",
+			`making a composite resource of claim Widget "shop": its spec`, "",
+		},
+		"RootFails": {
+			"an error of the first XR is only its own",
+			[]string{composing("XWidget", part("a", "Bolt", "metadata: {name: A_B}"))},
+			widget,
+			`composing resource "a": the name "A_B"`, "",
+		},
+		"ChildFails": {
+			"one of another names all XRs on the way",
+			[]string{
+				composing("XWidget", part("a", "XGadget", "metadata: {name: g}")),
+				composing("XGadget", part("b", "Bolt", "metadata: {name: A_B}")),
+			},
+			widget,
+			`rendering nested composite resources: XWidget "alpha" > XGadget "g": composing resource "b": the name "A_B"`, "",
+		},
+		"ChildSelects": {
+			"so does one that finds no Composition",
+			[]string{
+				composing("XWidget", part("a", "XGadget", "metadata: {name: g}")),
+				composingNamed("a", "XGadget"), composingNamed("b", "XGadget"),
+			},
+			widget,
+			`XWidget "alpha": selecting a Composition for XGadget "g": several Compositions could compose for it`, "at random",
+		},
+		"ChildClaim": {
+			"and a claim that is none",
+			[]string{
+				composing("XWidget", part("a", "Gadget", "metadata: {name: g}")),
+				composing("XGadget"), defining("v1", "XGadget", "claimNames: {kind: Gadget}"),
+			},
+			widget,
+			`rendering nested composite resources: XWidget "alpha": making a composite resource of claim Gadget "g": its spec`, "",
+		},
+		"ChildVersion": {
+			"and an XR of a version that its XRD lacks",
+			[]string{
+				composing("XWidget", "a: {resource: {apiVersion: gold.test/v2, kind: XGadget, metadata: {name: g}}}"),
+				strings.Replace(composing("XGadget"), "gold.test/v1", "gold.test/v2", 1), defining("v2", "XGadget"),
+			},
+			widget,
+			`applying the defaults of the XRD of XGadget: it has no version "v2"`, "",
+		},
+		"Itself": {
+			"an object among those around it is a cycle",
+			[]string{
+				composing("XWidget", part("a", "XGadget", "metadata: {name: g}")),
+				composing("XGadget", part("b", "XWidget", "metadata: {name: alpha}")),
+			},
+			widget,
+			`XWidget "alpha" > XGadget "g" > XWidget "alpha": it is composed by itself`, "",
+		},
+		"Endless": {
+			"a cycle of kinds ends at the limit",
+			[]string{composing("XWidget", part("a", "XWidget"))},
+			widget,
+			"it is more than 8 levels below the first", "allow more levels",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all, err := renderAll(t.Context(), nestingOf(t, tc.library...), object(t, tc.xr))
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(hint.Of(err), tc.wantHint) {
+				t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.want)
+			}
+			if all != nil {
+				t.Errorf("half a result came with the error: %v", summary(all))
+			}
+			if strings.HasPrefix(name, "Root") && strings.Contains(err.Error(), "nested") {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestNestedDepth(t *testing.T) {
+	kinds := []string{composing("X0", part("a", "X1")), composing("X1", part("a", "X2")), composing("X2", part("a", "Bolt"))}
+	for depth, want := range map[int]bool{0: false, 1: false, 2: true, 3: true} {
+		n := nestingOf(t, kinds...)
+		n.depth = depth
+		all, err := renderAll(t.Context(), n, object(t, "{apiVersion: gold.test/v1, kind: X0, metadata: {name: x}}"))
+		if (err == nil) != want {
+			t.Errorf("two levels below the first within %d: got %v", depth, err)
+		}
+		if want && len(all) != 3 {
+			t.Errorf("within %d: got %v", depth, summary(all))
+		}
+	}
+}
+
+func TestNestedCount(t *testing.T) {
+	n := nestingOf(t, composing("XWidget"), composing("XGadget"))
+	calls := 0
+	n.render = func(_ context.Context, s subject) (*render.Result, error) {
+		calls++
+		r := &render.Result{}
+		if s.XR.GetKind() == "XWidget" {
+			r.Composed = make([]map[string]any, mostNested)
+			for i := range r.Composed {
+				r.Composed[i] = map[string]any{"apiVersion": "gold.test/v1", "kind": "XGadget"}
+			}
+		}
+		return r, nil
+	}
+	_, err := renderAll(t.Context(), n, object(t, widget))
+	if err == nil || !strings.Contains(err.Error(), "more than 10000") {
+		t.Errorf("got %v", err)
+	}
+	if calls != mostNested {
+		t.Errorf("%d were rendered", calls)
+	}
+}
+
+func TestNestedKeepsTheCause(t *testing.T) {
+	fatal := &render.FatalError{}
+	n := nestingOf(t, composing("XWidget", part("a", "XGadget")), composing("XGadget"))
+	engine := n.render
+	n.render = func(ctx context.Context, s subject) (*render.Result, error) {
+		if s.XR.GetKind() == "XGadget" {
+			return nil, fatal
+		}
+		return engine(ctx, s)
+	}
+	var got *render.FatalError
+	if _, err := renderAll(t.Context(), n, object(t, widget)); !errors.As(err, &got) || got != fatal {
+		t.Errorf("the exit code depends on a nested XR's fatal result: got %v", err)
+	}
+}
+
+func TestNestedStopsWhenCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	n := nestingOf(t, composing("XWidget", part("a", "XGadget")), composing("XGadget"))
+	engine := n.render
+	n.render = func(_ context.Context, s subject) (*render.Result, error) {
+		if s.XR.GetKind() == "XGadget" {
+			t.Error("another XR was rendered after the end")
+		}
+		r, err := engine(t.Context(), s)
+		cancel(errors.New("enough"))
+		return r, err
+	}
+	if _, err := renderAll(ctx, n, object(t, widget)); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/render"
+)
+
+func TestNestedObserved(t *testing.T) {
+	const (
+		alphaUID = "08f6200a-ad95-54b4-9e72-1b4e4f1ead32"
+		mine     = "{apiVersion: gold.test/v1, kind: %s, metadata: {name: %s, annotations: {crossplane.io/composition-resource-name: %s}, ownerReferences: [{apiVersion: gold.test/v1, kind: %s, name: %s, uid: %s, controller: true}]%s}%s}"
+	)
+	gadget := func(more string) string {
+		return fmt.Sprintf(mine, "XGadget", "g1", "a", "XWidget", "alpha", alphaUID, more, ", spec: {crossplane: {compositionRef: {name: second}}}, status: {phase: up}")
+	}
+	bolt := func(name, owner, uid string) string {
+		return fmt.Sprintf(mine, "Bolt", name, "bolt", "XGadget", owner, uid, "", "")
+	}
+	library := []string{
+		composing("XWidget", part("a", "XGadget")),
+		composingNamed("second", "XGadget", part("bolt", "Bolt")), composingNamed("first", "XGadget", part("nut", "Nut")),
+	}
+	type seen struct {
+		Observed []string
+		UID      string
+	}
+	cases := map[string]struct {
+		reason   string
+		observed []string
+		want     map[string]seen
+		wantErr  string
+	}{
+		"Tree": {
+			"each XR observes what it controls; a composed XR is the one that exists, with its UID and Composition",
+			[]string{bolt("b1", "g1", "u-1"), gadget(", uid: u-1"), bolt("b2", "g2", "u-2")},
+			map[string]seen{"alpha": {[]string{"g1"}, ""}, "g1": {[]string{"b1"}, "u-1"}},
+			"",
+		},
+		"UIDOfReferences": {
+			"what a composed XR controls knows its UID",
+			[]string{gadget(""), bolt("b1", "g1", "u-1")},
+			map[string]seen{"alpha": {[]string{"g1"}, ""}, "g1": {[]string{"b1"}, "u-1"}},
+			"",
+		},
+		"Loose": {
+			"what nothing controls is the first XR's",
+			[]string{gadget(", uid: u-1"), "{apiVersion: gold.test/v1, kind: Nut, metadata: {name: nut1, annotations: {crossplane.io/composition-resource-name: nut}}}"},
+			map[string]seen{"alpha": {[]string{"g1", "nut1"}, ""}, "g1": {nil, "u-1"}},
+			"",
+		},
+		"OtherUID": {
+			"an owner of the right name and the wrong UID is still found out",
+			[]string{gadget(", uid: u-1"), bolt("b1", "g1", "u-9")},
+			nil, `observed resource "b1" is controlled by XGadget "g1"`,
+		},
+		"Stranger": {
+			"what something else controls is left to the engine, which refuses it",
+			[]string{gadget(", uid: u-1"), fmt.Sprintf(mine, "Bolt", "b", "bolt", "Deployment", "d", "u-3", "", "")},
+			nil, `observed resource "b" is controlled by Deployment "d"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := nestingOf(t, library...)
+			var objects []*unstructured.Unstructured
+			for _, text := range tc.observed {
+				objects = append(objects, object(t, text))
+			}
+			n.observed = observe(n.library, objects)
+			got := map[string]seen{}
+			engine := n.render
+			n.render = func(ctx context.Context, s subject) (*render.Result, error) {
+				names := []string(nil)
+				for _, o := range s.Observed {
+					names = append(names, o.GetName())
+				}
+				got[s.XR.GetName()] = seen{names, string(s.XR.GetUID())}
+				return engine(ctx, s)
+			}
+			all, err := renderAll(t.Context(), n, object(t, widget))
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if phase, _, _ := unstructured.NestedString(all[1].XR.Object, "status", "phase"); phase != "up" {
+				t.Errorf("the nested XR lost the status that it has: got %v", all[1].XR.Object["status"])
+			}
+			if kind := all[1].Composed[0]["kind"]; kind != "Bolt" {
+				t.Errorf("the nested XR has its Composition already, but another was taken: it composes %v", kind)
+			}
+		})
+	}
+}
+
+// A namespaced XR is known by its namespace, too.
+func TestNestedObservedByNamespace(t *testing.T) {
+	const owned = "{apiVersion: gold.test/v1, kind: Bolt, metadata: {name: b, namespace: %s, ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: alpha, uid: u, controller: true}]}}"
+	n := nestingOf(t, composing("XWidget"))
+	n.observed = observe(n.library, []*unstructured.Unstructured{object(t, fmt.Sprintf(owned, "east")), object(t, fmt.Sprintf(owned, "west"))})
+	cases := map[string]struct {
+		reason, namespace string
+		want              int
+	}{
+		"Its":     {"the owner of an object is in its namespace", "east", 1},
+		"Other":   {"an XR of that name elsewhere does not own it", "north", 0},
+		"Cluster": {"what the cluster's XR owns can be anywhere", "", 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			xr := object(t, widget)
+			xr.SetNamespace(tc.namespace)
+			if got := n.observedOf(xr, true); len(got) != tc.want {
+				t.Errorf("%s: got %d", tc.reason, len(got))
+			}
+		})
+	}
+}

@@ -1,0 +1,222 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/render"
+	"github.com/xfn-dev/xfn/render/composite"
+	"github.com/xfn-dev/xfn/render/converge"
+)
+
+// all reads the objects of several files or folders.
+func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, path := range paths {
+		objs, err := s.objects(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("loading %s: %w", what, err)
+		}
+		all = append(all, objs...)
+	}
+	return all, nil
+}
+
+func (s *Session) required(ctx context.Context, what string, paths []string, checks render.Checks) ([]*unstructured.Unstructured, error) {
+	if n := len(paths); n > 1 && checks.LastRequired {
+		s.config.Progress.Note(fmt.Sprintf("of several sources of %s only the last counts, as in that version of Crossplane: %s", what, paths[n-1]))
+		paths = paths[n-1:]
+	}
+	return s.all(ctx, what, paths)
+}
+
+// schemas reads OpenAPI documents: JSON files, or the .json files of folders.
+func (s *Session) schemas(ctx context.Context, paths []string) (composite.Schemas, error) {
+	schemas := composite.Schemas{}
+	for _, path := range paths {
+		docs, err := s.config.Reader.JSON(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("loading required schemas: %w", err)
+		}
+		for _, doc := range docs {
+			obj, err := doc.Object()
+			if err != nil {
+				return nil, fmt.Errorf("loading required schemas: %w", err)
+			}
+			schemas.Add(obj)
+		}
+	}
+	if err := schemas.Check(); err != nil {
+		return nil, fmt.Errorf("loading required schemas: %s: %w", strings.Join(paths, ", "), err)
+	}
+	return schemas, nil
+}
+
+func (s *Session) first(ctx context.Context, path string) (manifest.Document, error) {
+	doc, more, err := s.config.Reader.First(ctx, path)
+	if more {
+		s.noteMore(path)
+	}
+	return doc, err
+}
+
+func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
+	obj, err := doc.Object()
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	if u.GetKind() == "" {
+		return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
+	}
+	return u, nil
+}
+
+func (s *Session) objects(ctx context.Context, path string) ([]*unstructured.Unstructured, error) {
+	docs, err := s.config.Reader.All(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	objs := make([]*unstructured.Unstructured, len(docs))
+	for i, doc := range docs {
+		if objs[i], err = decode(doc); err != nil {
+			return nil, err
+		}
+	}
+	return objs, nil
+}
+
+func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
+	if path == "" {
+		return nil, nil
+	}
+	doc, err := s.first(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	xrd, err := schema.NewXRD(obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &xrd, nil
+}
+
+// functions returns the functions that there are for Compositions, by name:
+// those of the functions file, of two with the same name the last, and those
+// that are known without one.
+func (s *Session) functions(ctx context.Context, compositions ...*apiextv1.Composition) (map[string]runtimes.Function, error) {
+	fns := map[string]runtimes.Function{}
+	if s.config.Functions == "" {
+		for _, name := range functionNames(compositions) {
+			if fn, ok := s.unlisted(name); ok {
+				fns[fn.Name] = fn
+			}
+		}
+	} else if err := s.listed(ctx, fns); err != nil {
+		return nil, fmt.Errorf("loading functions: %w", err)
+	}
+	for name, pkg := range s.config.Packages {
+		fn := fns[name]
+		fn.Name, fn.Package = name, pkg
+		fns[name] = fn
+	}
+	return fns, nil
+}
+
+// listed adds the functions of the functions file.
+func (s *Session) listed(ctx context.Context, fns map[string]runtimes.Function) error {
+	docs, err := s.config.Reader.All(ctx, s.config.Functions)
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		fn, err := decodeFunction(doc)
+		if err != nil {
+			return err
+		}
+		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
+		fn.Annotations = annotated(fn.Annotations, s.config.Annotations)
+		fns[fn.Name] = fn
+	}
+	return nil
+}
+
+func decodeFunction(doc manifest.Document) (runtimes.Function, error) {
+	u, err := decode(doc)
+	if err != nil {
+		return runtimes.Function{}, err
+	}
+	if gvk := u.GroupVersionKind(); gvk.Group != "pkg.crossplane.io" || gvk.Kind != "Function" {
+		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
+	}
+	pkg, ok, err := unstructured.NestedString(u.Object, "spec", "package")
+	if err != nil || ok && pkg == "" {
+		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package has to be the reference or path of a package")}
+	}
+	return runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations()}, nil
+}
+
+func (s *Session) context(ctx context.Context, files, values map[string]string, checks render.Checks) (*structpb.Struct, error) {
+	fields := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		if _, ok := values[key]; ok {
+			continue
+		}
+		doc, _, err := s.config.Reader.First(ctx, files[key])
+		if err != nil {
+			return nil, fmt.Errorf("loading context %q: %w", key, err)
+		}
+		if fields[key], err = doc.Value(); err != nil {
+			return nil, fmt.Errorf("loading context %q: %w", key, err)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if checks.JSONContext && !json.Valid([]byte(values[key])) {
+			return nil, fmt.Errorf("reading context %q: that version of Crossplane takes only JSON", key)
+		}
+		v, err := manifest.Document{Path: "value", Line: 1, Text: []byte(values[key])}.Value()
+		if err != nil {
+			return nil, fmt.Errorf("reading context %q: %w", key, err)
+		}
+		fields[key] = v
+	}
+	fnContext, err := structpb.NewStruct(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the context: %w", err)
+	}
+	return fnContext, nil
+}
+
+func (s *Session) observeFixtures(ctx context.Context, paths []string) ([]converge.Fixture, error) {
+	var docs []manifest.Document
+	for _, path := range paths {
+		some, err := s.config.Reader.All(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("loading fixtures: %w", err)
+		}
+		docs = append(docs, some...)
+	}
+	fixtures, err := converge.ParseFixtures(docs)
+	if err != nil {
+		return nil, fmt.Errorf("loading fixtures: %w", err)
+	}
+	return fixtures, nil
+}

@@ -1,0 +1,179 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/cache"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/render"
+	"github.com/xfn-dev/xfn/render/converge"
+)
+
+// Config is what all renders of a session share.
+type Config struct {
+	// Reader reads every file that the session is given.
+	Reader manifest.Reader
+	// Functions is a file or folder of Function objects, or "".
+	Functions string
+	// Packages gives functions by name a package of their own, whatever the
+	// functions file says: the path of an .xpkg or of a folder that holds a
+	// Go main package.
+	Packages map[string]string
+	// Annotations are put on every Function, over what its file says.
+	Annotations map[string]string
+	// Runtime runs every function, if it is not Auto.
+	Runtime Runtime
+	// Builtins says when a builtin stands in for a package.
+	Builtins builtin.Policy
+	// Runtimes start functions, by what a Function may ask for.
+	Runtimes map[Runtime]runtimes.Runtime
+	// Runners answer for functions by name, before anything else is asked.
+	Runners function.Mux
+	// Cache is a folder of functions' answers, or "" for none. CacheMaxTTL is
+	// the longest that one is kept (cache.DefaultMaxTTL if 0), by the clock Now,
+	// which has to be set if Cache is.
+	Cache       string
+	CacheMaxTTL time.Duration
+	Now         func() time.Time
+	// Progress hears which runtime ran what, and warnings.
+	Progress progress.Func
+}
+
+// A Session renders, and keeps the functions that it started until it closes: a
+// function stays the one that its name stood for first. It is safe for
+// concurrent use.
+type Session struct {
+	config Config
+	// calls answers for every function by name, the cache before it if there
+	// is one.
+	calls  func(context.Context) function.Runner
+	pruned sync.Once
+
+	mu      sync.Mutex
+	closed  bool
+	running map[string]*started
+}
+
+// A Run says how a function ran.
+type Run struct {
+	// Function is its name, Package its spec.package or what replaced it.
+	Function, Package string
+	// Runtime is what ran it; Detail says more, for people.
+	Runtime Runtime
+	Detail  string
+}
+
+// Result is what the render of one XR made, and of what.
+type Result struct {
+	// N tells the XR from all others. Source is where it stands, as
+	// "path:line", and for one that another composes, how it got there.
+	N      int
+	Source string
+	// Result is nil if Err is not. It is the last of several passes, if there
+	// is an observe loop.
+	*converge.Result
+	// Functions are those that the pipeline used, in its order, but for
+	// Config.Runners.
+	Functions []Run
+	// Err says why there is no result. A function's FATAL result is a
+	// *render.FatalError in its chain.
+	Err error
+}
+
+// Open begins a session. It starts nothing yet.
+func Open(config Config) *Session {
+	s := &Session{config: config, running: map[string]*started{}}
+	if config.Cache == "" {
+		s.calls = func(context.Context) function.Runner { return function.RunnerFunc(s.call) }
+		return s
+	}
+	cached := sync.OnceValue(func() function.Runner {
+		return cache.New(function.RunnerFunc(s.call), cache.Options{
+			Dir: config.Cache, MaxTTL: config.CacheMaxTTL, Now: config.Now, Progress: config.Progress, Identity: s.identity,
+		})
+	})
+	s.calls = func(ctx context.Context) function.Runner {
+		s.pruned.Do(func() {
+			if _, err := cache.Prune(ctx, config.Cache, config.Now()); err != nil {
+				config.Progress.Warn(fmt.Sprintf("pruning the function response cache %q: %v", config.Cache, err))
+			}
+		})
+		return cached()
+	}
+	return s
+}
+
+// Render loads the inputs, starts the functions that their pipeline uses and
+// that are not running yet, and renders each XR. It hands the results to each,
+// one at a time and in the order of the XRs, while later ones are still being
+// rendered. What keeps any XR from being rendered, and what each returns, is
+// returned; what is wrong with one XR is in its Result.
+func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error) error {
+	docs, err := s.xrs(ctx, in)
+	if err != nil {
+		return err
+	}
+	if len(in.Compositions) > 0 {
+		return s.renderNested(ctx, docs, in, each)
+	}
+	p, err := s.load(ctx, in, docs)
+	if err != nil {
+		return err
+	}
+	s.warnUnused(p.request.Composition)
+	runner, runs, err := s.runner(ctx, p, p.request.Composition)
+	if err != nil {
+		return err
+	}
+	return inOrder(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) Result {
+		r := Result{N: n, Source: doc.Position(), Functions: runs}
+		r.Result, r.Err = p.render(ctx, in.around(n, runner), doc)
+		return r
+	}, each)
+}
+
+// runner starts what a Composition's pipeline uses, and returns what calls it.
+func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
+	choices, err := s.choose(c, p.functions)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := s.start(ctx, choices)
+	return s.calls(ctx), runs, err
+}
+
+func (in Inputs) around(n int, r function.Runner) function.Runner {
+	if in.Around == nil {
+		return r
+	}
+	return in.Around(n, r)
+}
+
+func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Document) (*converge.Result, error) {
+	req, err := p.forXR(doc)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.passes(ctx, run, req)
+	if err != nil {
+		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+	}
+	return r, nil
+}
+
+func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (*converge.Result, error) {
+	if p.in.ObserveLoop == 0 {
+		r, err := render.Render(ctx, run, req)
+		return &converge.Result{Result: r, Passes: 1}, err
+	}
+	return converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+}
