@@ -1,0 +1,72 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+func TestBlame(t *testing.T) {
+	const head = `apiVersion: v1, kind: C`
+	a := func(fields string) string { return `desired: {resources: {a: {resource: {` + fields + `}}}}` }
+	cases := map[string]struct {
+		reason    string
+		responses []string
+		want      string
+	}{
+		"Set":      {"a field is of the step that set it", []string{a(`k: 1`), a(`k: 1, l: 2`)}, "a k first\na l second"},
+		"Returned": {"a step that returns what it got did not set it", []string{a(`k: 1`), a(`k: 1`), a(`k: 1`)}, "a k first"},
+		"Changed":  {"the last change counts", []string{a(`k: 1`), a(`k: 2`), a(`k: 1`)}, "a k third"},
+		"Gone":     {"fields that are gone are nobody's", []string{a(`k: 1, l: 1`), a(`k: 1`)}, "a k first"},
+		"Again":    {"one that came back is of the step that brought it", []string{a(`k: 1, l: 1`), a(`k: 1`), a(`k: 1, l: 1`)}, "a k first\na l third"},
+		"Dropped":  {"a resource that is gone has no fields", []string{a(`k: 1`), `desired: {}`}, ""},
+		"Lists":    {"elements of lists are fields", []string{a(`k: [1, 2]`), a(`k: [1, 3]`)}, "a k[0] first\na k[1] second"},
+		"Emptied":  {"an object is of the step that emptied it", []string{a(`k: {l: 1}`), a(`k: {}`)}, "a k second"},
+		"Status":   {"of the XR only the status counts", []string{`desired: {composite: {resource: {` + head + `, statuses: 1, status: {m: 1}}}}`}, "composite status.m first"},
+		"Whole":    {"even if it is no object", []string{`desired: {composite: {resource: {status: odd}}}`}, "composite status first"},
+		"Order":    {"the XR comes first, then names in natural order", []string{`desired: {composite: {resource: {status: {m: 1}}}, resources: {r10: {resource: {k: 1}}, r2: {resource: {k10: 1, k2: 1}}}}`}, "composite status.m first\nr2 k2 first\nr2 k10 first\nr10 k first"},
+		"Fatal":    {"a fatal step sets nothing", []string{a(`k: 1`), `{` + a(`k: 2`) + `, results: [{severity: SEVERITY_FATAL}]}`}, "a k first"},
+		"NoSteps":  {"no step, no field", nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, o := range run(t, tc.responses...).Blame() {
+				resource := o.Resource
+				if resource == "" {
+					resource = "composite"
+				}
+				got = append(got, resource+" "+o.Path+" "+o.Step)
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, "\n")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBlameIsWhole compares with what the last step returned.
+func TestBlameIsWhole(t *testing.T) {
+	got := map[string]any{}
+	for _, o := range run(t, one, `desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}}}}`).Blame() {
+		got[o.Path] = o.Value
+	}
+	want := leaves(parse(t, `{apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}`))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("every field has its value (-want +got):\n%s", diff)
+	}
+}
+
+func TestWriteBlame(t *testing.T) {
+	var b bytes.Buffer
+	origins := everyday(t).Blame()
+	origins = append(origins, report.Origin{Resource: "z", Path: strings.Repeat("long.", 20) + "path", Step: "first"})
+	if err := report.WriteBlame(&b, origins); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "blame.txt", b.Bytes())
+}

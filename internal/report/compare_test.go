@@ -1,0 +1,136 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+func docs(t *testing.T, texts ...string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for _, text := range texts {
+		all = append(all, parse(t, text).(map[string]any))
+	}
+	return all
+}
+
+func TestCompare(t *testing.T) {
+	const (
+		bucketA = `{apiVersion: s3/v1, kind: Bucket, metadata: {name: a}, spec: {m: 1}}`
+		bucketB = `{apiVersion: s3/v1, kind: Bucket, metadata: {name: b}, spec: {m: 1}}`
+		result  = `{apiVersion: render/v1, kind: Result, message: %s}`
+	)
+	part := func(resource, rest string) string {
+		return `{apiVersion: s3/v1, kind: Bucket, metadata: {generateName: x-, annotations: {crossplane.io/composition-resource-name: ` + resource + `}` + rest + `}}`
+	}
+	cases := map[string]struct {
+		reason    string
+		want, got []string
+		diff      string
+	}{
+		"Equal":      {"equal documents do not differ", []string{bucketA}, []string{bucketA}, ""},
+		"Order":      {"their order does not matter", []string{bucketA, bucketB}, []string{bucketB, bucketA}, ""},
+		"Differs":    {"a field that differs is told", []string{bucketA}, []string{strings.Replace(bucketA, "m: 1", "m: 2", 1)}, "changed Bucket a: ~ spec.m 1 2"},
+		"Missing":    {"a document may be missing", []string{bucketA, `{kind: K}`}, []string{bucketA}, `removed K : - kind "K"`},
+		"Unexpected": {"or be there without being expected", nil, []string{`{kind: K}`}, `added K : + kind "K"`},
+		"Renamed":    {"another name is another document", []string{`{kind: K, metadata: {name: a}}`}, []string{`{kind: K, metadata: {name: b}}`}, `removed K a: - kind "K"` + "\n" + `- metadata.name "a"` + "\n" + `added K b: + kind "K"` + "\n" + `+ metadata.name "b"`},
+		"Namespace":  {"so is another namespace", []string{`{kind: K, metadata: {name: a, namespace: ms}}`, `{kind: K, metadata: {name: a, namespace: ns}, x: 1}`}, []string{`{kind: K, metadata: {name: a, namespace: ns}, x: 2}`, `{kind: K, metadata: {name: a, namespace: ms}}`}, "changed K a: ~ x 1 2"},
+		"Resource":   {"without a name the resource name decides", []string{part("a", ""), part("b", "")}, []string{part("b", ""), part("a", "")}, ""},
+		"Generated":  {"a name that was not expected is a difference", []string{part("a", "")}, []string{part("a", ", name: x-1")}, `changed Bucket : + metadata.name "x-1"`},
+		"Version":    {"a resource in another version differs", []string{part("a", "")}, []string{strings.Replace(part("a", ""), "s3/v1", "s3/v2", 1)}, `changed Bucket : ~ apiVersion "s3/v1" "s3/v2"`},
+		"XRs":        {"resources of several XRs are told apart", []string{part("a", ", labels: {crossplane.io/composite: one}"), part("a", ", labels: {crossplane.io/composite: two}, x: 1")}, []string{part("a", ", labels: {crossplane.io/composite: two}, x: 2"), part("a", ", labels: {crossplane.io/composite: one}")}, "changed Bucket : ~ metadata.x 1 2"},
+		"Nameless":   {"documents without any name are compared in order", []string{fmt.Sprintf(result, "a"), fmt.Sprintf(result, "b")}, []string{fmt.Sprintf(result, "a"), fmt.Sprintf(result, "c")}, `changed Result : ~ message "b" "c"`},
+		"Twice":      {"a document may be there twice", []string{bucketA, bucketA}, []string{bucketA}, "removed Bucket a: - apiVersion \"s3/v1\"\n- kind \"Bucket\"\n- metadata.name \"a\"\n- spec.m 1"},
+		"Odd":        {"metadata may be anything", []string{`{kind: K, metadata: [1]}`}, []string{`{kind: K, metadata: {name: 7}}`}, "changed K : + metadata.name 7\n- metadata[0] 1"},
+		"Nothing":    {"nothing is equal to nothing", nil, nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all []string
+			for _, d := range report.Compare(docs(t, tc.want...), docs(t, tc.got...)) {
+				all = append(all, fmt.Sprintf("%s %s %s: %s", d.Op, d.Kind, d.Name, lines(d.Changes)))
+			}
+			if diff := cmp.Diff(tc.diff, strings.Join(all, "\n")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWriteDiff(t *testing.T) {
+	want := docs(t,
+		`{apiVersion: example.org/v1, kind: XThing, metadata: {name: t, namespace: team-a}, status: {address: 10.0.0.1}}`,
+		`{apiVersion: s3/v1, kind: Bucket, metadata: {generateName: t-, annotations: {crossplane.io/composition-resource-name: bucket}}, spec: {acl: private}}`,
+		`{message: nameless}`,
+	)
+	got := docs(t,
+		`{apiVersion: example.org/v1, kind: XThing, metadata: {name: t, namespace: team-a}, status: {address: 10.0.0.2, ready: true}}`,
+		`{apiVersion: sqs/v1, kind: Queue, metadata: {name: q}}`,
+	)
+	for name, colour := range map[string]bool{"compare.txt": false, "compare-colour.txt": true} {
+		var b bytes.Buffer
+		if err := report.WriteDiff(&b, report.Compare(want, got), colour); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.Bytes())
+	}
+}
+
+// TestCompareKeepsDocuments guards the inputs, which the caller goes on to use.
+func TestCompareKeepsDocuments(t *testing.T) {
+	want, got := docs(t, `{kind: A, x: [1]}`, `{kind: B}`), docs(t, `{kind: B}`, `{kind: A, x: [2]}`)
+	report.Compare(want, got)
+	if diff := cmp.Diff(docs(t, `{kind: A, x: [1]}`, `{kind: B}`), want); diff != "" {
+		t.Errorf("the expected documents changed:\n%s", diff)
+	}
+	if diff := cmp.Diff(docs(t, `{kind: B}`, `{kind: A, x: [2]}`), got); diff != "" {
+		t.Errorf("the documents changed:\n%s", diff)
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	var want []map[string]any
+	for i := range 10_000 {
+		want = append(want, map[string]any{"kind": "K", "metadata": map[string]any{"name": fmt.Sprint(i)}, "spec": map[string]any{"n": float64(i)}})
+	}
+	for b.Loop() {
+		if report.Compare(want, want) != nil {
+			b.Fatal("a list of documents differs from itself")
+		}
+	}
+}
+
+// FuzzCompare holds Compare to what must be true of any documents: each has at
+// most one partner, and equal ones have nothing to tell.
+func FuzzCompare(f *testing.F) {
+	f.Add(`[{"kind":"K","metadata":{"name":"a"}},{}]`, `[{"kind":"K","metadata":{"name":"a","namespace":"n"}}]`)
+	f.Add(`[{"metadata":{"annotations":{"crossplane.io/composition-resource-name":"r"}}}]`, `[{"metadata":{"labels":1}},{}]`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		var want, got []map[string]any
+		if json.Unmarshal([]byte(a), &want) != nil || json.Unmarshal([]byte(b), &got) != nil {
+			return
+		}
+		if same := report.Compare(want, want); same != nil {
+			t.Errorf("documents differ from themselves: %v", same)
+		}
+		missing, unexpected := 0, 0
+		for _, d := range report.Compare(want, got) {
+			switch d.Op {
+			case report.Removed:
+				missing++
+			case report.Added:
+				unexpected++
+			}
+		}
+		if len(want)-missing != len(got)-unexpected {
+			t.Errorf("of %d wanted %d are missing, of %d there %d are unexpected", len(want), missing, len(got), unexpected)
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package report_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+func parse(t testing.TB, text string) any {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestDiff(t *testing.T) {
+	cases := map[string]struct{ reason, before, after, want string }{
+		"Same":          {"equal values have no changes", "a: {b: [1, x, null]}", "a: {b: [1, x, null]}", ""},
+		"Added":         {"a new field is added", "a: 1", "{a: 1, b: x}", `+ b "x"`},
+		"Removed":       {"a lost field is removed", "{a: 1, b: x}", "a: 1", `- b "x"`},
+		"Changed":       {"another value is a change", "a: 1", "a: 2", "~ a 1 2"},
+		"Type":          {"so is a value of another type", "a: 1", "a: '1'", `~ a 1 "1"`},
+		"Null":          {"null is a value", "a: null", "a: 0", "~ a null 0"},
+		"NullAdded":     {"and not the same as none", "{}", "a: null", "-  {}\n+ a null"},
+		"Leaves":        {"an object is added leaf by leaf", "z: 1", "{z: 1, a: {b: 1, c: {d: 2}}}", "+ a.b 1\n+ a.c.d 2"},
+		"Empty":         {"an empty object is a leaf", "a: {}", "a: {b: 1}", "- a {}\n+ a.b 1"},
+		"Emptied":       {"and stays as one when its fields go", "a: {b: 1}", "a: {}", "+ a {}\n- a.b 1"},
+		"Lists":         {"lists are compared by index", "a: [x, w]", "a: [w]", `~ a[0] "x" "w"` + "\n" + `- a[1] "w"`},
+		"ListToObject":  {"an object in place of a list has other leaves", "a: [x]", "a: {b: x}", `+ a.b "x"` + "\n" + `- a[0] "x"`},
+		"ScalarToTree":  {"so does one in place of a scalar", "a: 1", "a: {b: 1}", "- a 1\n+ a.b 1"},
+		"Natural":       {"fields are in natural order", "z: 1", "{z: 1, p10: 1, p2: 1, p02: 1}", "+ p02 1\n+ p2 1\n+ p10 1"},
+		"ManyIndices":   {"and lists by number", "a: [0,0,0,0,0,0,0,0,0,0,0]", "a: [0,0,1,0,0,0,0,0,0,0,1]", "~ a[2] 0 1\n~ a[10] 0 1"},
+		"Dots":          {"keys with dots stand in brackets", "{}", "metadata: {labels: {example.org/a: b}}", "-  {}\n" + `+ metadata.labels[example.org/a] "b"`},
+		"RootDots":      {"at the root, too", "z: 1", "{z: 1, a.b: {c: 1}}", "+ [a.b].c 1"},
+		"Brackets":      {"keys that no path can express are quoted", "z: 1", `{z: 1, "a]b": 1, "": 2}`, `+ [""] 2` + "\n" + `+ ["a]b"] 1`},
+		"Wildcard":      {"an asterisk is no wildcard", "z: 1", `{z: 1, "*": 1}`, `+ [*] 1`},
+		"NumberedField": {"a field with a number for a name is no index", "a: {z: 1}", `a: {z: 1, "0": 1}`, "+ a.0 1"},
+		"Root":          {"a value may be no object", "1", "2", "~  1 2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := lines(report.Diff(parse(t, tc.before), parse(t, tc.after)))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// lines writes changes as simply as possible.
+func lines(changes []report.Change) string {
+	all := make([]string, len(changes))
+	for i, c := range changes {
+		old, _ := json.Marshal(c.Old)
+		is, _ := json.Marshal(c.New)
+		values := map[report.Op]string{report.Added: string(is), report.Removed: string(old), report.Changed: string(old) + " " + string(is)}
+		all[i] = c.Op.Sign() + " " + c.Path + " " + values[c.Op]
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestDiffOfNothing(t *testing.T) {
+	doc := map[string]any{"a": 1.0}
+	cases := map[string]struct {
+		reason        string
+		before, after any
+		want          string
+	}{
+		"Nothing": {"nothing is nothing", nil, nil, ""},
+		"NilMap":  {"a nil map is nothing, too", map[string]any(nil), nil, ""},
+		"New":     {"what is new is all added", nil, doc, "+ a 1"},
+		"Gone":    {"what is gone is all removed", doc, map[string]any(nil), "- a 1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := lines(report.Diff(tc.before, tc.after)); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDiffNumbers(t *testing.T) {
+	cases := map[string]struct {
+		reason        string
+		before, after any
+		same          bool
+	}{
+		"IntFloat":   {"1 is 1.0", int64(1), 1.0, true},
+		"Ints":       {"whatever its type", 7, int32(7), true},
+		"Fraction":   {"1 is not 1.5", int64(1), 1.5, false},
+		"Large":      {"large numbers are not rounded", int64(1<<53 + 1), float64(1 << 53), false},
+		"TooLarge":   {"a float may be larger than any int64", int64(1<<63 - 1), float64(1 << 63), false},
+		"JSONNumber": {"a number that is not decoded yet is one", json.Number("3"), 3.0, true},
+		"JSONFloat":  {"with a point, too", json.Number("3.50"), 3.5, true},
+		"String":     {"a string is no number", "1", 1.0, false},
+		"Zero":       {"minus zero is zero", 0.0, -1.0 * 0.0, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := report.Diff(tc.before, tc.after) == nil; got != tc.same {
+				t.Errorf("%s: got same = %v", tc.reason, got)
+			}
+			if got := report.Diff(tc.after, tc.before) == nil; got != tc.same {
+				t.Errorf("%s, the other way round: got same = %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// nest returns a value that lies depth levels deep.
+func nest(depth int, v any) any {
+	for range depth {
+		v = map[string]any{"a": v}
+	}
+	return v
+}
+
+func TestDiffIsBounded(t *testing.T) {
+	t.Run("Deep", func(t *testing.T) {
+		got := report.Diff(nest(5000, 1.0), nest(5000, 2.0))
+		if len(got) != 1 || len(got[0].Path) > 600 {
+			t.Errorf("got %d changes, want one at a path of bounded length", len(got))
+		}
+		if report.Diff(nest(5000, 1.0), nest(5000, 1.0)) != nil {
+			t.Error("equal values differ below that")
+		}
+	})
+	t.Run("LongKey", func(t *testing.T) {
+		inner := map[string]any{}
+		for i := range 10_000 {
+			inner[fmt.Sprint(i)] = float64(i)
+		}
+		got := report.Diff(nil, map[string]any{strings.Repeat("k", 100_000): inner})
+		if len(got) != 1 {
+			t.Errorf("got %d changes with a long path each, want 1", len(got))
+		}
+	})
+}
+
+// leaves returns the leaves of a value by path.
+func leaves(v any) map[string]any {
+	all := map[string]any{}
+	for _, c := range report.Diff(nil, v) {
+		all[c.Path] = c.New
+	}
+	return all
+}
+
+// FuzzDiff holds Diff to what it is for: changes lead from one value to the
+// other, back again, and mention nothing else.
+func FuzzDiff(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`{"a":{"b":[1,2,{}]}}`, `{"a":{"b":[1,{"c":2}]}}`},
+		{`{"a.b":1,"a":{"b":1},"[0]":2}`, `{"a":[{"b":1}],"":{"":null}}`},
+		{`[[],{},null,"x"]`, `{"0":[]}`},
+		{`{"a1":1,"a01":2,"a10":3}`, `{"a1":1.5,"a001":1e300}`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		var before, after any
+		if json.Unmarshal([]byte(a), &before) != nil || json.Unmarshal([]byte(b), &after) != nil {
+			return
+		}
+		changes := report.Diff(before, after)
+		got := leaves(before)
+		for _, c := range changes {
+			if c.Op == report.Removed {
+				delete(got, c.Path)
+			}
+		}
+		for _, c := range changes {
+			if c.Op != report.Removed {
+				got[c.Path] = c.New
+			}
+		}
+		if want := leaves(after); !reflect.DeepEqual(want, got) {
+			t.Errorf("the changes do not lead there:\n%s", cmp.Diff(want, got))
+		}
+		if back := report.Diff(after, before); len(back) != len(changes) {
+			t.Errorf("got %d changes one way, %d back", len(changes), len(back))
+		}
+		if same := report.Diff(after, after); same != nil {
+			t.Errorf("a value differs from itself: %v", same)
+		}
+	})
+}
+
+// TestOrder checks that natural order is one: keys come out the same whatever
+// order they went in.
+func TestOrder(t *testing.T) {
+	names := []string{"", "0", "00", "1", "01", "a", "a0", "a00", "a1", "a01", "a1b", "a2", "a10", "b9z", "b09z", "b10", "é"}
+	doc := map[string]any{}
+	for _, n := range names {
+		doc["k"+n] = true
+	}
+	want := slices.Collect(maps.Keys(leaves(doc)))
+	if len(want) != len(names) {
+		t.Fatalf("got %d leaves, want %d", len(want), len(names))
+	}
+	first := lines(report.Diff(nil, doc))
+	for range 50 {
+		if again := lines(report.Diff(nil, maps.Clone(doc))); again != first {
+			t.Fatalf("the order changes:\n%s", cmp.Diff(first, again))
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package page_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+// chromium returns the browser's path. Without one the test is skipped, or
+// fails if XFN_REQUIRE asks for it.
+func chromium(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	switch {
+	case err == nil:
+		return path
+	case strings.Contains(os.Getenv("XFN_REQUIRE"), "chromium"):
+		t.Fatalf("XFN_REQUIRE asks for chromium: %v", err)
+	default:
+		t.Skipf("no browser to look at the page with: %v", err)
+	}
+	return ""
+}
+
+// artifacts is where pictures of the page are kept.
+func artifacts(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("XFN_ARTIFACTS")
+	if dir == "" {
+		return t.TempDir()
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// browse opens a file, at a fragment if there is one, in the browser and returns
+// what it prints.
+func browse(t *testing.T, file, fragment string, args ...string) string {
+	t.Helper()
+	// Helpers of the browser may outlive it for a moment, and write there still.
+	profile, err := os.MkdirTemp("", "chromium-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
+	args = append([]string{
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-dev-shm-usage", "--hide-scrollbars", "--virtual-time-budget=2000",
+		"--user-data-dir=" + profile,
+	}, args...)
+	cmd := exec.CommandContext(t.Context(), chromium(t), append(args, "file://"+file+fragment)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("browsing: %v\n%s", err, stderr.String())
+	}
+	return string(out)
+}
+
+func save(t *testing.T, html string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(html), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// drive returns the page with a second script that plays the user and leaves
+// what it sees in data-seen of the body. The policy is widened for it.
+func drive(t *testing.T, html, script string) string {
+	t.Helper()
+	html = regexp.MustCompile(`script-src [^"]*"`).ReplaceAllString(html, `script-src 'unsafe-inline'"`)
+	return strings.Replace(html, "</body>", `<script>
+const visible = (s) => [...document.querySelectorAll(s)].filter((e) => e.checkVisibility()).length;
+const type = (s) => { const i = document.querySelector("input"); i.value = s; i.form.requestSubmit(); };
+const see = (...what) => { document.body.dataset.seen = what.join(" "); };
+`+script+`</script></body>`, 1)
+}
+
+func TestPictures(t *testing.T) {
+	file, dir := save(t, write(t, "Render of storage.yaml", storage(), broken())), artifacts(t)
+	cases := map[string][]string{
+		"desktop.png": {"--window-size=1280,900"},
+		"dark.png":    {"--window-size=1280,900", "--blink-settings=preferredColorScheme=0"},
+		"phone.png":   {"--window-size=360,740"},
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			picture := filepath.Join(dir, "trace-"+name)
+			browse(t, file, "", append(args, "--screenshot="+picture)...)
+			if info, err := os.Stat(picture); err != nil || info.Size() < 10_000 {
+				t.Errorf("no picture worth its name: %v, %v", info, err)
+			}
+		})
+	}
+	t.Run("print.pdf", func(t *testing.T) {
+		pdf := filepath.Join(dir, "trace-print.pdf")
+		browse(t, file, "", "--no-pdf-header-footer", "--print-to-pdf="+pdf)
+		if info, err := os.Stat(pdf); err != nil || info.Size() < 10_000 {
+			t.Errorf("no print worth its name: %v, %v", info, err)
+		}
+	})
+}
+
+// TestScriptRuns opens the page as it is, with its own policy.
+func TestScriptRuns(t *testing.T) {
+	dom := browse(t, save(t, write(t, "Render", storage(), broken())), "", "--dump-dom")
+	for want, reason := range map[string]string{
+		`class="scripted"`:           "the policy lets the page's script run",
+		`All 2 composite resources`:  "the script fills in the selection of XRs",
+		`✗ platform.example.org/v1 `: "the selection tells which failed",
+	} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("%s: the page lacks %q", reason, want)
+		}
+	}
+}
+
+func TestHostileStringsStayStrings(t *testing.T) {
+	dom := browse(t, save(t, write(t, "harmless", hostile(), broken())), "", "--dump-dom")
+	if !strings.Contains(dom, "<title>harmless</title>") {
+		t.Error("a string ran as a script")
+	}
+	if !strings.Contains(dom, `class="scripted"`) {
+		t.Error("a string stopped the page's script")
+	}
+}
+
+func TestUse(t *testing.T) {
+	cases := map[string]struct {
+		reason, fragment, script, want string
+		large                          bool
+	}{
+		"Whole": {
+			reason: "without a search all rows show",
+			script: `see(visible(".row"), visible("details.step"), visible(".nothing"))`,
+			want:   "41 6 0",
+		},
+		"Field": {
+			reason: "a field is found in all steps and XRs that touch it",
+			script: `type("retention.days"); see(visible(".row"), visible("details.step"), document.querySelector("output").textContent)`,
+			want:   "3 3 3 matches",
+		},
+		"Words": {
+			reason: "all words must occur, in any order, in resource or field",
+			script: `type("365 BUCKET"); see(visible(".row"), visible(".xr"))`,
+			want:   "1 1",
+		},
+		"Nothing": {
+			reason: "a search that finds nothing says so",
+			script: `type("unobtainium"); see(visible(".row"), visible(".nothing"))`,
+			want:   "0 1",
+		},
+		"Cleared": {
+			reason: "the end of a search brings back what was folded",
+			script: `document.querySelector("[data-fold='']").click(); type("bucket"); const during = visible(".row"); type(""); see(during > 10, visible(".row"))`,
+			want:   "true 0",
+		},
+		"Unfold": {
+			reason: "a large page is folded until the user unfolds it",
+			script: `const before = visible(".row"); document.querySelector("[data-fold=open]").click(); see(before, visible(".row") > 150)`,
+			want:   "0 true",
+			large:  true,
+		},
+		"Link": {
+			reason:   "a link to a step unfolds it",
+			fragment: "#xr-1-step-3",
+			script:   `see(document.querySelectorAll("details.step[open]").length)`,
+			want:     "1",
+			large:    true,
+		},
+		"Pick": {
+			reason: "one XR can be picked, and a search stays with it",
+			script: `const p = document.querySelector("select"); p.value = "xr-2"; p.dispatchEvent(new Event("change")); type("retention.days"); see(visible(".xr"), visible(".row"))`,
+			want:   "1 1",
+		},
+		"Keys": {
+			reason: "a slash leads to the search box, and Escape empties it",
+			script: `const key = (k) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
+				key("/"); const inBox = document.activeElement.tagName; type("unobtainium"); key("Escape"); see(inBox, visible(".row"))`,
+			want: "INPUT 41",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			chromium(t)
+			traces := []report.Trace{storage(), broken()}
+			for tc.large && len(traces) < 10 {
+				traces = append(traces, storage())
+			}
+			if tc.large {
+				traces = append(traces[:1], traces[2:]...) // a failed step is never folded
+			}
+			dom := browse(t, save(t, drive(t, write(t, "Render", traces...), tc.script)), tc.fragment, "--window-size=360,740", "--dump-dom")
+			m := regexp.MustCompile(`data-seen="([^"]*)"`).FindStringSubmatch(dom)
+			if m == nil {
+				t.Fatal("the script of the test did not come to its end")
+			}
+			if m[1] != tc.want {
+				t.Errorf("%s: saw %q, want %q", tc.reason, m[1], tc.want)
+			}
+		})
+	}
+}
+
+// TestNarrow shows the page in a frame, since a window has a least width.
+func TestNarrow(t *testing.T) {
+	chromium(t)
+	for name, trace := range map[string]report.Trace{"Fine": storage(), "Broken": broken(), "Hostile": hostile()} {
+		t.Run(name, func(t *testing.T) {
+			file := save(t, drive(t, write(t, "Render", trace), `
+				for (const d of document.querySelectorAll("details")) d.open = true;
+				parent.postMessage(innerWidth + " " + document.documentElement.scrollWidth, "*");`))
+			frame := `<body><iframe width="360" height="740" style="border:0" src="` + filepath.Base(file) + `"></iframe>
+				<script>onmessage = (e) => { document.body.dataset.seen = e.data; }</script></body>`
+			outer := filepath.Join(filepath.Dir(file), "frame.html")
+			if err := os.WriteFile(outer, []byte(frame), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if dom := browse(t, outer, "", "--dump-dom"); !strings.Contains(dom, `data-seen="360 360"`) {
+				t.Errorf("on a phone the page should be as wide as the screen: %.200s", dom)
+			}
+		})
+	}
+}

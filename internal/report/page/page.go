@@ -1,0 +1,161 @@
+package page
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/report/value"
+)
+
+//go:embed page.html page.css page.js
+var files embed.FS
+
+const (
+	// longest is how many bytes of a value or message the page shows.
+	longest = 4000
+	// unfolded is how many rows a page may have that shows all of them at first.
+	unfolded = 150
+)
+
+// A view is what the template is given.
+type view struct {
+	Title  string
+	CSP    string
+	CSS    template.CSS
+	JS     template.JS
+	Traces []report.Trace
+	Took   time.Duration
+	Failed int
+	// Open unfolds all steps and resources.
+	Open bool
+}
+
+// Write writes a page with the given title about the traces, in their order.
+// It holds everything that it shows: its size is that of the traces, except
+// that long values are cut. All that comes from functions is escaped, and a
+// content security policy lets nothing in it load, send or run.
+func Write(w io.Writer, title string, traces []report.Trace) error {
+	v := view{Title: value.Printable(title), Traces: traces}
+	if err := v.dress(); err != nil {
+		return err
+	}
+	rows := 0
+	for _, t := range traces {
+		v.Took += took(t)
+		rows += countRows(t)
+		if t.Failed() {
+			v.Failed++
+		}
+	}
+	v.Open = rows <= unfolded
+
+	page, err := template.New("page.html").Funcs(functions()).ParseFS(files, "page.html")
+	if err != nil {
+		return fmt.Errorf("reading the page's template: %w", err)
+	}
+	out := bufio.NewWriter(w)
+	if err := page.Execute(out, v); err != nil {
+		return fmt.Errorf("writing the page %q: %w", title, err)
+	}
+	return out.Flush()
+}
+
+// dress adds style and script, and the policy that lets only these two in.
+func (v *view) dress() error {
+	style, err := files.ReadFile("page.css")
+	if err != nil {
+		return fmt.Errorf("reading the page's style: %w", err)
+	}
+	script, err := files.ReadFile("page.js")
+	if err != nil {
+		return fmt.Errorf("reading the page's script: %w", err)
+	}
+	v.CSS, v.JS = template.CSS(style), template.JS(script)
+	v.CSP = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'",
+		hash(style), hash(script))
+	return nil
+}
+
+func hash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"add":      func(a, b int) int { return a + b },
+		"count":    value.Count,
+		"deref":    func(c *report.Change) report.Change { return *c },
+		"duration": value.Duration,
+		"literal":  literal,
+		"part":     func(s report.Step, open bool) part { return part{s, open} },
+		"results":  results,
+		"rows":     stepRows,
+		"said":     func(v any) string { return words(fmt.Sprint(v)) },
+		"severity": severity,
+		"share":    share,
+		"tally":    tally,
+		"took":     took,
+		"type":     typeOf,
+		"change":   func(name string, c report.Change) row { return row{name, c} },
+		"words":    words,
+	}
+}
+
+// words shows foreign text, cut where it is long.
+func words(s string) string { return printable(value.Cut(s, longest)) }
+
+// printable keeps line breaks, which the page can show, and escapes the other
+// characters that do not print.
+func printable(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		cells := strings.Split(l, "\t")
+		for j, c := range cells {
+			cells[j] = value.Printable(c)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// literal shows a value: a string of several lines as such, else as JSON.
+func literal(v any) string {
+	if s, ok := v.(string); ok && strings.Contains(s, "\n") {
+		return words(s)
+	}
+	return value.Text(v, longest)
+}
+
+// severity is the class that a result is shown in.
+func severity(r report.Result) string {
+	switch r.Severity {
+	case "Fatal", "Warning":
+		return strings.ToLower(r.Severity)
+	}
+	return "normal"
+}
+
+// typeOf is the class that a value is shown in.
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, "\n") {
+			return "lines"
+		}
+		return "string"
+	case nil, bool:
+		return "word"
+	case map[string]any, []any:
+		return "tree"
+	}
+	return "figure"
+}

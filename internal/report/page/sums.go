@@ -1,0 +1,84 @@
+package page
+
+import (
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+func took(t report.Trace) time.Duration {
+	var sum time.Duration
+	for _, s := range t.Steps {
+		sum += s.Took
+	}
+	return sum
+}
+
+// share is how much of the slowest step's time a step took, in percent.
+func share(t report.Trace, s report.Step) int {
+	var slowest time.Duration
+	for _, other := range t.Steps {
+		slowest = max(slowest, other.Took)
+	}
+	if slowest <= 0 {
+		return 0
+	}
+	return max(1, int(100*s.Took/slowest))
+}
+
+func countRows(t report.Trace) int {
+	n := 0
+	for _, s := range t.Steps {
+		n += stepRows(s)
+	}
+	return n
+}
+
+// stepRows is how many rows a step's part of the page has.
+func stepRows(s report.Step) int {
+	n := len(s.ContextChanges) + len(s.Results) + len(s.Conditions) + len(s.Requirements)
+	for _, r := range s.Changes {
+		n += max(1, resourceRows(r))
+	}
+	return n
+}
+
+func resourceRows(r report.ResourceChange) int {
+	n := len(r.Fields) + len(r.ConnectionDetails)
+	if r.Ready != nil {
+		n++
+	}
+	return n
+}
+
+// results counts a step's results of one severity.
+func results(s report.Step, severity string) int {
+	n := 0
+	for _, r := range s.Results {
+		if r.Severity == severity {
+			n++
+		}
+	}
+	return n
+}
+
+// counts are how many things were added, changed and removed.
+type counts struct{ Added, Changed, Removed int }
+
+func tally(s report.Step) counts {
+	added, changed, removed := s.Count()
+	return counts{added, changed, removed}
+}
+
+// A part is a step as a template of its own is given it.
+type part struct {
+	Step report.Step
+	Open bool
+}
+
+// A row is a change as a template of its own is given it. Fields have no Name:
+// it says what else has changed.
+type row struct {
+	Name   string
+	Change report.Change
+}

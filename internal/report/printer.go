@@ -1,0 +1,176 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/report/value"
+)
+
+// columns is how wide a text may be.
+const columns = 80
+
+// longestMessage is how many bytes of a function's message a text shows.
+const longestMessage = 4000
+
+const (
+	reset  = "\x1b[0m"
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+)
+
+// Sign is the op as a diff has it: +, - or ~.
+func (o Op) Sign() string {
+	switch o {
+	case Added:
+		return "+"
+	case Removed:
+		return "-"
+	}
+	return "~"
+}
+
+func (o Op) colour() string {
+	switch o {
+	case Added:
+		return green
+	case Removed:
+		return red
+	}
+	return yellow
+}
+
+// A printer writes lines. Its writer keeps the first error until it is flushed.
+type printer struct {
+	out  *bufio.Writer
+	tint bool
+}
+
+func newPrinter(w io.Writer, colour bool) *printer {
+	return &printer{out: bufio.NewWriter(w), tint: colour}
+}
+
+// line writes one line. The text must be printable.
+func (p *printer) line(indent, colour, text string) {
+	p.out.WriteString(indent)
+	if p.tint && colour != "" {
+		text = colour + text + reset
+	}
+	p.out.WriteString(text)
+	p.out.WriteByte('\n')
+}
+
+// message writes foreign words, wrapped, with all lines but the first indented
+// further.
+func (p *printer) message(indent, colour, text string) {
+	const hang = "    "
+	first := indent
+	for paragraph := range strings.SplitSeq(value.Cut(text, longestMessage), "\n") {
+		for _, l := range wrap(value.Printable(paragraph), columns-len(indent)-len(hang)) {
+			p.line(first, colour, l)
+			first = indent + hang
+		}
+	}
+}
+
+// wrap breaks a text at spaces into lines of at most width columns, where its
+// words are not longer.
+func wrap(text string, width int) []string {
+	var lines []string
+	line, used := "", 0
+	for word := range strings.SplitSeq(text, " ") {
+		n := utf8.RuneCountInString(word)
+		if used > 0 && used+1+n > width {
+			lines = append(lines, line)
+			line, used = word, n
+			continue
+		}
+		if line != "" || used > 0 {
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+n
+	}
+	return append(lines, line)
+}
+
+func (p *printer) changes(indent string, changes []Change) {
+	for _, c := range changes {
+		p.change(indent, c)
+	}
+}
+
+// change writes a change on one line if that is wide enough, else with its
+// values on lines of their own.
+func (p *printer) change(indent string, c Change) {
+	label := c.Op.Sign() + " " + value.Printable(c.Path) + ":"
+	if c.Path == "" {
+		label = c.Op.Sign()
+	}
+	room := columns - len(indent)
+	for _, l := range values(label, room, c) {
+		p.line(indent, c.Op.colour(), l)
+	}
+}
+
+func values(label string, room int, c Change) []string {
+	left := room - utf8.RuneCountInString(label) - 1
+	below := room - len("    - ")
+	if c.Op == Changed {
+		short := value.Text(c.Old, room) + " → " + value.Text(c.New, room)
+		if utf8.RuneCountInString(short) <= left {
+			return []string{label + " " + short}
+		}
+		was, is := apart(c.Old, c.New, below)
+		return []string{label, "    - " + was, "    + " + is}
+	}
+	v := c.New
+	if c.Op == Removed {
+		v = c.Old
+	}
+	text := value.Text(v, below)
+	if utf8.RuneCountInString(text) <= left {
+		return []string{label + " " + text}
+	}
+	return []string{label, "      " + text}
+}
+
+// apart returns two values as texts of at most limit columns. Of long strings it
+// leaves out the beginning that they share, so that the difference shows.
+func apart(before, after any, limit int) (was, is string) {
+	const context = 10
+	a, isString := before.(string)
+	b, both := after.(string)
+	if !isString || !both || max(len(a), len(b)) <= limit-2 {
+		return value.Text(before, limit), value.Text(after, limit)
+	}
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	from := same - context
+	for from > 0 && !utf8.RuneStart(a[from]) {
+		from--
+	}
+	if from <= 1 {
+		return value.Text(a, limit), value.Text(b, limit)
+	}
+	return "…" + value.Text(a[from:], limit-1), "…" + value.Text(b[from:], limit-1)
+}
+
+// note writes a change of something that is no field, whose values are words.
+func (p *printer) note(indent, what string, c Change) {
+	words := fmt.Sprint(c.New)
+	switch c.Op {
+	case Removed:
+		words = fmt.Sprint(c.Old)
+	case Changed:
+		words = fmt.Sprint(c.Old) + " → " + words
+	}
+	p.line(indent, c.Op.colour(), c.Op.Sign()+" ["+what+"]: "+value.Printable(words))
+}

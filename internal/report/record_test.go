@@ -1,0 +1,424 @@
+package report_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+// ticking returns a clock that goes on by 1.5 ms each time it is looked at.
+func ticking() func() time.Time {
+	now := time.Unix(0, 0)
+	return func() time.Time {
+		now = now.Add(1500 * time.Microsecond)
+		return now
+	}
+}
+
+// run sends responses, written in YAML, through a pipeline of one step for
+// each, that answers with it, and returns what was recorded.
+func run(t testing.TB, responses ...string) report.Trace {
+	t.Helper()
+	rec := report.Record(functiontest.Literal(), ticking())
+	req := &fnv1.RunFunctionRequest{}
+	for i, text := range responses {
+		ctx := function.WithStep(t.Context(), []string{"first", "second", "third", "fourth"}[i])
+		in := &structpb.Struct{}
+		if err := protojson.Unmarshal(fmt.Appendf(nil, `{"response": %s}`, toJSON(t, text)), in); err != nil {
+			t.Fatal(err)
+		}
+		rsp, err := rec.RunFunction(ctx, "function-literal", &fnv1.RunFunctionRequest{
+			Input: in, Desired: req.GetDesired(), Context: req.GetContext(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Desired, req.Context = rsp.GetDesired(), rsp.GetContext()
+	}
+	return rec.Trace("example.org/v1 XThing a")
+}
+
+func toJSON(t testing.TB, text string) []byte {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+const one = `desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`
+
+func TestTraceChanges(t *testing.T) {
+	configMap := report.ResourceChange{Name: "a", APIVersion: "v1", Kind: "ConfigMap", Op: report.Changed}
+	with := func(change func(*report.ResourceChange)) []report.ResourceChange {
+		c := configMap
+		change(&c)
+		return []report.ResourceChange{c}
+	}
+	cases := map[string]struct {
+		reason, response string
+		want             []report.ResourceChange
+	}{
+		"Nothing": {"a step that returns what it got changes nothing", one, nil},
+		"Changed": {
+			"a field that differs is a change",
+			`desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: "b"}}}}}`,
+			with(func(c *report.ResourceChange) {
+				c.Fields = []report.Change{{Path: "data.k", Op: report.Changed, Old: "x", New: "b"}}
+			}),
+		},
+		"Dropped": {
+			"a resource that a step leaves out is removed", `desired: {}`,
+			with(func(c *report.ResourceChange) {
+				c.Op = report.Removed
+				c.Fields = []report.Change{
+					{Path: "apiVersion", Op: report.Removed, Old: "v1"},
+					{Path: "data.k", Op: report.Removed, Old: "x"},
+					{Path: "kind", Op: report.Removed, Old: "ConfigMap"},
+				}
+			}),
+		},
+		"Ready": {
+			"readiness is no field",
+			`desired: {resources: {a: {ready: READY_TRUE, resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`,
+			with(func(c *report.ResourceChange) { c.Ready = &report.Change{Op: report.Added, New: "True"} }),
+		},
+		"Details": {
+			"connection details show their key and size",
+			`desired: {resources: {a: {connectionDetails: {user.name: c2VjcmV0}, resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`,
+			with(func(c *report.ResourceChange) {
+				c.ConnectionDetails = []report.Change{{Path: "[user.name]", Op: report.Added, New: "6 bytes"}}
+			}),
+		},
+		"Composite": {
+			"the XR comes first and has no name",
+			`desired: {composite: {resource: {status: {m: 1}}}, resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`,
+			[]report.ResourceChange{{Op: report.Added, Fields: []report.Change{{Path: "status.m", Op: report.Added, New: 1.0}}}},
+		},
+		"Empty": {
+			"a resource of which nothing is known is added all the same",
+			`desired: {resources: {b: {}, a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`,
+			[]report.ResourceChange{{Name: "b", Op: report.Added}},
+		},
+		"Fatal": {
+			"a fatal step changes nothing: its response is thrown away",
+			`{desired: {}, results: [{severity: SEVERITY_FATAL, message: "no"}]}`, nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, one, tc.response).Steps[1]
+			if diff := cmp.Diff(tc.want, got.Changes); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTraceStep(t *testing.T) {
+	got := run(t, one, `
+context: {env: {region: eu}}
+desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}
+results:
+- {severity: SEVERITY_WARNING, message: careful, reason: Careless, target: TARGET_COMPOSITE_AND_CLAIM}
+- {severity: SEVERITY_NORMAL, message: fine}
+conditions:
+- {type: Fine, status: STATUS_CONDITION_TRUE, reason: AllWell, message: all is well, target: TARGET_COMPOSITE}
+requirements:
+  resources:
+    r10: {apiVersion: v1, kind: Node}
+    r2: {apiVersion: v1, kind: Secret, matchName: s, namespace: ns}
+    labels: {apiVersion: v1, kind: Pod, matchLabels: {labels: {b: c, a: d}}}
+  extraResources:
+    old: {apiVersion: v1, kind: Secret, matchName: s}
+  schemas:
+    s: {apiVersion: v1, kind: Pod}
+`).Steps[1]
+	want := report.Step{
+		Name: "second", Function: "function-literal", Calls: 1, Took: 1500 * time.Microsecond,
+		ContextChanges: []report.Change{{Path: "env.region", Op: report.Added, New: "eu"}},
+		Results: []report.Result{
+			{Severity: "Warning", Message: "careful", Reason: "Careless", Target: "CompositeAndClaim"},
+			{Severity: "Normal", Message: "fine"},
+		},
+		Conditions: []report.Condition{{Type: "Fine", Status: "True", Reason: "AllWell", Message: "all is well", Target: "Composite"}},
+		Requirements: []string{
+			`resource "labels": v1 Pod with labels a=d, b=c`,
+			`resource "r2": v1 Secret named "s" in namespace "ns"`,
+			`resource "r10": every v1 Node`,
+			`extra resource "old": v1 Secret named "s"`,
+			`schema "s": v1 Pod`,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what a step answered (-want +got):\n%s", diff)
+	}
+}
+
+func TestTraceFatal(t *testing.T) {
+	got := run(t, one, `{results: [{severity: SEVERITY_FATAL, message: "no"}]}`)
+	if len(got.Steps) != 2 || !got.Steps[1].Fatal || got.Steps[0].Fatal {
+		t.Errorf("want two steps, of which the last is fatal: %+v", got.Steps)
+	}
+}
+
+// answers returns a Runner that answers with one response after the other.
+func answers(responses ...*fnv1.RunFunctionResponse) function.Runner {
+	n := 0
+	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		n++
+		if responses[n-1] == nil {
+			return nil, errors.New("the function is gone")
+		}
+		return responses[n-1], nil
+	})
+}
+
+func response(t *testing.T, text string) *fnv1.RunFunctionResponse {
+	t.Helper()
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(toJSON(t, text), rsp); err != nil {
+		t.Fatal(err)
+	}
+	return rsp
+}
+
+func TestTraceOfManyCalls(t *testing.T) {
+	first := response(t, `{desired: {resources: {early: {}}}, results: [{severity: SEVERITY_WARNING, message: early}]}`)
+	second := response(t, `{desired: {resources: {late: {}}}, results: [{severity: SEVERITY_NORMAL, message: late}]}`)
+	rec := report.Record(answers(first, second, second, nil), ticking())
+	for i, step := range []string{"loop", "loop", "other", "loop"} {
+		ctx := function.WithStep(t.Context(), step)
+		rsp, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{})
+		if failed := err != nil; failed != (i == 3) || failed != (rsp == nil) {
+			t.Fatalf("call %d: the recorder does not pass on what it gets: %v, %v", i, rsp, err)
+		}
+	}
+	late := []report.ResourceChange{{Name: "late", Op: report.Added}}
+	results := []report.Result{{Severity: "Normal", Message: "late"}}
+	want := report.Trace{XR: "xr", Steps: []report.Step{
+		{Name: "loop", Function: "f", Calls: 2, Took: 3 * time.Millisecond, Changes: late, Results: results},
+		{Name: "other", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Changes: late, Results: results},
+		{Name: "loop", Function: "f", Calls: 1, Took: 1500 * time.Microsecond, Error: "the function is gone"},
+	}}
+	if diff := cmp.Diff(want, rec.Trace("xr")); diff != "" {
+		t.Errorf("calls in a row for one step are that step, and the last one counts (-want +got):\n%s", diff)
+	}
+}
+
+func TestTraceOfNothing(t *testing.T) {
+	b, err := json.Marshal(report.Record(answers(), ticking()).Trace("xr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(b), `{"xr":"xr","steps":[]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestTraceKeepsCopies changes messages after they were recorded.
+func TestTraceKeepsCopies(t *testing.T) {
+	rsp := response(t, `{desired: {resources: {a: {connectionDetails: {k: c2VjcmV0}, resource: {spec: {x: 1}}}}}, results: [{message: m}]}`)
+	rec := report.Record(answers(rsp), ticking())
+	req := &fnv1.RunFunctionRequest{Desired: &fnv1.State{}}
+	if _, err := rec.RunFunction(t.Context(), "f", req); err != nil {
+		t.Fatal(err)
+	}
+	before := rec.Trace("xr")
+	req.Desired = rsp.GetDesired()
+	spec := rsp.GetDesired().GetResources()["a"].GetResource().GetFields()["spec"].GetStructValue()
+	spec.Fields["x"] = structpb.NewStringValue("changed")
+	rsp.GetDesired().GetResources()["a"].ConnectionDetails["k"] = nil
+	rsp.GetResults()[0].Message = "changed"
+	if diff := cmp.Diff(before, rec.Trace("xr")); diff != "" {
+		t.Errorf("what happens to a message later shows (-before +after):\n%s", diff)
+	}
+}
+
+// TestTraceKeepsSecrets looks for what must not be told in all that is.
+func TestTraceKeepsSecrets(t *testing.T) {
+	const secret, other = "correct horse", "battery staple"
+	details := func(s string) *fnv1.State {
+		return &fnv1.State{
+			Composite: &fnv1.Resource{ConnectionDetails: map[string][]byte{"password": []byte(s)}},
+			Resources: map[string]*fnv1.Resource{"a": {ConnectionDetails: map[string][]byte{"password": []byte(s), "lost": []byte(secret)}}},
+		}
+	}
+	after := details(other[:len(secret)])
+	delete(after.GetResources()["a"].GetConnectionDetails(), "lost")
+	rec := report.Record(answers(&fnv1.RunFunctionResponse{Desired: after}), ticking())
+	_, err := rec.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{
+		Desired: details(secret),
+		Credentials: map[string]*fnv1.Credentials{"c": {Source: &fnv1.Credentials_CredentialData{
+			CredentialData: &fnv1.CredentialData{Data: map[string][]byte{"token": []byte(secret)}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := rec.Trace("xr")
+	var b strings.Builder
+	if err := json.NewEncoder(&b).Encode(trace); err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Text(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "%+v %+v", trace, rec.Trace("xr").Blame())
+	for _, leak := range []string{secret, other[:5], "token", "Y29ycmVjdCBob3JzZQ"} {
+		if strings.Contains(b.String(), leak) {
+			t.Errorf("the trace tells %q:\n%s", leak, b.String())
+		}
+	}
+	want := []report.Change{
+		{Path: "lost", Op: report.Removed, Old: "13 bytes"},
+		{Path: "password", Op: report.Changed, Old: "13 bytes", New: "13 bytes"},
+	}
+	if diff := cmp.Diff(want, trace.Steps[0].Changes[1].ConnectionDetails); diff != "" {
+		t.Errorf("a secret of the same length that differs is a change (-want +got):\n%s", diff)
+	}
+}
+
+// TestTraceOfOddValues sends what JSON cannot express.
+func TestTraceOfOddValues(t *testing.T) {
+	s := &structpb.Struct{Fields: map[string]*structpb.Value{
+		"nan": structpb.NewNumberValue(math.NaN()),
+		"inf": structpb.NewNumberValue(math.Inf(-1)),
+		"nil": nil,
+		"odd": {},
+		"bad": structpb.NewStringValue("\xff"),
+	}}
+	rsp := &fnv1.RunFunctionResponse{
+		Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{"a": {Resource: s, Ready: 7}, "": {Resource: s}, "nil": nil}},
+		Context: s, Results: []*fnv1.Result{{Severity: 99}, nil}, Conditions: []*fnv1.Condition{nil},
+	}
+	rec := report.Record(answers(rsp), ticking())
+	if _, err := rec.RunFunction(t.Context(), "f", nil); err != nil {
+		t.Fatal(err)
+	}
+	trace := rec.Trace("xr")
+	if _, err := json.Marshal(trace); err != nil {
+		t.Errorf("a trace must always have a JSON form: %v", err)
+	}
+	for _, c := range trace.Steps[0].Changes {
+		if c.Name == "" {
+			t.Error("a resource without a name passes for the XR")
+		}
+	}
+}
+
+func TestRecorderIsSafe(t *testing.T) {
+	same := response(t, one)
+	rec := report.Record(function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return same, nil
+	}), func() time.Time { return time.Unix(0, 0) })
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			_, _ = rec.RunFunction(function.WithStep(t.Context(), fmt.Sprint(i)), "f", &fnv1.RunFunctionRequest{Desired: same.GetDesired()})
+			rec.Trace("xr")
+		})
+	}
+	wg.Wait()
+	if got := len(rec.Trace("xr").Steps); got != 8 {
+		t.Errorf("got %d steps, want 8", got)
+	}
+}
+
+func TestTraceIsStable(t *testing.T) {
+	first, err := json.Marshal(everyday(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		again, err := json.Marshal(everyday(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(first), string(again)); diff != "" {
+			t.Fatalf("two traces of the same calls differ:\n%s", diff)
+		}
+	}
+}
+
+// large returns a desired state of n resources with 20 fields each.
+func large(n int, region string) *fnv1.State {
+	s := &fnv1.State{Resources: make(map[string]*fnv1.Resource, n)}
+	fields := map[string]*structpb.Value{}
+	for i := range 20 {
+		fields[fmt.Sprintf("field%d", i)] = structpb.NewStringValue("value")
+	}
+	fields["region"] = structpb.NewStringValue(region)
+	spec := structpb.NewStructValue(&structpb.Struct{Fields: fields})
+	for i := range n {
+		s.Resources[fmt.Sprintf("resource-%d", i)] = proto.CloneOf(&fnv1.Resource{Resource: &structpb.Struct{Fields: map[string]*structpb.Value{
+			"apiVersion": structpb.NewStringValue("v1"), "kind": structpb.NewStringValue("Thing"), "spec": spec,
+		}}})
+	}
+	return s
+}
+
+// BenchmarkTrace records and traces three steps: one that creates n resources,
+// one that changes a field of each, one that changes nothing.
+func BenchmarkTrace(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			states := []*fnv1.State{nil, large(n, "a"), large(n, "b"), large(n, "b")}
+			for b.Loop() {
+				var rsps []*fnv1.RunFunctionResponse
+				for _, s := range states[1:] {
+					rsps = append(rsps, &fnv1.RunFunctionResponse{Desired: s})
+				}
+				rec := report.Record(answers(rsps...), time.Now)
+				for i := range rsps {
+					ctx := function.WithStep(b.Context(), fmt.Sprint(i))
+					if _, err := rec.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{Desired: states[i]}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if got := rec.Trace("xr").Steps[1].Changes; len(got) != n {
+					b.Fatalf("got %d changes, want %d", len(got), n)
+				}
+			}
+		})
+	}
+}
+
+func TestFailed(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		trace  report.Trace
+		want   bool
+	}{
+		"Empty": {"nothing went wrong where nothing ran", report.Trace{}, false},
+		"Fine":  {"warnings are no failure", report.Trace{Steps: []report.Step{{Results: []report.Result{{Severity: "Warning"}}}}}, false},
+		"Fatal": {"a fatal result fails the render", report.Trace{Steps: []report.Step{{Fatal: true}}}, true},
+		"Call":  {"a call that fails does, too", report.Trace{Steps: []report.Step{{Error: "refused"}}}, true},
+		"Whole": {"and what no step is to blame for", report.Trace{Error: "unstable requirements"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.trace.Failed(); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}

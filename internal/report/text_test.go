@@ -1,0 +1,238 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("differs from %s (-want +got):\n%s", file, diff)
+	}
+}
+
+// everyday is the trace of a pipeline that has something of everything.
+func everyday(t testing.TB) report.Trace {
+	trace := run(t, `
+context: {apiextensions.crossplane.io/environment: {region: eu-central-1, zones: [a, b]}}
+requirements: {resources: {environment: {apiVersion: apiextensions.crossplane.io/v1beta1, kind: EnvironmentConfig, matchLabels: {labels: {stage: production}}}}}
+`, `
+context: {apiextensions.crossplane.io/environment: {region: eu-central-1, zones: [a, b]}}
+desired:
+  composite: {resource: {apiVersion: example.org/v1, kind: XThing, status: {address: pending}}}
+  resources:
+    bucket:
+      resource:
+        apiVersion: s3.aws.m.upbound.io/v1beta1
+        kind: Bucket
+        metadata: {labels: {example.org/owner: nobody}}
+        spec: {forProvider: {region: eu-central-1, tags: {}, acl: private, description: "the first line\nthe second line, which is so long that it cannot stand beside its name"}}
+    queue-2: {resource: {apiVersion: sqs/v1, kind: Queue, spec: {size: 3}}}
+    queue-10: {resource: {apiVersion: sqs/v1, kind: Queue, spec: {size: 3}}}
+results:
+- {severity: SEVERITY_WARNING, message: "cannot patch status.arn of the composite from the bucket, since the bucket is not there yet", reason: PatchSkipped}
+`, `
+context: {apiextensions.crossplane.io/environment: {region: eu-west-1, zones: [a]}}
+desired:
+  composite: {resource: {apiVersion: example.org/v1, kind: XThing, status: {address: 10.0.0.1}}, ready: READY_FALSE}
+  resources:
+    bucket:
+      ready: READY_TRUE
+      connectionDetails: {endpoint: aGlkZGVu}
+      resource:
+        apiVersion: s3.aws.m.upbound.io/v1beta1
+        kind: Bucket
+        metadata: {labels: {example.org/owner: team-a}}
+        spec: {forProvider: {region: eu-central-1, tags: {cost: "12"}, acl: private, description: "the first line\nthe second line, which is so long that it cannot stand beside ITS name"}}
+    queue-10: {resource: {apiVersion: sqs/v1, kind: Queue, spec: {size: 3}}}
+conditions:
+- {type: Hardened, status: STATUS_CONDITION_TRUE, reason: AllRulesHold, target: TARGET_COMPOSITE_AND_CLAIM}
+`, `
+results: [{severity: SEVERITY_FATAL, message: "no owner:\n  set spec.owner"}]
+`)
+	trace.Steps[0].Runtime, trace.Steps[0].Calls = "Docker", 2
+	trace.Steps[1].Runtime = "Builtin"
+	trace.Error = `pipeline step "fourth" returned a fatal result: no owner`
+	return trace
+}
+
+func TestText(t *testing.T) {
+	quiet := run(t, one, one)
+	failed := report.Trace{XR: "x", Steps: []report.Step{{
+		Name: "gone", Function: "f", Calls: 1, Took: 3 * time.Second, Error: "connection refused",
+	}}}
+	for name, tc := range map[string]struct {
+		reason string
+		trace  report.Trace
+		colour bool
+	}{
+		"trace.txt":        {"all that a trace can tell", everyday(t), false},
+		"trace-colour.txt": {"the same in colour", everyday(t), true},
+		"trace-quiet.txt":  {"a step that changes nothing says so", quiet, false},
+		"trace-failed.txt": {"a call that fails says why", failed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
+			var b bytes.Buffer
+			if err := tc.trace.Text(&b, tc.colour); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, b.Bytes())
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	b, err := json.MarshalIndent(everyday(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "trace.json", append(b, '\n'))
+	var back report.Trace
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(everyday(t), back); diff != "" {
+		t.Errorf("JSON leaves something out (-want +got):\n%s", diff)
+	}
+}
+
+func TestTextFits(t *testing.T) {
+	var b bytes.Buffer
+	if err := everyday(t).Text(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("got %d columns: %s", n, line)
+		}
+	}
+}
+
+// TestTextOfLongValues has each value in text only as far as it fits, and whole
+// in JSON.
+func TestTextOfLongValues(t *testing.T) {
+	long := strings.Repeat("0123456789", 100)
+	cases := map[string]struct {
+		reason string
+		change report.Change
+		want   string
+	}{
+		"Added": {
+			"a long value is cut",
+			report.Change{Path: "a", Op: report.Added, New: long},
+			`+ a: "01234567890123456789012345678901234567890"… (959 more bytes)`,
+		},
+		"Removed": {
+			"also one of a field that is gone",
+			report.Change{Path: "a", Op: report.Removed, Old: long},
+			`- a: "01234567890123456789012345678901234567890"… (959 more bytes)`,
+		},
+		"Below": {
+			"a long path has its value below",
+			report.Change{Path: strings.Repeat("p", 60), Op: report.Added, New: long},
+			"+ " + strings.Repeat("p", 60) + ":\n             " + `"01234567890123456789012345678901234567890"… (959 more bytes)`,
+		},
+		"End": {
+			"values that differ at their ends show these",
+			report.Change{Path: "a", Op: report.Changed, Old: long + "x", New: long + "y"},
+			"~ a:\n           - …" + `"0123456789x"` + "\n           + …" + `"0123456789y"`,
+		},
+		"Umlaut": {
+			"no letter is cut in two",
+			report.Change{Path: "a", Op: report.Changed, Old: strings.Repeat("é", 60) + "x", New: strings.Repeat("é", 60) + "y"},
+			"~ a:\n           - …" + `"éééééx"` + "\n           + …" + `"éééééy"`,
+		},
+		"Beginning": {
+			"those that differ at once show the beginning",
+			report.Change{Path: "a", Op: report.Changed, Old: "x" + long, New: 1.0},
+			"~ a:\n           - " + `"x0123456789012345678901234567890123456789"… (960 more bytes)` + "\n           + 1",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			trace := report.Trace{Steps: []report.Step{{Changes: []report.ResourceChange{{Op: report.Changed, Fields: []report.Change{tc.change}}}}}}
+			var b bytes.Buffer
+			if err := trace.Text(&b, false); err != nil {
+				t.Fatal(err)
+			}
+			_, got, _ := strings.Cut(b.String(), "composite\n")
+			if got = strings.TrimSpace(got); got != tc.want {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, cmp.Diff(tc.want, got))
+			}
+		})
+	}
+}
+
+func TestTextIsHarmless(t *testing.T) {
+	const evil = "\x1b[2J\u202e\r\nfake"
+	changes := []report.Change{{Path: evil, Op: report.Changed, Old: evil, New: map[string]any{evil: evil}}}
+	trace := report.Trace{XR: evil, Error: evil, Steps: []report.Step{{
+		Name: evil, Function: evil, Runtime: evil, Error: evil, Requirements: []string{evil}, ContextChanges: changes,
+		Results:    []report.Result{{Severity: evil, Message: evil, Reason: evil, Target: evil}},
+		Conditions: []report.Condition{{Type: evil, Status: evil, Reason: evil, Message: evil, Target: evil}},
+		Changes: []report.ResourceChange{{
+			Name: evil, APIVersion: evil, Kind: evil, Fields: changes,
+			Ready: &report.Change{New: evil}, ConnectionDetails: []report.Change{{Path: evil, Old: evil}},
+		}},
+	}}}
+	var b bytes.Buffer
+	if err := trace.Text(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteBlame(&b, []report.Origin{{Resource: evil, Path: evil, Step: evil}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteDiff(&b, []report.DocDiff{{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil, Resource: evil, Changes: changes}}, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
+		t.Errorf("a terminal would obey this: %q", b.String())
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "fake") {
+			t.Errorf("a foreign string passes for a line of ours: %q", line)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestTextFails(t *testing.T) {
+	for name, err := range map[string]error{
+		"Text":  everyday(t).Text(fullDisk{}, false),
+		"Blame": report.WriteBlame(fullDisk{}, everyday(t).Blame()),
+		"Diff":  report.WriteDiff(fullDisk{}, []report.DocDiff{{Kind: "K"}}, false),
+	} {
+		if err == nil {
+			t.Errorf("%s: the error of the writer is lost", name)
+		}
+	}
+}
