@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/completion"
+	"github.com/xfn-dev/xfn/cmd/xfn/registry"
+	"github.com/xfn-dev/xfn/cmd/xfn/render"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/hint"
+	engine "github.com/xfn-dev/xfn/render"
+)
+
+// Exit codes, as DESIGN and README state them.
+const (
+	done   = 0
+	failed = 1
+	misuse = 2
+	fatal  = 3
+)
+
+// app is the command line.
+type app struct {
+	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
+	Verbose bool `help:"Print each step, and more of what happens." xor:"volume"`
+
+	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
+	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
+	Registry   registry.Cmd   `cmd:"" help:"Serve a registry of your own."`
+	Completion completion.Cmd `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Version    versionCmd     `cmd:"" help:"Print the version."`
+
+	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:""`
+	Beta        beta                   `cmd:"" hidden:""`
+	Composition composition            `cmd:"" hidden:""`
+}
+
+// beta and composition are where the crossplane CLI has had its commands.
+type beta struct {
+	Render render.Cmd `cmd:""`
+	Xpkg   struct {
+		Init xpkg.InitCmd `cmd:""`
+	} `cmd:""`
+}
+
+type composition struct {
+	Render render.Cmd `cmd:""`
+}
+
+const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, push. No Docker, no cluster, no network needed.
+
+Example:
+
+    xfn xpkg init function-hello go -d function-hello
+    cd function-hello
+    xfn render example/xr.yaml example/composition.yaml \
+        example/functions.yaml --package function-hello=.
+    xfn xpkg build -f package --embed-runtime-source . -o hello.xpkg
+    xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0
+`
+
+// run is the whole program but for the process around it. It returns the exit
+// code.
+func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	term := terminal.New(stdin, stdout, stderr)
+	cli := &app{}
+	helped := false
+	parser, err := kong.New(cli,
+		kong.Name(name),
+		kong.Description(description),
+		kong.Help(helpOf(name)),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80, NoExpandSubcommands: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(term, terminal.Program{Name: name, Version: version}),
+	)
+	if err != nil {
+		return report(term, name, err)
+	}
+	kctx, err := parser.Parse(args[1:])
+	if helped {
+		return done
+	}
+	if err != nil {
+		return reportMisuse(term, name, err)
+	}
+	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
+	err = kctx.Run()
+	term.Finish()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	return report(term, name, err)
+}
+
+// helpOf prints help in which the program has the name that it was called by.
+func helpOf(name string) kong.HelpPrinter {
+	return func(options kong.HelpOptions, kctx *kong.Context) error {
+		var text bytes.Buffer
+		out := kctx.Stdout
+		kctx.Stdout = &text
+		err := kong.DefaultHelpPrinter(options, kctx)
+		kctx.Stdout = out
+		if _, writeErr := strings.NewReplacer("xfn ", name+" ").WriteString(out, text.String()); err == nil {
+			err = writeErr
+		}
+		return err
+	}
+}
+
+// report prints err, if there is one, and returns its exit code.
+func report(term *terminal.Terminal, name string, err error) int {
+	if err == nil {
+		return done
+	}
+	// Whoever closed the pipe has seen what they wanted.
+	if !errors.Is(err, syscall.EPIPE) {
+		term.Error(name, err)
+	}
+	var fe *engine.FatalError
+	var ue *terminal.UsageError
+	switch {
+	case errors.As(err, &fe):
+		return fatal
+	case errors.As(err, &ue):
+		return misuse
+	default:
+		return failed
+	}
+}
+
+// reportMisuse prints what is wrong with the command line and where to read on.
+func reportMisuse(term *terminal.Terminal, name string, err error) int {
+	command := name
+	var pe *kong.ParseError
+	if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
+		command = pe.Context.Selected().FullPath()
+	}
+	term.Error(name, hint.Wrap(err, fmt.Sprintf("see %s --help", command)))
+	return misuse
+}

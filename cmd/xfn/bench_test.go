@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// The benchmarks run the stripped binary that `make bench` has built.
+func binary(b *testing.B) string {
+	b.Helper()
+	path := os.Getenv("XFN_BIN")
+	if path == "" {
+		b.Skip("XFN_BIN names no binary: run make bench")
+	}
+	return path
+}
+
+func run1(b *testing.B, dir, name string, args ...string) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// scaffolded is a folder with the bundled template's function.
+func scaffolded(b *testing.B, xfn string) string {
+	b.Helper()
+	dir := filepath.Join(b.TempDir(), "function-hello")
+	run1(b, ".", xfn, "xpkg", "init", "function-hello", "go", "-d", dir)
+	return dir
+}
+
+// BenchmarkHelp is what starting the process costs.
+func BenchmarkHelp(b *testing.B) {
+	xfn := binary(b)
+	info, err := os.Stat(xfn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		run1(b, ".", xfn, "--help")
+	}
+	b.ReportMetric(float64(info.Size())/1e6, "MB-binary")
+}
+
+// BenchmarkRenderBuiltin renders a pipeline of one builtin.
+func BenchmarkRenderBuiltin(b *testing.B) {
+	xfn := binary(b)
+	dir, err := filepath.Abs("../../testdata/golden/render/basic-single")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		run1(b, dir, xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
+	}
+}
+
+// BenchmarkRenderRunning renders the template's example by a function that
+// runs already.
+func BenchmarkRenderRunning(b *testing.B) {
+	xfn := binary(b)
+	dir := scaffolded(b, xfn)
+	run1(b, dir, "go", "build", "-o", "function", ".")
+	address := start(b, filepath.Join(dir, "function"))
+	functions := filepath.Join(dir, "running.yaml")
+	text := fmt.Sprintf(`apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: function-hello
+  annotations:
+    render.crossplane.io/runtime: Development
+    render.crossplane.io/runtime-development-target: %s
+`, address)
+	if err := os.WriteFile(functions, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		run1(b, dir, xfn, "render", "example/xr.yaml", "example/composition.yaml", functions)
+	}
+}
+
+// start starts a function on a loopback port until the benchmark ends, and
+// returns its address once it accepts connections.
+func start(b *testing.B, program string) string {
+	b.Helper()
+	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	cmd := exec.CommandContext(ctx, program, "--insecure", "--address", address)
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		cancel()
+		// It was killed, so this is an error.
+		_ = cmd.Wait()
+	})
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if c, err := (&net.Dialer{}).DialContext(b.Context(), "tcp", address); err == nil {
+			_ = c.Close()
+			return address
+		}
+	}
+	b.Fatalf("%s does not listen on %s", program, address)
+	return ""
+}
+
+// BenchmarkRenderPackage renders the example by the function out of its
+// package: unpacking and the function's own start included.
+func BenchmarkRenderPackage(b *testing.B) {
+	xfn := binary(b)
+	dir := scaffolded(b, xfn)
+	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
+	for b.Loop() {
+		run1(b, dir, xfn, "render", "example/xr.yaml", "example/composition.yaml", "example/functions.yaml", "--package", "function-hello=fn.xpkg")
+	}
+}
+
+// BenchmarkPackageAfterChange builds a package for two platforms after a change
+// of one line, by turns with what it cannot do without: the two go builds, side
+// by side. The ratio of the medians is what counts.
+func BenchmarkPackageAfterChange(b *testing.B) {
+	xfn := binary(b)
+	dir := scaffolded(b, xfn)
+	args := []string{"xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg"}
+	run1(b, dir, xfn, args...)
+	var packages, plain []time.Duration
+	turn := 0
+	timed := func(f func()) time.Duration {
+		turn++
+		change := fmt.Sprintf("package main\n\nfunc init() { version = %d }\n\nvar version int\n", turn)
+		if err := os.WriteFile(filepath.Join(dir, "change.go"), []byte(change), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		f()
+		return time.Since(began)
+	}
+	for b.Loop() {
+		plain = append(plain, timed(func() { goBuilds(b, dir) }))
+		packages = append(packages, timed(func() { run1(b, dir, xfn, args...) }))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(packages).Seconds(), "s/package")
+	b.ReportMetric(median(plain).Seconds(), "s/go-builds")
+	b.ReportMetric(median(packages).Seconds()/median(plain).Seconds(), "package/go-builds")
+}
+
+func goBuilds(b *testing.B, dir string) {
+	b.Helper()
+	g, ctx := errgroup.WithContext(b.Context())
+	for _, arch := range []string{"amd64", "arm64"} {
+		g.Go(func() error {
+			cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "fn-"+arch, ".")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+			return cmd.Run()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func median(ds []time.Duration) time.Duration {
+	slices.Sort(ds)
+	return ds[len(ds)/2]
+}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// BenchmarkRenderMany renders 1,000 and 10,000 XRs by a pipeline of one
+// builtin, each in one process, with the most memory that it had. What counts is
+// that ten times as many take ten times as long, and no more memory.
+func BenchmarkRenderMany(b *testing.B) {
+	xfn := binary(b)
+	took := map[int]time.Duration{}
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dir := manyXRs(b, n)
+			var peak int64
+			for b.Loop() {
+				cmd := exec.CommandContext(b.Context(), xfn, "render", "--xr", "many.yaml", "--all-documents", "composition.yaml", "functions.yaml", "-q")
+				cmd.Dir = dir
+				if err := cmd.Run(); err != nil {
+					b.Fatal(err)
+				}
+				if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+					peak = max(peak, int64(usage.Maxrss))
+				}
+			}
+			if runtime.GOOS != "darwin" {
+				peak *= 1024 // there it is in bytes, elsewhere in KiB
+			}
+			b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+			took[n] = b.Elapsed() / time.Duration(b.N)
+			if n == 10000 {
+				b.ReportMetric(took[n].Seconds()/took[1000].Seconds(), "times-1000")
+			}
+		})
+	}
+}
+
+// manyXRs is a folder with a golden case and n XRs for it in one file.
+func manyXRs(b *testing.B, n int) string {
+	b.Helper()
+	dir := b.TempDir()
+	for _, name := range []string{"composition.yaml", "functions.yaml"} {
+		text, err := os.ReadFile(filepath.Join("../../testdata/golden/render/basic-single", name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var xrs strings.Builder
+	for i := range n {
+		fmt.Fprintf(&xrs, "---\napiVersion: gold.test/v1\nkind: XWidget\nmetadata:\n  name: alpha-%d\nspec:\n  size: 3\n", i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(xrs.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,3 @@
+// Package completion is the command `xfn completion`, and the one that its
+// scripts call back.
+package completion

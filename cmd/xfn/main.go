@@ -1,0 +1,20 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A reader that goes away makes writing fail, and does not kill: there is
+	// cleaning up to do.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// A second signal ends the process at once, whatever hangs.
+	context.AfterFunc(ctx, stop)
+	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

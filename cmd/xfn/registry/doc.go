@@ -1,0 +1,2 @@
+// Package registry is the command group `xfn registry`.
+package registry

@@ -1,0 +1,2 @@
+// Package render is the command `xfn render`.
+package render

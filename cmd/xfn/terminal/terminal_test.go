@@ -1,0 +1,146 @@
+package terminal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// streams is a Terminal whose stderr is a file, and a function that reads it.
+func streams(t *testing.T) (*terminal.Terminal, func() string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stderr")
+	stderr, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stderr.Close()
+		_ = stdin.Close()
+	})
+	return terminal.New(stdin, stderr, stderr), func() string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	events := []progress.Event{
+		{Kind: progress.Step, Text: "compiling"},
+		{Kind: progress.Bytes, Text: "pushing", Done: 1, Total: 2},
+		{Kind: progress.Note, Text: "it is late"},
+		{Kind: progress.Warning, Text: "it is too late"},
+	}
+	cases := map[string]struct {
+		reason         string
+		quiet, verbose bool
+		want           string
+	}{
+		"Plain":   {"where nobody watches there are neither steps nor bars", false, false, "note: it is late\nwarning: it is too late\n"},
+		"Quiet":   {"quiet leaves the warnings", true, false, "warning: it is too late\n"},
+		"Verbose": {"verbose shows steps in a log, too", false, true, "compiling\nnote: it is late\nwarning: it is too late\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			term, stderr := streams(t)
+			term.Quiet, term.Verbose = tc.quiet, tc.verbose
+			for _, e := range events {
+				term.Progress(e)
+			}
+			term.Finish()
+			if got := stderr(); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestError(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"Plain": {"an error is one line after the program's name", errors.New("no such file"), "xfn: error: no such file\n"},
+		"Hint":  {"a hint has a line of its own", fmt.Errorf("reading: %w", hint.Wrap(errors.New("no such file"), "make it")), "xfn: error: reading: no such file\nhint: make it\n"},
+		"Lines": {"further lines stand below the first", errors.New("a\nb"), "xfn: error: a\n            b\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			term, stderr := streams(t)
+			term.Error("xfn", tc.err)
+			if got := stderr(); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestInteractive(t *testing.T) {
+	term, _ := streams(t)
+	if term.Interactive() {
+		t.Error("the null device was taken for a person")
+	}
+}
+
+func TestCloseOutlivesItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	failed, stuck := errors.New("failed"), errors.New("stuck")
+	err := terminal.Close(ctx, func(ctx context.Context) error {
+		if ctx.Err() != nil {
+			t.Error("cleaning up has no time")
+		}
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("cleaning up may take forever")
+		}
+		return stuck
+	}, failed)
+	if !errors.Is(err, failed) || !errors.Is(err, stuck) {
+		t.Errorf("got %v, want both errors", err)
+	}
+}
+
+func TestCause(t *testing.T) {
+	slow := errors.New("it took too long")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Nanosecond, slow)
+	defer cancel()
+	<-ctx.Done()
+	failed := fmt.Errorf("the call was cut: %w", context.DeadlineExceeded)
+	cases := map[string]struct {
+		reason string
+		ctx    context.Context
+		err    error
+		want   string
+	}{
+		"Done":  {"the reason why the context ended is told", ctx, failed, "the call was cut: context deadline exceeded; it took too long"},
+		"Known": {"but not twice", ctx, fmt.Errorf("starting: %w", slow), "starting: it took too long"},
+		"Alive": {"a context that goes on has no part in it", t.Context(), failed, "the call was cut: context deadline exceeded"},
+		"Other": {"nor in an error of its own", ctx, errors.New("no such file"), "no such file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := terminal.Cause(tc.ctx, tc.err).Error(); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if err := terminal.Cause(ctx, nil); err != nil {
+		t.Errorf("success became %v", err)
+	}
+}

@@ -1,0 +1,2 @@
+// Package xpkg is the command group `xfn xpkg`.
+package xpkg

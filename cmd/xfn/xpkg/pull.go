@@ -1,0 +1,45 @@
+package xpkg
+
+import (
+	"context"
+	"path"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// PullCmd pulls a package.
+type PullCmd struct {
+	Package string `arg:"" help:"What to pull: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
+
+	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the repository's last part with .xpkg, in the current directory."`
+	registryFlags
+}
+
+// Help is shown by --help.
+func (PullCmd) Help() string {
+	return `The file is the same as the one that was pushed. Prints its name and digest.
+
+Example:
+
+    xfn xpkg pull registry.example.org/acme/hello:v0.1.0 -o hello.xpkg
+`
+}
+
+// Run pulls, and prints what was written.
+func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	ref, err := remote.ParseReference(c.Package, c.Registry)
+	if err != nil {
+		return err
+	}
+	file := c.PackageFile
+	if file == "" {
+		file = path.Base(ref.Context().RepositoryStr()) + ".xpkg"
+	}
+	artifact, err := pull.File(ctx, ref, file, pull.Options{Remote: c.client(p), Progress: term.Progress})
+	if err != nil {
+		return err
+	}
+	return printBuilt(term, file, artifact)
+}
