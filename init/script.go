@@ -90,14 +90,20 @@ func readLine(r io.Reader) (string, error) {
 	for len(line) <= most {
 		var b [1]byte
 		n, err := r.Read(b[:])
-		switch {
-		case n == 1 && b[0] == '\n', errors.Is(err, io.EOF) && len(line) > 0:
+		if n == 1 && b[0] == '\n' {
 			return string(line), nil
-		case n == 1:
-			line = append(line, b[0])
-		case err != nil:
+		}
+		// A reader may give its last byte and the error of its end at once.
+		line = append(line, b[:n]...)
+		if errors.Is(err, io.EOF) && len(line) > 0 {
+			break
+		}
+		if err != nil {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("it is longer than %d bytes", most)
+	if len(line) > most {
+		return "", fmt.Errorf("it is longer than %d bytes", most)
+	}
+	return string(line), nil
 }

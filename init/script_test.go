@@ -61,6 +61,15 @@ func TestReadAnswerPassesErrorsOn(t *testing.T) {
 	}
 }
 
+func TestReadAnswerKeepsTheByteThatComesWithTheEnd(t *testing.T) {
+	for s, want := range map[string]scaffold.Answer{"y": scaffold.Yes, "Yy": scaffold.No, "yes": scaffold.Yes} {
+		got, err := scaffold.ReadAnswer(iotest.DataErrReader(strings.NewReader(s)))
+		if got != want || err != nil {
+			t.Errorf("%q: got %v, %v, want %v", s, got, err, want)
+		}
+	}
+}
+
 func FuzzReadAnswer(f *testing.F) {
 	for _, s := range []string{"y\n", "view\n", "\n", "", "y", "\x00\n", "ÿ\n"} {
 		f.Add(s)
