@@ -172,9 +172,9 @@ func TestNoise(t *testing.T) {
 		t.Errorf("got %v, want a cancellation", err)
 	}
 
-	p = process.Process{TempDir: shortDir(t), StartTimeout: 200 * time.Millisecond}
+	p = process.Process{TempDir: shortDir(t), StartTimeout: 2 * time.Second}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: write(t, imageOf(t, host, config, selfLayer(t)))})
-	if err == nil || !strings.Contains(err.Error(), "no answer within 200ms") {
+	if err == nil || !strings.Contains(err.Error(), "no answer within 2s") {
 		t.Fatalf("got %v, want the time-out", err)
 	}
 	if got := strings.Count(err.Error(), "\n  noise "); got != 20 {
@@ -194,7 +194,7 @@ func TestBadFunctions(t *testing.T) {
 		want      string
 	}{
 		"Crashes": {"status and last lines are shown", functiontest.Crashes, 0, `starting function "f": it ended by itself (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  no heart to go on"},
-		"Hangs":   {"a function has its time to answer", functiontest.Hangs, 300 * time.Millisecond, "no answer within 300ms: "},
+		"Hangs":   {"a function has its time to answer", functiontest.Hangs, 2 * time.Second, "no answer within 2s: "},
 		"Babbles": {"what is no gRPC is quoted at once", functiontest.Babbles, 0, "where gRPC was expected; it wrote no output"},
 	}
 	for name, tc := range cases {

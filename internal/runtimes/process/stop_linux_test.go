@@ -81,33 +81,31 @@ func TestCancel(t *testing.T) {
 			t.Errorf("got %v, want a cancellation", err)
 		}
 	})
-	t.Run("WhileItStarts", func(t *testing.T) {
-		line, tmp := newLifeline(t), shortDir(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		failed := make(chan error, 1)
-		pkg := writeChild(t, functiontest.Hangs, line)
-		go func() {
-			_, err := process.Process{TempDir: tmp}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
-			failed <- err
-		}()
-		one := line.next(t)
-		cancel()
-		if err := <-failed; err == nil || err.Error() != `starting function "f": context canceled` {
-			t.Errorf("got %v, want the cancellation alone", err)
-		}
-		assertReaped(t, one.pid)
-		assertEmpty(t, tmp)
-	})
-	t.Run("TimeOut", func(t *testing.T) {
-		line := newLifeline(t)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("took too long"))
-		defer cancel()
-		_, err := process.Process{TempDir: shortDir(t)}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Hangs, line)})
-		if want := `starting function "f": took too long; it wrote no output`; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		line.next(t).awaitDeath(t)
-	})
+	for name, tc := range map[string]struct {
+		cause error
+		want  string
+	}{
+		"WhileItStarts": {context.Canceled, "context canceled"},
+		"TimeOut":       {errors.New("took too long"), "took too long; it wrote no output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line, tmp := newLifeline(t), shortDir(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			failed := make(chan error, 1)
+			pkg := writeChild(t, functiontest.Hangs, line)
+			go func() {
+				_, err := process.Process{TempDir: tmp}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
+				failed <- err
+			}()
+			one := line.next(t)
+			cancel(tc.cause)
+			if err := <-failed; err == nil || err.Error() != `starting function "f": `+tc.want {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+			assertReaped(t, one.pid)
+			assertEmpty(t, tmp)
+		})
+	}
 	t.Run("DuringACall", func(t *testing.T) {
 		line, tmp := newLifeline(t), shortDir(t)
 		fn := start(t, process.Process{TempDir: tmp}, writeChild(t, functiontest.HangsInCall, line))
