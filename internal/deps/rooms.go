@@ -54,6 +54,7 @@ func Rooms() []Room {
 		{"internal/golden", 0},
 		{"internal/hint", 0},
 		{"internal/ioerror", 0},
+		{"internal/fieldpath", 0},
 		{"internal/procgroup", 0},
 		{"internal/deps", 0},
 	}

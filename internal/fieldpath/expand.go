@@ -1,0 +1,70 @@
+package fieldpath
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Expand returns the paths that p stands for in an object: each key "*" in p is
+// any key of an object or any index of a list that is there. Paths that lead to
+// nothing are left out. Objects are taken in the order of their keys. The error
+// says IsNotFound if a null is where there should be something to expand.
+func (p Path) Expand(from any) ([]Path, error) {
+	paths, err := p.expand(0, from, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot expand wildcards for segments: %q: %w", p, err)
+	}
+	return paths, nil
+}
+
+// expand adds to paths what p stands for, whose first i segments are concrete
+// and lead to from.
+func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
+	for ; i < len(p); i++ {
+		if !p[i].IsIndex && p[i].Key == wildcard {
+			return p.each(i, from, paths)
+		}
+		next, err := p.step(i, from)
+		if IsNotFound(err) {
+			return paths, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		from = next
+	}
+	return append(paths, p), nil
+}
+
+// each expands the wildcard at i by each thing that there is.
+func (p Path) each(i int, from any, paths []Path) ([]Path, error) {
+	var err error
+	take := func(s Segment, v any) bool {
+		concrete := slices.Clone(p)
+		concrete[i] = s
+		if paths, err = concrete.expand(i+1, v, paths); err != nil {
+			err = fmt.Errorf("%q: cannot expand wildcards: %w", concrete, err)
+		}
+		return err == nil
+	}
+	switch from := from.(type) {
+	case []any:
+		for n, v := range from {
+			if !take(Index(n), v) {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(from)) {
+			if !take(Key(k), from[k]) {
+				return nil, err
+			}
+		}
+	case nil:
+		return nil, notFound(fmt.Sprintf("wildcard field %q is not found in the path", p[:i]))
+	default:
+		return nil, fmt.Errorf("%q: unexpected wildcard usage", p[:i])
+	}
+	return paths, nil
+}

@@ -1,0 +1,144 @@
+package fieldpath
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MaxIndex is the largest index that Set makes a list reach.
+const MaxIndex = 1024
+
+// notFound is the error for a path that leads nowhere, though it might have.
+type notFound string
+
+func (e notFound) Error() string { return string(e) }
+
+// IsNotFound reports whether err says that there is no value at a path, rather
+// than that there cannot be one.
+func IsNotFound(err error) bool {
+	var e notFound
+	return errors.As(err, &e)
+}
+
+// Get returns the value at p in an object of map[string]any and []any. A null
+// is a value, and what the empty path leads to. The error says IsNotFound if a
+// field or an element is missing, or an object is null.
+func (p Path) Get(from any) (any, error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	for i := range p {
+		next, err := p.step(i, from)
+		if err != nil {
+			return nil, err
+		}
+		from = next
+	}
+	return from, nil
+}
+
+// step follows the i-th segment.
+func (p Path) step(i int, from any) (any, error) {
+	if p[i].IsIndex {
+		list, ok := from.([]any)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s: not an array", p[:i])
+		case p[i].Index >= len(list):
+			return nil, notFound(p[:i+1].String() + ": no such element")
+		}
+		return list[p[i].Index], nil
+	}
+	object, ok := from.(map[string]any)
+	switch {
+	case from == nil:
+		return nil, notFound(p[:i].String() + ": expected map, got nil")
+	case !ok:
+		return nil, fmt.Errorf("%s: not an object", p[:i])
+	}
+	v, ok := object[p[i].Key]
+	if !ok {
+		return nil, notFound(p[:i+1].String() + ": no such field")
+	}
+	return v, nil
+}
+
+// Set makes v the value at p in object, which it changes. Objects and lists
+// that are missing on the way are made, lists that are too short are filled
+// with nulls; an element that is null gives way, but a field that is null does
+// not. The empty path sets nothing. An index above MaxIndex is an error.
+func (p Path) Set(object map[string]any, v any) error {
+	for _, s := range p {
+		if s.Index > MaxIndex {
+			return fmt.Errorf("index %d is greater than max allowed index %d", s.Index, MaxIndex)
+		}
+	}
+	var in any = object
+	for i := range p {
+		put, err := p.place(i, in)
+		if err != nil {
+			return err
+		}
+		if i == len(p)-1 {
+			put(v)
+			return nil
+		}
+		in = p.child(i, in)
+		if grown, ok := grow(in, p[i+1]); ok {
+			put(grown)
+			in = grown
+		}
+	}
+	return nil
+}
+
+// absent is what a place holds that is not there.
+type absent struct{}
+
+// place returns what puts a value where the i-th segment leads.
+func (p Path) place(i int, in any) (func(any), error) {
+	if p[i].IsIndex {
+		list, ok := in.([]any)
+		if !ok {
+			return nil, fmt.Errorf("%s is not an array", p[:i])
+		}
+		return func(v any) { list[p[i].Index] = v }, nil
+	}
+	object, ok := in.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an object", p[:i])
+	}
+	return func(v any) { object[p[i].Key] = v }, nil
+}
+
+// child returns what is where the i-th segment leads: absent{} where a container
+// may be put.
+func (p Path) child(i int, in any) any {
+	if list, ok := in.([]any); ok {
+		if v := list[p[i].Index]; v != nil {
+			return v
+		}
+		return absent{}
+	}
+	if v, ok := in.(map[string]any)[p[i].Key]; ok {
+		return v
+	}
+	return absent{}
+}
+
+// grow returns what has to take the place of v for a segment to lead somewhere
+// in it, if anything has to.
+func grow(v any, s Segment) (any, bool) {
+	switch v := v.(type) {
+	case absent:
+		if s.IsIndex {
+			return make([]any, s.Index+1), true
+		}
+		return map[string]any{}, true
+	case []any:
+		if s.IsIndex && s.Index >= len(v) {
+			return append(v[:len(v):len(v)], make([]any, s.Index+1-len(v))...), true
+		}
+	}
+	return nil, false
+}
