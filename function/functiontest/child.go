@@ -154,7 +154,7 @@ func (c *child) listen(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
 		return srv.Serve(lis)
 	}
-	return grpc.Serve(ctx, lis, "child", function.RunnerFunc(c.answer))
+	return grpc.Serve(ctx, lis, "child", function.RunnerFunc(c.answer), grpc.ServeOptions{})
 }
 
 func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
@@ -38,6 +39,19 @@ type Options struct {
 	// MaxMessageSize is the largest answer that is accepted, in bytes. Zero
 	// means DefaultMaxMessageSize.
 	MaxMessageSize int
+	// Certificates are for a function that is served with mutual TLS. Nil means
+	// plaintext.
+	Certificates *Certificates
+	// ServerName is the name that the function's certificate has to be for. If
+	// empty, it is the host of the target, and "localhost" for a unix socket.
+	ServerName string
+}
+
+func (o Options) credentials() credentials.TransportCredentials {
+	if o.Certificates == nil {
+		return insecure.NewCredentials()
+	}
+	return o.Certificates.client(o.ServerName)
 }
 
 // A Client is a function.Runner that calls one function over gRPC. It has to
@@ -63,7 +77,7 @@ func Dial(target string, opts Options) (*Client, error) {
 	}
 	d := newDialer()
 	conn, err := grpc.NewClient(qualify(target),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(handshaker{opts.credentials(), d}),
 		grpc.WithContextDialer(d.dial),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}),

@@ -59,9 +59,14 @@ func socket(t *testing.T) string {
 // serve serves r until the test ends, and returns the address.
 func serve(t *testing.T, lis net.Listener, r function.Runner) string {
 	t.Helper()
+	return serveWith(t, lis, r, grpc.ServeOptions{})
+}
+
+func serveWith(t *testing.T, lis net.Listener, r function.Runner, opts grpc.ServeOptions) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- grpc.Serve(ctx, lis, "served", r) }()
+	go func() { done <- grpc.Serve(ctx, lis, "served", r, opts) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -267,7 +272,7 @@ func TestServerThatComesBack(t *testing.T) {
 	for range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		lis, served := listen(t, "unix", path), make(chan error, 1)
-		go func() { served <- grpc.Serve(ctx, lis, "served", echo) }()
+		go func() { served <- grpc.Serve(ctx, lis, "served", echo, grpc.ServeOptions{}) }()
 		if err := c.WaitReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}

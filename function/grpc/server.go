@@ -9,6 +9,10 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/xfn-dev/xfn/function"
 )
@@ -16,21 +20,36 @@ import (
 // stopGrace is how long calls under way may take to finish once Serve stops.
 const stopGrace = 5 * time.Second
 
+// ServeOptions of Serve. The zero value serves anybody in plaintext.
+type ServeOptions struct {
+	// Certificates make it mutual TLS: clients have to show a certificate of
+	// the authorities. Nil means plaintext.
+	Certificates *Certificates
+}
+
+func (o ServeOptions) credentials() credentials.TransportCredentials {
+	if o.Certificates == nil {
+		return insecure.NewCredentials()
+	}
+	return o.Certificates.server()
+}
+
 // Serve answers RunFunction calls on lis, by v1 and by v1beta1, by passing
 // them to r under the given function name. An error of r that carries a gRPC
 // status is answered as that status. Requests may have DefaultMaxMessageSize.
 //
+// It also answers the gRPC health protocol (grpc.health.v1), for "" and for both
+// services: it is serving until ctx is done.
+//
 // Serve closes lis. It returns nil after ctx is done and the calls under way
 // are, for which it waits five seconds, and an error if lis fails.
-func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner) error {
-	srv := grpc.NewServer(grpc.MaxRecvMsgSize(DefaultMaxMessageSize))
+func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner, opts ServeOptions) error {
+	srv := grpc.NewServer(grpc.MaxRecvMsgSize(DefaultMaxMessageSize), grpc.Creds(opts.credentials()))
 	defer srv.Stop()
-	beta := fnv1.FunctionRunnerService_ServiceDesc
-	beta.ServiceName = fnv1beta1.FunctionRunnerService_ServiceDesc.ServiceName
-	srv.RegisterService(&fnv1.FunctionRunnerService_ServiceDesc, service{name: name, runner: r})
-	srv.RegisterService(&beta, service{name: name, runner: r})
+	status := register(srv, service{name: name, runner: r})
 
 	defer context.AfterFunc(ctx, func() {
+		status.Shutdown()
 		timer := time.AfterFunc(stopGrace, srv.Stop)
 		defer timer.Stop()
 		srv.GracefulStop()
@@ -39,6 +58,20 @@ func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner
 		return fmt.Errorf("serving function %q at %q: %w", name, lis.Addr(), err)
 	}
 	return nil
+}
+
+// register registers the function by both its names, and what tells of it. The
+// messages of v1 and v1beta1 are the same on the wire.
+func register(srv *grpc.Server, s service) *health.Server {
+	beta := fnv1.FunctionRunnerService_ServiceDesc
+	beta.ServiceName = fnv1beta1.FunctionRunnerService_ServiceDesc.ServiceName
+	status := health.NewServer()
+	for _, desc := range []*grpc.ServiceDesc{&fnv1.FunctionRunnerService_ServiceDesc, &beta} {
+		srv.RegisterService(desc, s)
+		status.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	}
+	healthv1.RegisterHealthServer(srv, status)
+	return status
 }
 
 type service struct {

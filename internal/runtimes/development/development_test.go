@@ -42,7 +42,7 @@ func serve(t *testing.T, lis net.Listener) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal()) }()
+	go func() { served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal(), grpc.ServeOptions{}) }()
 	end = sync.OnceFunc(func() {
 		cancel()
 		if err := <-served; err != nil {

@@ -1,0 +1,84 @@
+package functiontest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// An Authority issues certificates for mutual TLS.
+type Authority struct {
+	// Certificate is its own.
+	Certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// NewAuthority returns an Authority that nobody trusts yet.
+func NewAuthority(t *testing.T) *Authority {
+	t.Helper()
+	a := &Authority{key: newKey(t)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Issue returns a folder as Crossplane mounts it into functions: tls.crt and
+// tls.key are for a server or client of that name, for so long, and ca.crt holds
+// the authorities that it trusts.
+func (a *Authority) Issue(t *testing.T, name string, lifetime time.Duration, trusts ...*Authority) string {
+	t.Helper()
+	key := newKey(t)
+	certificate, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(lifetime), DNSNames: []string{name},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, a.Certificate, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trusted []byte
+	for _, other := range trusts {
+		trusted = append(trusted, encode("CERTIFICATE", other.Certificate.Raw)...)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{
+		"tls.crt": encode("CERTIFICATE", certificate), "tls.key": encode("PRIVATE KEY", private), "ca.crt": trusted,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -1,0 +1,160 @@
+package grpc_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+func load(t *testing.T, dir string) *grpc.Certificates {
+	t.Helper()
+	if dir == "" {
+		return nil
+	}
+	c, err := grpc.LoadCertificates(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestMutualTLS(t *testing.T) {
+	ca, other := functiontest.NewAuthority(t), functiontest.NewAuthority(t)
+	server := ca.Issue(t, "localhost", time.Hour, ca)
+	client := ca.Issue(t, "client", time.Hour, ca)
+	// A server that refuses a client hangs up at once, so that its alert may get lost.
+	const untrusted = "nothing answered in gRPC after the TLS handshake: it may not trust the client's certificate"
+	cases := map[string]struct{ reason, server, client, name, want string }{
+		"Trusted":       {"both are of an authority that the other knows", server, client, "localhost", ""},
+		"Authorities":   {"they may be of different ones", server, ca.Issue(t, "client", time.Hour, other, ca), "localhost", ""},
+		"WrongClient":   {"the server says why it refuses a client", server, other.Issue(t, "client", time.Hour, ca), "localhost", "remote error: tls: unknown certificate authority"},
+		"WrongServer":   {"a server of another authority is refused", server, ca.Issue(t, "client", time.Hour, other), "localhost", "x509: certificate signed by unknown authority"},
+		"ExpiredClient": {"a client's certificate that has expired is refused", server, ca.Issue(t, "client", -time.Minute, ca), "localhost", "remote error: tls: expired certificate"},
+		"ExpiredServer": {"so is a server's", ca.Issue(t, "localhost", -time.Minute, ca), client, "localhost", "certificate has expired or is not yet valid"},
+		"Name":          {"the certificate has to be for the host of the target", server, client, "", "cannot validate certificate for 127.0.0.1"},
+		"OtherName":     {"or for the name that is asked for", server, client, "elsewhere", "certificate is valid for localhost, not elsewhere"},
+		"PlainClient":   {"a client that is in plaintext gets no answer", server, "", "", grpc.ErrSilent.Error()},
+		"PlainServer":   {"a client is told that the server is", "", client, "localhost", "it does not speak TLS, which was expected"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), echo, grpc.ServeOptions{Certificates: load(t, tc.server)})
+			c := dial(t, addr, grpc.Options{Certificates: load(t, tc.client), ServerName: tc.name})
+			err := c.Connect(t.Context())
+			if tc.want != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), `connecting to "`+addr+`": `) || !strings.Contains(err.Error(), tc.want) && !(strings.HasPrefix(tc.want, "remote error") && strings.HasSuffix(err.Error(), untrusted)) {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+				}
+				if _, err := c.RunFunction(t.Context(), "f", ask("hi")); err == nil {
+					t.Errorf("%s: the call was answered", tc.reason)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			rsp, err := c.RunFunction(t.Context(), "f", ask("hi"))
+			if err != nil || rsp.GetMeta().GetTag() != "served hi" {
+				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
+			}
+		})
+	}
+}
+
+func TestMutualTLSOnSocket(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	path := serveWith(t, listen(t, "unix", socket(t)), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
+	c := dial(t, "unix://"+path, grpc.Options{Certificates: load(t, ca.Issue(t, "client", time.Hour, ca))})
+	if rsp, err := c.RunFunction(t.Context(), "f", ask("hi")); err != nil || rsp.GetMeta().GetTag() != "served hi" {
+		t.Errorf("got %v, %v", rsp, err)
+	}
+}
+
+// What a client without any of our code gets.
+func TestMutualTLSOfOtherClients(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), echo, grpc.ServeOptions{Certificates: load(t, ca.Issue(t, "localhost", time.Hour, ca))})
+	dir := ca.Issue(t, "client", time.Hour, ca)
+	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AddCert(ca.Certificate)
+	cases := map[string]struct {
+		reason string
+		config *tls.Config
+		want   codes.Code
+	}{
+		"Certificate": {"one with a certificate calls v1beta1", &tls.Config{Certificates: []tls.Certificate{own}}, codes.OK},
+		"TLS12":       {"and may be an older one", &tls.Config{Certificates: []tls.Certificate{own}, MaxVersion: tls.VersionTLS12}, codes.OK},
+		"None":        {"one without is refused", &tls.Config{}, codes.Unavailable},
+		"None12":      {"in any version", &tls.Config{MaxVersion: tls.VersionTLS12}, codes.Unavailable},
+		"TLS11":       {"a version that is no longer safe is refused", &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11}, codes.Unavailable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.config.RootCAs, tc.config.ServerName = authorities, "localhost"
+			conn, err := gogrpc.NewClient(addr, gogrpc.WithTransportCredentials(credentials.NewTLS(tc.config)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			rsp, err := fnv1beta1.NewFunctionRunnerServiceClient(conn).RunFunction(t.Context(), &fnv1beta1.RunFunctionRequest{Meta: &fnv1beta1.RequestMeta{Tag: "hi"}})
+			if status.Code(err) != tc.want || tc.want == codes.OK && rsp.GetMeta().GetTag() != "served hi" {
+				t.Errorf("%s: got %v, %v, want %v", tc.reason, rsp, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoadCertificates(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	cases := map[string]struct {
+		reason string
+		spoil  func(dir string) error
+		want   []string
+	}{
+		"NoCertificate": {"a file that is not there is named", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.crt")) }, []string{`tls.crt": no such file`}},
+		"NoKey":         {"the key too", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.key")) }, []string{`tls.key": no such file`}},
+		"NoAuthority":   {"and the authorities", func(dir string) error { return os.Remove(filepath.Join(dir, "ca.crt")) }, []string{`ca.crt": no such file`}},
+		"BadKey":        {"a key that is none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "tls.key"), []byte("secret"), 0o600) }, []string{"tls.crt", "tls.key"}},
+		"BadAuthority":  {"authorities that are none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("trust me"), 0o600) }, []string{`ca.crt": it holds no certificate`}},
+		"OtherKey": {"a key of another certificate", func(dir string) error {
+			return os.Rename(filepath.Join(ca.Issue(t, "x", time.Hour), "tls.key"), filepath.Join(dir, "tls.key"))
+		}, []string{"tls.key", "private key does not match public key"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := ca.Issue(t, "a", time.Hour, ca)
+			if err := tc.spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := grpc.LoadCertificates(dir)
+			if err == nil {
+				t.Fatalf("%s: no error", tc.reason)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("the key is in the error: %v", err)
+			}
+		})
+	}
+}
