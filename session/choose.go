@@ -52,6 +52,8 @@ func ParseRuntime(name string) (Runtime, error) {
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
+	// builtin is what runs, or if another runtime does, what it is to be
+	// checked against; its Name is "" if there is none.
 	builtin builtin.Builtin
 }
 
@@ -64,6 +66,9 @@ func (s *Session) choose(c *apiextv1.Composition, fns map[string]runtimes.Functi
 			continue
 		}
 		chosen, err := s.chooseOne(fns[name])
+		if err == nil && s.config.Crosscheck {
+			chosen, err = chosen.crosschecked()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("choosing a runtime for function %q: %w", name, err)
 		}
@@ -96,11 +101,16 @@ func annotated(own, all map[string]string) map[string]string {
 // functions file: a builtin by its own name, or by the one that Crossplane's
 // package manager gives it.
 func (s *Session) unlisted(name string) (runtimes.Function, bool) {
-	b, ok := builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
+	b, ok := builtinFor(name)
 	if !ok || s.config.Builtins.Mode == builtin.Off {
 		return runtimes.Function{}, false
 	}
 	return runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}, true
+}
+
+// builtinFor returns the builtin that a Function's name alone stands for.
+func builtinFor(name string) (builtin.Builtin, bool) {
+	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
 
 // warnUnused warns of packages for functions that no pipeline uses.
@@ -158,6 +168,20 @@ func (s *Session) chooseAuto(c choice, isFile bool) (choice, error) {
 			"name the package's file or its source folder by --package "+c.fn.Name+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
 	}
 	c.runtime, c.builtin = Builtin, b
+	if s.config.Builtins.Mode != builtin.Strict {
+		return c, nil
+	}
+	return c, hint.Wrap(b.CheckVersion(c.fn.Package, true), "name the package's file by --package "+c.fn.Name+"=PATH, or leave out --builtins=strict")
+}
+
+// crosschecked adds to a choice the builtin that the function is to be checked
+// against, if there is one.
+func (c choice) crosschecked() (choice, error) {
+	if c.runtime == Builtin {
+		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
+			"name the package's file by --package "+c.fn.Name+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
+	}
+	c.builtin, _ = builtinFor(c.fn.Name)
 	return c, nil
 }
 

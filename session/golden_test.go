@@ -20,8 +20,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/crosscheck"
 	"github.com/xfn-dev/xfn/function/functiontest"
-	"github.com/xfn-dev/xfn/internal/builtin/dummy"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/render"
@@ -169,30 +170,28 @@ func (s stage) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instanc
 	}, nil
 }
 
-// runner replays the case's calls. The oldest engines' calls differ in what
-// later ones know, so there the functions answer that are known here, and the
-// others by what they said to another engine.
+// runner replays the case's calls, and holds the builtins to what the functions
+// answered. The oldest engines' calls differ in what later ones know, so there
+// the functions answer that are known here. They answer also where the real
+// engine made no calls: a render that goes on must be seen.
 func (g golden) runner(t *testing.T) (function.Runner, func() int) {
-	loose := g.engine == "v1.20" || g.engine == "v1.14"
-	calls := g.engine
-	if loose {
-		calls = "v1.20"
+	known := function.Mux{"function-literal": functiontest.Literal()}
+	for _, b := range builtin.All() {
+		known[b.Name] = b.New(builtin.Options{})
 	}
-	text := ""
-	if g.has(calls + ".calls.jsonl") {
-		text = g.read(t, calls+".calls.jsonl")
+	if g.engine == "v1.20" || g.engine == "v1.14" || !g.has(g.engine+".calls.jsonl") {
+		return known, func() int { return 0 }
 	}
-	replay, err := functiontest.Replay(strings.NewReader(text), loose)
+	replay, err := functiontest.Replay(strings.NewReader(g.read(t, g.engine+".calls.jsonl")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !loose {
-		return replay, replay.Left
-	}
-	if strings.Contains(text, "function-patch-and-transform") || strings.Contains(text, "function-auto-ready") {
-		return replay, func() int { return 0 }
-	}
-	return function.Mux{"function-dummy": dummy.Runner, "function-literal": functiontest.Literal()}, func() int { return 0 }
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if known[name] == nil {
+			return replay.RunFunction(ctx, name, req)
+		}
+		return crosscheck.New(crosscheck.Side{Name: "the recording", Runner: replay}, crosscheck.Side{Name: "the builtin", Runner: known}).RunFunction(ctx, name, req)
+	}), replay.Left
 }
 
 func (g golden) functions() string {

@@ -30,12 +30,13 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 		return err
 	}
 	p := newPlan(in, version)
+	entries := library.Compositions()
 	var all []*apiextv1.Composition
-	for _, e := range library.Compositions() {
+	for _, e := range entries {
 		all = append(all, e.Composition)
 	}
 	s.warnUnused(all...)
-	if p.functions, err = s.functions(ctx, all...); err != nil {
+	if p.functions, err = s.functions(ctx, entries...); err != nil {
 		return err
 	}
 	if err := s.loadState(ctx, &p); err != nil {
@@ -105,6 +106,7 @@ func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Res
 			r.N = int(f.next.Add(1) - 1)
 		}
 		r.Result, r.Functions, r.Err = f.one(ctx, r.N, s)
+		r.Err = f.session.advise(r.Err)
 		made = append(made, r)
 		if r.Err != nil {
 			return nil, r.Err
@@ -151,7 +153,7 @@ func (f *family) check(e composition.Entry) error {
 	f.mu.Lock()
 	check, ok := f.checked[at]
 	if !ok {
-		check = sync.OnceValue(func() error { return f.session.checkIntegrity(e.Document, e.Composition, f.plan) })
+		check = sync.OnceValue(func() error { return f.session.checkIntegrity(e, f.plan) })
 		f.checked[at] = check
 	}
 	f.mu.Unlock()

@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -86,9 +84,11 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	if p.request.Composition, err = composition.Decode(doc); err != nil {
+	entry, err := composition.Decode(doc)
+	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
+	p.request.Composition = entry.Composition
 	if err := p.checkOnly(xrs); err != nil {
 		return p, err
 	}
@@ -96,13 +96,13 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		s.warnDuplicates(xrs[0])
 	}
 	s.warnDuplicates(doc)
-	if err := checkMode(doc, p.request.Composition); err != nil {
+	if err := checkMode(entry); err != nil {
 		return p, err
 	}
-	if p.functions, err = s.functions(ctx, p.request.Composition); err != nil {
+	if p.functions, err = s.functions(ctx, entry); err != nil {
 		return p, err
 	}
-	if err := s.checkIntegrity(doc, p.request.Composition, p); err != nil {
+	if err := s.checkIntegrity(entry, p); err != nil {
 		return p, err
 	}
 	if err := s.loadState(ctx, &p); err != nil {
@@ -170,10 +170,10 @@ func (s *Session) warnDuplicates(doc manifest.Document) {
 
 // checkMode returns an error for a Composition that is no pipeline: of all
 // problems it is the one that is told before functions are looked for.
-func checkMode(doc manifest.Document, c *apiextv1.Composition) error {
-	for _, problem := range composition.Check(doc, c, nil) {
+func checkMode(e composition.Entry) error {
+	for _, problem := range composition.Check(e, nil) {
 		if problem.Kind == composition.UnknownMode {
-			return problem
+			return hintMode(e, problem)
 		}
 	}
 	return nil
@@ -181,11 +181,12 @@ func checkMode(doc manifest.Document, c *apiextv1.Composition) error {
 
 // checkIntegrity returns the problems of a Composition that its Crossplane fails
 // on, all at once, and warns of the others.
-func (s *Session) checkIntegrity(doc manifest.Document, c *apiextv1.Composition, p plan) error {
+func (s *Session) checkIntegrity(e composition.Entry, p plan) error {
+	s.noteConverted(e)
 	known := func(name string) bool { _, ok := p.functions[name]; return ok || s.config.Runners[name] != nil }
 	var errs []error
 	unknown := false
-	for _, problem := range composition.Check(doc, c, known) {
+	for _, problem := range composition.Check(e, known) {
 		if !p.in.Strict && !slices.Contains(p.checks.Refuse, problem.Kind) {
 			s.config.Progress.Warn(problem.Error())
 			continue
@@ -193,7 +194,7 @@ func (s *Session) checkIntegrity(doc manifest.Document, c *apiextv1.Composition,
 		errs = append(errs, problem)
 		unknown = unknown || problem.Kind == composition.UnknownFunction
 	}
-	err := errors.Join(errs...)
+	err := hintMode(e, errors.Join(errs...))
 	switch {
 	case !unknown:
 		return err

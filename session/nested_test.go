@@ -71,8 +71,9 @@ func nestingOf(t *testing.T, texts ...string) nesting {
 	if !ok {
 		t.Fatal("there is no builtin function-dummy")
 	}
+	runner := dummy.New(builtin.Options{})
 	return nesting{library: libraryOf(t, texts), depth: DefaultDepth, render: func(ctx context.Context, s subject) (*render.Result, error) {
-		return render.Render(ctx, dummy.Runner, render.Request{Input: composite.Input{
+		return render.Render(ctx, runner, render.Request{Input: composite.Input{
 			XR: s.XR, Composition: s.Composition, Legacy: s.Legacy, Observed: s.Observed,
 		}})
 	}}

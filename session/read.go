@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -122,16 +121,17 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 // functions returns the functions that there are for Compositions, by name:
 // those of the functions file, of two with the same name the last, and those
 // that are known without one.
-func (s *Session) functions(ctx context.Context, compositions ...*apiextv1.Composition) (map[string]runtimes.Function, error) {
+func (s *Session) functions(ctx context.Context, compositions ...composition.Entry) (map[string]runtimes.Function, error) {
 	fns := map[string]runtimes.Function{}
-	if s.config.Functions == "" {
-		for _, name := range functionNames(compositions) {
-			if fn, ok := s.unlisted(name); ok {
-				fns[fn.Name] = fn
-			}
+	if s.config.Functions != "" {
+		if err := s.listed(ctx, fns); err != nil {
+			return nil, fmt.Errorf("loading functions: %w", err)
 		}
-	} else if err := s.listed(ctx, fns); err != nil {
-		return nil, fmt.Errorf("loading functions: %w", err)
+	}
+	for _, name := range s.unlistable(compositions) {
+		if fn, ok := s.unlisted(name); ok && fns[name].Name == "" {
+			fns[name] = fn
+		}
 	}
 	for name, pkg := range s.config.Packages {
 		fn := fns[name]

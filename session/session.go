@@ -34,6 +34,11 @@ type Config struct {
 	Runtime Runtime
 	// Builtins says when a builtin stands in for a package.
 	Builtins builtin.Policy
+	// BuiltinOptions are for the builtins that are taken.
+	BuiltinOptions builtin.Options
+	// Crosscheck runs the builtin beside every function that there is one for,
+	// and makes an error of the first difference between their answers.
+	Crosscheck bool
 	// Runtimes start functions, by what a Function may ask for.
 	Runtimes map[Runtime]runtimes.Runtime
 	// Runners answer for functions by name, before anything else is asked.
@@ -137,6 +142,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	return inOrder(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) Result {
 		r := Result{N: n, Source: doc.Position(), Functions: runs}
 		r.Result, r.Err = p.render(ctx, in.around(n, runner), doc)
+		r.Err = s.advise(r.Err)
 		return r
 	}, each)
 }

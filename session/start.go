@@ -11,7 +11,10 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/function/crosscheck"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/render"
 )
 
 // started is a function that is being started, and once done is closed, runs
@@ -139,19 +142,58 @@ func (s *Session) isLast(e *started) bool {
 
 func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, error) {
 	if c.runtime == Builtin {
-		return &runtimes.Instance{
-			Runner:   c.builtin.Runner,
-			Detail:   "measured against " + c.builtin.Name + " " + c.builtin.Measured,
-			Identity: "builtin " + c.builtin.Name + " " + c.builtin.Measured,
-			Stop:     func(context.Context) error { return nil },
-		}, nil
+		return s.startBuiltin(c), nil
 	}
 	rt, ok := s.config.Runtimes[c.runtime]
 	if !ok {
 		return nil, fmt.Errorf("starting function %q: runtime %s is not available here", c.fn.Name, c.runtime)
 	}
 	s.config.Progress.Step("starting " + c.fn.Name)
-	return rt.Start(ctx, c.fn)
+	instance, err := rt.Start(ctx, c.fn)
+	if err != nil || c.builtin.Name == "" {
+		return instance, err
+	}
+	instance.Runner = crosscheck.New(
+		crosscheck.Side{Name: "the builtin", Runner: c.builtin.New(s.config.BuiltinOptions)},
+		crosscheck.Side{Name: "the package", Runner: instance.Runner},
+	)
+	instance.Detail += ", checked against the builtin " + c.builtin.Name
+	instance.Identity = ""
+	return instance, nil
+}
+
+func (s *Session) startBuiltin(c choice) *runtimes.Instance {
+	b := c.builtin
+	if err := b.CheckVersion(c.fn.Package, false); err != nil {
+		s.config.Progress.Warn(fmt.Sprintf("function %q: %v", c.fn.Name, err))
+	}
+	instance := &runtimes.Instance{
+		Runner: b.New(s.config.BuiltinOptions),
+		Detail: "measured against " + b.Name + " " + b.Measured,
+		Stop:   func(context.Context) error { return nil },
+	}
+	if !b.ReadsFiles {
+		instance.Identity = "builtin " + b.Name + " " + b.Measured
+	}
+	return instance
+}
+
+// advise adds to a fatal result of a builtin what to do about it.
+func (s *Session) advise(err error) error {
+	var fatal *render.FatalError
+	if !errors.As(err, &fatal) {
+		return err
+	}
+	s.mu.Lock()
+	e := s.running[fatal.Function]
+	s.mu.Unlock()
+	if e == nil || e.choice.runtime != Builtin {
+		return err
+	}
+	if advice := e.choice.builtin.Advice(fatal.Message); advice != "" {
+		return hint.Wrap(err, advice)
+	}
+	return err
 }
 
 func (e *started) run() Run {

@@ -13,6 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/completion"
+	"github.com/xfn-dev/xfn/cmd/xfn/convert"
+	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -36,6 +38,8 @@ type app struct {
 
 	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
+	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
+	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`
 	Registry   registry.Cmd   `cmd:"" help:"Serve a registry of your own."`
 	Completion completion.Cmd `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd     `cmd:"" help:"Print the version."`
@@ -47,8 +51,9 @@ type app struct {
 
 // beta and composition are where the crossplane CLI has had its commands.
 type beta struct {
-	Render render.Cmd `cmd:""`
-	Xpkg   struct {
+	Convert convert.Cmd `cmd:""`
+	Render  render.Cmd  `cmd:""`
+	Xpkg    struct {
 		Init xpkg.InitCmd `cmd:""`
 	} `cmd:""`
 }

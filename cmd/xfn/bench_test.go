@@ -67,6 +67,15 @@ func BenchmarkRenderBuiltin(b *testing.B) {
 	}
 }
 
+// BenchmarkRenderExample renders the example of the published pages: one
+// resource by Patch & Transform.
+func BenchmarkRenderExample(b *testing.B) {
+	xfn := binary(b)
+	for b.Loop() {
+		run1(b, "../../examples/bucket", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
+	}
+}
+
 // BenchmarkRenderRunning renders the template's example by a function that
 // runs already.
 func BenchmarkRenderRunning(b *testing.B) {

@@ -22,22 +22,7 @@ func BenchmarkRenderMany(b *testing.B) {
 	took := map[int]time.Duration{}
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			dir := manyXRs(b, n)
-			var peak int64
-			for b.Loop() {
-				cmd := exec.CommandContext(b.Context(), xfn, "render", "--xr", "many.yaml", "--all-documents", "composition.yaml", "functions.yaml", "-q")
-				cmd.Dir = dir
-				if err := cmd.Run(); err != nil {
-					b.Fatal(err)
-				}
-				if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-					peak = max(peak, int64(usage.Maxrss))
-				}
-			}
-			if runtime.GOOS != "darwin" {
-				peak *= 1024 // there it is in bytes, elsewhere in KiB
-			}
-			b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+			renderMany(b, xfn, manyXRs(b, n, "../../testdata/golden/render/basic-single", "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha-%d}, spec: {size: 3}}"))
 			took[n] = b.Elapsed() / time.Duration(b.N)
 			if n == 10000 {
 				b.ReportMetric(took[n].Seconds()/took[1000].Seconds(), "times-1000")
@@ -46,12 +31,41 @@ func BenchmarkRenderMany(b *testing.B) {
 	}
 }
 
-// manyXRs is a folder with a golden case and n XRs for it in one file.
-func manyXRs(b *testing.B, n int) string {
+// BenchmarkRenderManyPatched does so by Patch & Transform and auto-ready.
+func BenchmarkRenderManyPatched(b *testing.B) {
+	xfn := binary(b)
+	dir := manyXRs(b, 1000, "testdata/patched", "{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%d}, spec: {bucketRegion: us-east-2}}")
+	b.ResetTimer()
+	renderMany(b, xfn, dir)
+}
+
+// renderMany renders what manyXRs made.
+func renderMany(b *testing.B, xfn, dir string) {
+	b.Helper()
+	var peak int64
+	for b.Loop() {
+		cmd := exec.CommandContext(b.Context(), xfn, "render", "--xr", "many.yaml", "--all-documents", "composition.yaml", "functions.yaml", "-q")
+		cmd.Dir = dir
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
+		}
+		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			peak = max(peak, int64(usage.Maxrss))
+		}
+	}
+	if runtime.GOOS != "darwin" {
+		peak *= 1024 // there it is in bytes, elsewhere in KiB
+	}
+	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+}
+
+// manyXRs is a folder with the Composition and the Functions of another, and n
+// XRs for them in one file.
+func manyXRs(b *testing.B, n int, from, xr string) string {
 	b.Helper()
 	dir := b.TempDir()
 	for _, name := range []string{"composition.yaml", "functions.yaml"} {
-		text, err := os.ReadFile(filepath.Join("../../testdata/golden/render/basic-single", name))
+		text, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -61,7 +75,7 @@ func manyXRs(b *testing.B, n int) string {
 	}
 	var xrs strings.Builder
 	for i := range n {
-		fmt.Fprintf(&xrs, "---\napiVersion: gold.test/v1\nkind: XWidget\nmetadata:\n  name: alpha-%d\nspec:\n  size: 3\n", i)
+		fmt.Fprintf(&xrs, "---\n"+xr+"\n", i)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(xrs.String()), 0o600); err != nil {
 		b.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -47,8 +49,9 @@ func setup(env *testscript.Env) error {
 
 // commands are those that scripts have besides testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"run":   runs,
-	"serve": serve,
+	"run":            runs,
+	"serve":          serve,
+	"serve-function": serveFunction,
 }
 
 // runs is "run CODE COMMAND ARGS…": the command ends with that exit code.
@@ -71,8 +74,7 @@ func runs(ts *testscript.TestScript, _ bool, args []string) {
 // serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free
 // port until the script ends, and sets VAR to its address.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
-	cmd := exec.CommandContext(context.Background(), "xfn", append([]string{"registry", "serve", "--address", "127.0.0.1:0"}, args[1:]...)...)
-	cmd.Dir = ts.MkAbs(".")
+	cmd := command(ts, "registry", "serve", args[1:])
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -81,11 +83,37 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		// It was killed, so this is an error.
 		_ = cmd.Wait()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	ts.Setenv(args[0], address(ts, out, "listening on "))
+}
+
+// serveFunction is "serve-function VAR NAME ARGS…": it starts `xfn function serve
+// NAME ARGS` on a free port, and sets VAR to its address. At the end of the
+// script it is interrupted, as by Ctrl-C, which is no error.
+func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := command(ts, "function", "serve", args[1:])
+	notes, err := cmd.StderrPipe()
 	ts.Check(err)
-	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		ts.Check(cmd.Process.Signal(os.Interrupt))
+		ts.Check(cmd.Wait())
+	})
+	ts.Setenv(args[0], address(ts, notes, "note: serving "+args[1]+" on "))
+}
+
+func command(ts *testscript.TestScript, group, name string, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), "xfn", append([]string{group, name, "--address", "127.0.0.1:0"}, args...)...)
+	cmd.Dir = ts.MkAbs(".")
+	return cmd
+}
+
+// address returns what stands after prefix in the first line of r.
+func address(ts *testscript.TestScript, r io.Reader, prefix string) string {
+	line, err := bufio.NewReader(r).ReadString('\n')
+	ts.Check(err)
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), prefix)
 	if !ok {
 		ts.Fatalf("unexpected first line %q", line)
 	}
-	ts.Setenv(args[0], address)
+	return address
 }

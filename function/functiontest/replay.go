@@ -18,8 +18,6 @@ import (
 // A Replayer is a function.Runner that answers from recorded calls, in their
 // order, and refuses calls that were not recorded.
 type Replayer struct {
-	loose bool
-
 	mu    sync.Mutex
 	calls []recorded
 }
@@ -35,9 +33,9 @@ type recorded struct {
 
 // Replay returns a Replayer of the calls that r holds, one JSON object a line.
 // A call must be for the recorded function and, but for what Mask hides, equal
-// the recorded request. A loose Replayer compares functions only.
-func Replay(r io.Reader, loose bool) (*Replayer, error) {
-	p := &Replayer{loose: loose}
+// the recorded request.
+func Replay(r io.Reader) (*Replayer, error) {
+	p := &Replayer{}
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
@@ -67,10 +65,8 @@ func (p *Replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunc
 	if c.Function != name {
 		return nil, fmt.Errorf("function %q was called, not %q", c.Function, name)
 	}
-	if !p.loose {
-		if err := sameRequest(c.Request, req); err != nil {
-			return nil, fmt.Errorf("calling function %q: %w", name, err)
-		}
+	if err := sameRequest(c.Request, req); err != nil {
+		return nil, fmt.Errorf("calling function %q: %w", name, err)
 	}
 	p.calls = p.calls[1:]
 	if c.Error != nil {

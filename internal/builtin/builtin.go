@@ -5,11 +5,16 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/mod/semver"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 	"github.com/xfn-dev/xfn/internal/builtin/dummy"
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // A Builtin is a function that lives in this binary.
@@ -19,14 +24,47 @@ type Builtin struct {
 	// Measured is the version of the real function that this one was
 	// compared with.
 	Measured string
-	// Runner is the function.
-	Runner function.Runner
+	// From and Below are the versions for which it may stand: from the first
+	// on, and below the second.
+	From, Below string
+	// Input is the apiVersion and kind of its input, or "".
+	Input string
+	// ReadsFiles says that its answers do not depend on requests alone.
+	ReadsFiles bool
+	// New makes the function. What it compiles out of inputs it keeps for as
+	// long as it lives.
+	New func(Options) function.Runner
+}
+
+// Options are what builtins may use of the world around them.
+type Options struct {
+	// Templates are folders below which templates are read, besides the
+	// working directory.
+	Templates []string
+	// Progress hears of input that does what nobody will expect.
+	Progress progress.Func
 }
 
 // All returns the catalogue, sorted by name.
 func All() []Builtin {
 	return []Builtin{
-		{Name: "function-dummy", Measured: "v0.4.1", Runner: dummy.Runner},
+		{
+			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
+			Input: "autoready.fn.crossplane.io/v1beta1 Input",
+			New:   func(Options) function.Runner { return autoready.Runner },
+		},
+		{
+			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
+			Input: "dummy.fn.crossplane.io/v1beta1 Response",
+			New:   func(Options) function.Runner { return dummy.Runner },
+		},
+		{
+			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",
+			Input: "pt.fn.crossplane.io/v1beta1 Resources",
+			New: func(o Options) function.Runner {
+				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
+			},
+		},
 	}
 }
 
@@ -38,6 +76,9 @@ const (
 	Auto Mode = "auto"
 	// Any takes a builtin for any package by tag whose repository has its name.
 	Any Mode = "any"
+	// Strict is Auto, for packages of a version that the builtin stands for: any
+	// other is an error.
+	Strict Mode = "strict"
 	// Off takes none.
 	Off Mode = "off"
 )
@@ -79,6 +120,43 @@ func (p Policy) Forced(pkg string) (Builtin, bool) {
 		return b, true
 	}
 	return Named(path.Base(ref.Context().RepositoryStr()))
+}
+
+// CheckVersion returns an error if the tag of spec.package pkg is a version that
+// b does not stand for. If strict is set, so is a tag that is no version. A
+// package without a tag may be of any.
+func (b Builtin) CheckVersion(pkg string, strict bool) error {
+	last, _, _ := strings.Cut(path.Base(pkg), "@")
+	_, tag, _ := strings.Cut(last, ":")
+	version := "v" + strings.TrimPrefix(tag, "v")
+	switch {
+	case tag == "":
+		return nil
+	case semver.IsValid(version) && semver.Compare(version, b.From) >= 0 && semver.Compare(version, b.Below) < 0:
+		return nil
+	case semver.IsValid(version):
+		return fmt.Errorf("the builtin %s stands for %s, not for %s", b.Name, b.Versions(), tag)
+	case strict:
+		return fmt.Errorf("the builtin %s stands for %s, and the tag %q is no version", b.Name, b.Versions(), tag)
+	default:
+		return nil
+	}
+}
+
+// Versions says which versions b stands for.
+func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
+
+// Advice says what to do about a fatal result of b, if that is known: an input
+// that it cannot read may be one of a version that it is not.
+func (b Builtin) Advice(fatal string) string {
+	if !strings.HasPrefix(fatal, "cannot get Function input") {
+		return ""
+	}
+	field := "the fields of its input"
+	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
+		field, _, _ = strings.Cut(name, `"`)
+	}
+	return fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package by --package NAME=PATH", field, b.Name, b.Versions())
 }
 
 // Check returns an error if the policy names a builtin or a repository that

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -77,11 +78,55 @@ func TestAll(t *testing.T) {
 	var names []string
 	for _, b := range builtin.All() {
 		names = append(names, b.Name)
-		if b.Runner == nil || b.Measured == "" {
+		if b.New == nil || b.Measured == "" {
 			t.Errorf("%s lacks a runner or the version that it was measured against", b.Name)
 		}
 	}
 	if !slices.IsSorted(names) {
 		t.Errorf("the catalogue is not sorted: %v", names)
+	}
+}
+
+func TestCheckVersion(t *testing.T) {
+	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
+	cases := map[string]struct {
+		reason, pkg string
+		strict      bool
+		want        string
+	}{
+		"First":      {"the first version is one", "a/b:v0.8.0", true, ""},
+		"Last":       {"so is the last before the end", "a/b:v0.10.99", true, ""},
+		"End":        {"the end is none", "a/b:v0.11.0", false, "the builtin function-x stands for v0.8.0 to below v0.11.0, not for v0.11.0"},
+		"Candidate":  {"a candidate comes before its version", "a/b:v0.8.0-rc.1", false, "not for v0.8.0-rc.1"},
+		"Short":      {"a version may be cut short", "a/b:v0.9", true, ""},
+		"Bare":       {"or go without a v", "a/b:0.7.1", false, "not for 0.7.1"},
+		"Branch":     {"a branch may be any version", "a/b:main", false, ""},
+		"BranchHard": {"which is not strict", "a/b:main", true, `the tag "main" is no version`},
+		"None":       {"nothing asks for no version", "a/b", true, ""},
+		"Digest":     {"a digest is compared with nothing", "a/b@sha256:0123", true, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := b.CheckVersion(tc.pkg, tc.strict)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
+	cases := map[string]struct{ reason, fatal, want string }{
+		"Field": {"an unknown field is named", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: this is the builtin function-x, which knows the input of v0.8.0 to below v0.11.0; give another version's package by --package NAME=PATH"},
+		"Type":  {"anything else in the input is not", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of its input: "},
+		"Other": {"about other results there is nothing to say", `invalid Function input: resources: Required value`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := b.Advice(tc.fatal); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+		})
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 // A ProblemKind says what is wrong with a Composition. Which kinds an engine
 // fails on differs from version to version; the API server refuses or drops
-// every one of them, except for UnknownFunction.
+// every one of them, except for UnknownFunction, and for NotCarried, which is
+// what a legacy Composition is that its pipeline is not.
 type ProblemKind string
 
 // The kinds of problems.
@@ -35,6 +35,7 @@ const (
 	RequirementWithoutType      ProblemKind = "RequirementWithoutType"
 	RequirementByNameAndByLabel ProblemKind = "RequirementByNameAndByLabel"
 	UnknownField                ProblemKind = "UnknownField"
+	NotCarried                  ProblemKind = "NotCarried"
 )
 
 // A Problem is one thing that is wrong with a Composition, and where. It is an
@@ -56,28 +57,37 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.Path, p.Line, p.Field, p.Text)
 }
 
-// Check returns all that is wrong with c, which doc was decoded into, by line.
-// It does not look into the inputs of functions. The function known says
-// whether there is a function of a name; nil means that all are there. Of
-// unknown fields the first hundred count.
-func Check(doc manifest.Document, c *apiextv1.Composition, known func(function string) bool) []Problem {
+// Check returns all that is wrong with a Composition, by line. It does not look
+// into the inputs of functions. The function known says whether there is a
+// function of a name; nil means that all are there. Of unknown fields the first
+// hundred count.
+func Check(e Entry, known func(function string) bool) []Problem {
 	var found problems
-	found.checkMode(c.Spec)
+	found.checkMode(e)
 	steps := names{}
-	for i, step := range c.Spec.Pipeline {
+	for i, step := range e.Spec.Pipeline {
 		at := fmt.Sprintf("spec.pipeline[%d]", i)
 		found.checkName(steps, at, "step", step.Step, StepWithoutName, DuplicateStep)
 		found.checkFunction(at, step, known)
 		found.checkCredentials(at, step.Credentials)
 		found.checkRequirements(at, step.Requirements)
 	}
-	found.checkFields(doc)
+	if e.refused.Field == "" {
+		found.checkFields(e.object)
+	}
+	for _, note := range e.Notes {
+		found.add(NotCarried, note.Field, "%s", note.Text)
+	}
 	if len(found) == 0 {
 		return nil
 	}
-	lines := doc.Lines()
+	lines := e.Document.Lines()
 	for i, p := range found {
-		found[i].Path, found[i].Line = doc.Path, lines.Of(p.Field)
+		at := p.Field
+		if e.origin != "" && strings.HasPrefix(at, "spec.pipeline[") {
+			at = e.origin
+		}
+		found[i].Path, found[i].Line = e.Document.Path, lines.Of(at)
 	}
 	slices.SortStableFunc(found, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return found
@@ -89,17 +99,21 @@ func (ps *problems) add(kind ProblemKind, field, format string, args ...any) {
 	*ps = append(*ps, Problem{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-func (ps *problems) checkMode(spec apiextv1.CompositionSpec) {
-	switch spec.Mode {
+func (ps *problems) checkMode(e Entry) {
+	if e.refused.Field != "" {
+		ps.add(UnknownMode, e.refused.Field, "%s", e.refused.Text)
+		return
+	}
+	switch e.Spec.Mode {
 	case apiextv1.CompositionModePipeline:
 	case "":
 		ps.add(UnknownMode, "spec.mode", "no mode is set, and only Pipeline can be rendered")
 	default:
 		// What such a mode has in place of a pipeline is not looked at.
-		ps.add(UnknownMode, "spec.mode", "%q is not a mode that can be rendered: only Pipeline is", spec.Mode)
+		ps.add(UnknownMode, "spec.mode", "%q is not a mode that can be rendered: only Pipeline is", e.Spec.Mode)
 		return
 	}
-	if len(spec.Pipeline) == 0 {
+	if len(e.Spec.Pipeline) == 0 {
 		ps.add(EmptyPipeline, "spec.pipeline", "the pipeline has no steps")
 	}
 }
@@ -177,12 +191,8 @@ func (ps *problems) checkRequirement(seen names, at, name, apiVersion, kind stri
 }
 
 // checkFields looks for fields that a Composition does not have. Decoding has
-// passed them over, so whether the document can be decoded is not checked.
-func (ps *problems) checkFields(doc manifest.Document) {
-	obj, err := doc.Object()
-	if err != nil {
-		return
-	}
+// passed them over, so whether the object can be decoded is not checked.
+func (ps *problems) checkFields(obj map[string]any) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return

@@ -33,7 +33,9 @@ func check(t *testing.T, doc manifest.Document) []composition.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return composition.Check(doc, c, func(function string) bool { return strings.HasPrefix(function, "function-") })
+	return composition.Check(c, func(function string) bool {
+		return strings.HasPrefix(function, "function-") && function != "function-patch-and-transform"
+	})
 }
 
 func TestCheck(t *testing.T) {
@@ -62,8 +64,26 @@ func TestCheck(t *testing.T) {
 			"3 spec.mode UnknownMode: no mode is set, and only Pipeline can be rendered",
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
-		"OtherMode": {"a mode without a pipeline needs none", head + "spec:\n  mode: Resources\n", []string{
-			`4 spec.mode UnknownMode: "Resources" is not a mode that can be rendered: only Pipeline is`,
+		"OtherMode": {"a mode without a pipeline needs none", head + "spec:\n  mode: Magic\n", []string{
+			`4 spec.mode UnknownMode: "Magic" is not a mode that can be rendered: only Pipeline is`,
+		}},
+		"Legacy": {"a legacy Composition is checked as the pipeline that it is, at the lines that it has", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
+			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls function "function-patch-and-transform", which is not there`,
+			"5 spec.resources[0].bese NotCarried: there is no such field, so the API server drops it",
+			"6 spec.typo UnknownField: a Composition has no such field, so the API server drops it",
+		}},
+		"LegacyEmpty": {"a legacy Composition needs resources", head + "spec:\n  mode: Resources\n", []string{
+			"3 spec.resources UnknownMode: there are none, and a Composition of mode Resources composes nothing else",
+		}},
+		"LegacyMisfit": {"a legacy Composition that cannot be converted is told as one", head + "spec:\n  resources:\n  - {name: [x]}\n", []string{
+			"4 spec.resources.name UnknownMode: it cannot be a JSON array",
+		}},
+		"LegacyPipeline": {"a pipeline of mode Resources is one if there is nothing else", head + "spec:\n  mode: Resources\n  pipeline:\n  - {step: one, functionRef: {name: absent}}\n", []string{
+			"4 spec.mode NotCarried: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
+			`6 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls function "absent", which is not there`,
+		}},
+		"Alpha": {"functions of the alpha are no steps", head + "spec:\n  functions:\n  - {name: one}\n", []string{
+			"4 spec.functions UnknownMode: functions of the alpha cannot be rendered",
 		}},
 		"ModeIsCaseSensitive": {"a mode is exactly so", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
 			`4 spec.mode UnknownMode: "pipeline" is not a mode that can be rendered: only Pipeline is`,
@@ -198,7 +218,7 @@ func TestCheckWithoutFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := composition.Check(doc, c, nil); got != nil {
+	if got := composition.Check(c, nil); got != nil {
 		t.Errorf("who does not know the functions does not miss any: got %v", got)
 	}
 }
@@ -220,11 +240,11 @@ func TestProblemIsAnError(t *testing.T) {
 // problem that the cases were made for is.
 func TestGoldenCompositions(t *testing.T) {
 	want := map[string][]composition.ProblemKind{
-		"bad-check-order":        {composition.UnknownMode, composition.UnknownFunction},
+		"bad-check-order":        {composition.NotCarried, composition.UnknownFunction},
 		"basic-empty-pipeline":   {composition.EmptyPipeline},
 		"comp-no-pipeline":       {composition.EmptyPipeline},
 		"comp-mode-absent":       {composition.UnknownMode},
-		"comp-mode-resources":    {composition.UnknownMode},
+		"comp-mode-resources":    {composition.NotCarried},
 		"comp-env-config":        {composition.UnknownField},
 		"comp-unknown-fields":    {composition.UnknownField},
 		"fn-missing":             {composition.UnknownFunction},
@@ -256,7 +276,7 @@ func TestGoldenCompositions(t *testing.T) {
 				functions = append(functions, string(d.Text))
 			}
 			var got []composition.ProblemKind
-			for _, p := range composition.Check(doc, c, func(function string) bool {
+			for _, p := range composition.Check(c, func(function string) bool {
 				return strings.Contains(strings.Join(functions, ""), "name: "+function+"\n")
 			}) {
 				got = append(got, p.Kind)
@@ -271,13 +291,14 @@ func TestGoldenCompositions(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(widgets))
 	f.Add([]byte(pipeline("  - {step: one, credentials: [{}], requirements: {requiredResources: [{}]}, x: &x [1], y: *x}\n")))
+	f.Add([]byte("apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec: {mode: Resources, resources: [{x: 1}], pipeline: [{}]}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		doc := manifest.Document{Path: "f.yaml", Line: 3, Text: text}
 		c, err := composition.Decode(doc)
 		if err != nil {
 			return
 		}
-		for _, p := range composition.Check(doc, c, func(string) bool { return false }) {
+		for _, p := range composition.Check(c, func(string) bool { return false }) {
 			if p.Line < 3 || p.Field == "" || p.Text == "" {
 				t.Errorf("got %+v", p)
 			}

@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,27 +9,79 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Decode returns the Composition that a document holds. Fields that it does
-// not know are ignored, as the API server ignores them; an object of another
-// kind is an error.
-func Decode(doc manifest.Document) (*apiextv1.Composition, error) {
+// An Entry is a Composition and the document that it was read from.
+type Entry struct {
+	*apiextv1.Composition
+	Document manifest.Document
+	// Converted says that the document holds a legacy Composition, of which this
+	// is the pipeline; Notes are what that could not carry over.
+	Converted bool
+	Notes     []legacy.Note
+	// Alpha says that it calls functions of the alpha, and is no pipeline.
+	Alpha bool
+
+	// object is what the Composition was decoded from: the document, or the
+	// pipeline that it became, whose steps come from the field origin.
+	object map[string]any
+	origin string
+	// refused is why it could not become one, if it should have.
+	refused legacy.Note
+}
+
+// Decode returns the Composition that a document holds, as a pipeline. Fields
+// that it does not know are ignored, as the API server ignores them; an object
+// of another kind is an error. A legacy one that is no pipeline, as it calls
+// functions of the alpha or is malformed, is left as it is, for Check to find.
+func Decode(doc manifest.Document) (Entry, error) {
 	obj, err := doc.Object()
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
 	u := unstructured.Unstructured{Object: obj}
 	if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind {
-		return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
+		return Entry{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Composition, got %s", Describe(&u))}
 	}
-	c := &apiextv1.Composition{}
-	if err := doc.Decode(c); err != nil {
-		return nil, err
+	e := Entry{Composition: &apiextv1.Composition{}, Document: doc, object: obj}
+	if err := doc.Decode(e.Composition); err != nil {
+		return Entry{}, err
 	}
-	return c, nil
+	switch {
+	case legacy.HasFunctions(obj):
+		e.Alpha, e.refused = true, legacy.Note{Field: "spec.functions", Text: "functions of the alpha cannot be rendered"}
+	case legacy.Is(obj):
+		return e, e.convert()
+	}
+	return e, nil
+}
+
+// convert makes a pipeline of a legacy Composition, if it can be done.
+func (e *Entry) convert() error {
+	obj, notes, err := legacy.Convert(e.object, legacy.Names{})
+	if errors.As(err, &e.refused) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Document.Position(), err)
+	}
+	if resources, _, _ := unstructured.NestedFieldNoCopy(e.object, "spec", "resources"); resources != nil {
+		e.origin = "spec.resources"
+	}
+	e.object, e.Notes, e.Converted = obj, notes, true
+	raw, err := json.Marshal(obj["spec"])
+	if err != nil {
+		return fmt.Errorf("encoding the pipeline of the Composition at %s: %w", e.Document.Position(), err)
+	}
+	e.Spec = apiextv1.CompositionSpec{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &e.Spec); err != nil {
+		return fmt.Errorf("decoding the pipeline of the Composition at %s: %w", e.Document.Position(), err)
+	}
+	return nil
 }
 
 // Describe names an object for people: its kind and name, as far as it has
@@ -45,8 +98,9 @@ func Describe(u *unstructured.Unstructured) string {
 }
 
 // Match reports why c cannot compose for xr, or nil: it is for another kind or
-// version, or lacks a label that the XR selects Compositions by. The checks and their order are those of `crossplane render`. The
-// selector is the path of the XR's field that says which labels.
+// version, or lacks a label that the XR selects Compositions by. The checks and
+// their order are those of `crossplane render`. The selector is the path of the
+// XR's field that says which labels.
 func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...string) error {
 	want := c.Spec.CompositeTypeRef
 	if want.Kind != xr.GetKind() {

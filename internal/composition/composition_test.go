@@ -60,6 +60,31 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeLegacy is about what of a legacy Composition stays when it becomes a
+// pipeline.
+func TestDecodeLegacy(t *testing.T) {
+	e, err := composition.Decode(document(`apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: widgets, labels: {shape: square}}
+spec:
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
+  writeConnectionSecretsToNamespace: secrets
+  mode: Resources
+  resources: [{base: {kind: Bolt}}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch spec := e.Spec; {
+	case !e.Converted, e.Alpha, len(e.Notes) != 1, e.GetLabels()["shape"] != "square":
+		t.Errorf("got %+v", e)
+	case spec.Mode != "Pipeline", len(spec.Pipeline) != 1, spec.CompositeTypeRef.Kind != "XWidget", *spec.WriteConnectionSecretsToNamespace != "secrets":
+		t.Errorf("got %+v", spec)
+	case !strings.Contains(string(spec.Pipeline[0].Input.Raw), `"name":"resource-0"`):
+		t.Errorf("got input %s", spec.Pipeline[0].Input.Raw)
+	}
+}
+
 func TestMatch(t *testing.T) {
 	selects := func(labels map[string]any) map[string]any {
 		return map[string]any{"crossplane": map[string]any{"compositionSelector": map[string]any{"matchLabels": labels}}}
@@ -91,7 +116,7 @@ func TestMatch(t *testing.T) {
 			if tc.spec != nil {
 				xr.Object["spec"] = tc.spec
 			}
-			switch err := composition.Match(c, xr, "spec", "crossplane", "compositionSelector", "matchLabels"); {
+			switch err := composition.Match(c.Composition, xr, "spec", "crossplane", "compositionSelector", "matchLabels"); {
 			case tc.want == "" && err != nil:
 				t.Errorf("%s: %v", tc.reason, err)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):

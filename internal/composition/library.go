@@ -14,12 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// An Entry is a Composition and the document that it was read from.
-type Entry struct {
-	*apiextv1.Composition
-	Document manifest.Document
-}
-
 // A Library holds Compositions, and the CompositeResourceDefinitions of what
 // they compose for. It does not change once it is loaded.
 type Library struct {
@@ -64,11 +58,11 @@ func (l *Library) add(doc manifest.Document, u *unstructured.Unstructured) (know
 	case gvk.Group != apiextv1.Group:
 		return false, nil
 	case gvk.Kind == apiextv1.CompositionKind:
-		c, err := Decode(doc)
+		e, err := Decode(doc)
 		if err != nil {
 			return false, err
 		}
-		l.compositions = append(l.compositions, Entry{Composition: c, Document: doc})
+		l.compositions = append(l.compositions, e)
 		return true, nil
 	case gvk.Kind == apiextv1.CompositeResourceDefinitionKind:
 		xrd, err := schema.NewXRD(u.Object)

@@ -51,8 +51,10 @@ type Result struct {
 
 // A FatalError is a result of severity FATAL, which ends a pipeline.
 type FatalError struct {
-	Step    string
-	Message string
+	Step string
+	// Function is the name of the step's.
+	Function string
+	Message  string
 }
 
 // Error names the step and gives the function's words.
@@ -89,7 +91,7 @@ func (in *Input) step(ctx context.Context, run function.Runner, s *apiextv1.Pipe
 	}
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			return &FatalError{Step: s.Step, Message: r.GetMessage()}
+			return &FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
 		}
 		out.Results = append(out.Results, Result{Step: s.Step, Result: r})
 	}

@@ -65,8 +65,10 @@ type engineFlags struct {
 type runtimeFlags struct {
 	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Process or Development."`
-	Builtins              builtin.Mode      `enum:"auto,any,off" default:"auto" help:"When a builtin stands in for a package: ${enum}."`
+	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: ${enum}."`
 	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Let builtin NAME stand in for a repository. Repeatable."`
+	Crosscheck            bool              `help:"Run the builtin beside each package that there is one for, and fail if they differ."`
+	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, besides this one. Repeatable."`
 	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The largest answer of a function, in MiB."`
 	FunctionResponseCache string            `placeholder:"DIR" help:"Keep functions' answers in DIR, for as long as their TTL says."`
 	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The longest that an answer is kept, whatever its TTL."`
@@ -148,16 +150,18 @@ func (c *Cmd) config(term *terminal.Terminal) (session.Config, error) {
 		return session.Config{}, fmt.Errorf("reading --builtin: %w", err)
 	}
 	return session.Config{
-		Reader:      manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
-		Packages:    c.Package,
-		Annotations: c.FunctionAnnotations,
-		Cache:       c.FunctionResponseCache,
-		CacheMaxTTL: c.XfnCacheMaxTTL,
-		Now:         time.Now,
-		Runtime:     runtime,
-		Builtins:    builtins,
-		Runtimes:    c.started(term),
-		Progress:    term.Progress,
+		Reader:         manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
+		Packages:       c.Package,
+		Annotations:    c.FunctionAnnotations,
+		Cache:          c.FunctionResponseCache,
+		CacheMaxTTL:    c.XfnCacheMaxTTL,
+		Now:            time.Now,
+		Runtime:        runtime,
+		Builtins:       builtins,
+		BuiltinOptions: builtin.Options{Templates: c.Templates, Progress: term.Progress},
+		Crosscheck:     c.Crosscheck,
+		Runtimes:       c.started(term),
+		Progress:       term.Progress,
 	}, nil
 }
 

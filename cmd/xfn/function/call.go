@@ -1,0 +1,162 @@
+package function
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/spf13/afero"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	engine "github.com/xfn-dev/xfn/render"
+)
+
+// CallCmd calls a function.
+type CallCmd struct {
+	Function string `arg:"" name:"name|target" help:"Name of a builtin, of which function- may be left out, or where a function is served: HOST:PORT, unix:///PATH or any other target of gRPC."`
+
+	File           string        `short:"f" required:"" placeholder:"FILE" help:"RunFunctionRequest in YAML or JSON, or - for stdin."`
+	Format         string        `enum:"yaml,json" default:"yaml" help:"Print ${enum}."`
+	Timeout        time.Duration `default:"1m" help:"How long the call may take."`
+	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"The largest answer of a target, in MiB."`
+	TLSCertsDir    string        `name:"tls-certs-dir" placeholder:"DIR" help:"Call a target by mutual TLS: a folder with tls.crt, tls.key, and ca.crt for the function's certificate. Default: plaintext."`
+	TLSServerName  string        `name:"tls-server-name" placeholder:"HOST" help:"The name that the function's certificate is for. Default: the target's host."`
+	builtinFlags
+}
+
+// Help is shown by --help.
+func (CallCmd) Help() string {
+	return `The request is a RunFunctionRequest in protobuf's JSON form, as YAML or JSON; a field that it does not have is an error. The response is printed in the same form, with its keys sorted.
+
+Examples:
+
+    xfn function call patch-and-transform -f request.yaml
+    xfn function call localhost:9443 -f - --format json <request.json
+
+Exit codes: 0 answered, 1 failed, 2 used wrongly, 3 the function returned a fatal result, which is printed all the same.
+`
+}
+
+// Run calls and prints the response.
+func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	if err := c.check(); err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	req, err := readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
+	defer cancel()
+	rsp, err := c.call(ctx, term, req)
+	if err != nil {
+		return terminal.Cause(ctx, err)
+	}
+	text, err := encode(c.Format, rsp)
+	if err != nil {
+		return fmt.Errorf("encoding the response: %w", err)
+	}
+	if _, err := term.Stdout.Write(text); err != nil {
+		return fmt.Errorf("printing the response: %w", err)
+	}
+	return fatal(c.Function, rsp)
+}
+
+func (c *CallCmd) check() error {
+	switch {
+	case c.Timeout <= 0:
+		return fmt.Errorf("reading --timeout: %s is no time to wait for", c.Timeout)
+	case c.MaxMessageSize <= 0 || c.MaxMessageSize >= 2048:
+		return fmt.Errorf("reading --max-message-size: %d MiB is no size", c.MaxMessageSize)
+	case c.TLSServerName != "" && c.TLSCertsDir == "":
+		return errors.New("--tls-server-name goes with --tls-certs-dir")
+	case c.TLSCertsDir != "" && !c.remote():
+		return fmt.Errorf("--tls-certs-dir goes with a target, but %q is none: that has a port or a scheme", c.Function)
+	default:
+		return nil
+	}
+}
+
+// remote reports whether the function is a target. No name has a colon.
+func (c *CallCmd) remote() bool { return strings.Contains(c.Function, ":") }
+
+func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if c.remote() {
+		return c.callTarget(ctx, req)
+	}
+	b, err := find(c.Function)
+	if err != nil {
+		return nil, hint.Wrap(err, "a target has a port or a scheme, as localhost:9443")
+	}
+	return c.runner(b, term).RunFunction(ctx, b.Name, req)
+}
+
+func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) (_ *fnv1.RunFunctionResponse, err error) {
+	opts := grpc.Options{MaxMessageSize: c.MaxMessageSize << 20, ServerName: c.TLSServerName}
+	if c.TLSCertsDir != "" {
+		if opts.Certificates, err = grpc.LoadCertificates(c.TLSCertsDir); err != nil {
+			return nil, err
+		}
+	}
+	client, err := grpc.Dial(c.Function, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if err := client.Connect(ctx); errors.Is(err, grpc.ErrSilent) && opts.Certificates == nil {
+		return nil, hint.Wrap(err, "if the function is served by TLS, name certificates by --tls-certs-dir")
+	} else if err != nil {
+		return nil, err
+	}
+	return client.RunFunction(ctx, c.Function, req)
+}
+
+// encode returns a response in protobuf's JSON form, with its keys sorted.
+func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
+	j, err := protojson.Marshal(rsp)
+	if err != nil {
+		return nil, err
+	}
+	var obj map[string]any
+	if err := json.Unmarshal(j, &obj); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if format == "yaml" {
+		err = manifest.Write(&text, obj)
+		return text.Bytes(), err
+	}
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err = enc.Encode(obj)
+	return text.Bytes(), err
+}
+
+// fatal returns the first fatal result as an error.
+func fatal(name string, rsp *fnv1.RunFunctionResponse) error {
+	for _, r := range rsp.GetResults() {
+		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
+			return &fatalError{engine.FatalError{Step: name, Message: r.GetMessage()}}
+		}
+	}
+	return nil
+}
+
+// A fatalError is one that no pipeline step is about.
+type fatalError struct{ cause engine.FatalError }
+
+func (e *fatalError) Error() string {
+	return fmt.Sprintf("function %q returned a fatal result: %s", e.cause.Step, e.cause.Message)
+}
+
+func (e *fatalError) Unwrap() error { return &e.cause }

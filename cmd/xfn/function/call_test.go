@@ -1,0 +1,163 @@
+package function_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	runner "github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+const request = "../../../testdata/golden/autoready/nothing/request.yaml"
+
+// call runs the command with defaults for what it leaves out.
+func call(t *testing.T, cmd function.CallCmd) (string, error) {
+	t.Helper()
+	if cmd.Timeout == 0 {
+		cmd.Timeout = time.Minute
+	}
+	cmd.File, cmd.Format, cmd.MaxMessageSize = request, "yaml", 64
+	var out bytes.Buffer
+	term := terminal.New(os.Stdin, os.Stdout, os.Stderr)
+	term.Stdout = &out
+	err := cmd.Run(t.Context(), term)
+	return out.String(), err
+}
+
+func TestCallByTLS(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	client := ca.Issue(t, "client", time.Hour, ca)
+	target := served(t, function.ServeCmd{Name: "auto-ready", Address: "127.0.0.1:0", TLSCertsDir: ca.Issue(t, "function-auto-ready", time.Hour, ca)})
+	cases := map[string]struct {
+		reason, dir, name, want, hint string
+	}{
+		"Trusted": {"a certificate on both sides", client, "function-auto-ready", "", ""},
+		"Name":    {"a forwarded port is not what the certificate is for", client, "", "cannot validate certificate for 127.0.0.1", ""},
+		"Plain":   {"plaintext gets no answer", "", "", "nothing answered in gRPC", "if the function is served by TLS, name certificates by --tls-certs-dir"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, err := call(t, function.CallCmd{Function: target, TLSCertsDir: tc.dir, TLSServerName: tc.name})
+			if tc.want == "" {
+				if want := "---\ndesired: {}\nmeta:\n  tag: t-1\n  ttl: 60s\n"; err != nil || out != want {
+					t.Errorf("%s: got %q, %v, want %q", tc.reason, out, err, want)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || hint.Of(err) != tc.hint {
+				t.Errorf("%s: got %v (hint: %s), want %s", tc.reason, err, hint.Of(err), tc.want)
+			}
+		})
+	}
+}
+
+// --insecure beats the folder of the environment variable, as in functions of
+// Crossplane's SDK.
+func TestInsecureBeatsCertificates(t *testing.T) {
+	target := served(t, function.ServeCmd{Name: "auto-ready", Address: "127.0.0.1:0", Insecure: true, TLSCertsDir: "nowhere"})
+	if out, err := call(t, function.CallCmd{Function: target}); err != nil {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestCallTakesTooLong(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- grpc.Serve(ctx, listener, "slow", runner.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}), grpc.ServeOptions{})
+	}()
+	out, err := call(t, function.CallCmd{Function: listener.Addr().String(), Timeout: 50 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "it took longer than 50ms (see --timeout)") || out != "" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCallPrints is about values that JSON and YAML could make others of.
+func TestCallPrints(t *testing.T) {
+	cases := map[string]struct{ reason, value, yaml, json string }{
+		"Whole":   {"a whole number has no fraction", `1000000`, "v: 1000000", `"v": 1000000`},
+		"Large":   {"a large one is no exponent", `1000000000000000`, "v: 1000000000000000", `"v": 1000000000000000`},
+		"Huge":    {"unless it is a huge one", `1e21`, "v: 1e+21", `"v": 1e+21`},
+		"Small":   {"or a tiny one", `0.0000001`, "v: 1e-07", `"v": 1e-7`},
+		"Null":    {"a null stays", `null`, "v: null", `"v": null`},
+		"Boolean": {"a string that YAML 1.1 reads as a boolean is quoted", `"on"`, `v: "on"`, `"v": "on"`},
+		"Number":  {"so is one that it reads as a number", `"1e3"`, `v: "1e3"`, `"v": "1e3"`},
+		"HTML":    {"JSON is not for web pages", `"<a&b>"`, "v: <a&b>", `"v": "<a&b>"`},
+		"Unicode": {"text stays as it is", `"héé 日本"`, "v: héé 日本", `"v": "héé 日本"`},
+		"Empty":   {"empty objects and lists stay", `[{}, []]`, "v:\n  - {}\n  - []", `"v": [`},
+		"Lines":   {"lines are kept", `"a\nb\n"`, "v: |\n    a\n    b", `"v": "a\nb\n"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "request.json")
+			if err := os.WriteFile(file, []byte(`{"context": {"v": `+tc.value+`}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for format, want := range map[string]string{"yaml": tc.yaml, "json": tc.json} {
+				var out bytes.Buffer
+				term := terminal.New(os.Stdin, os.Stdout, os.Stderr)
+				term.Stdout = &out
+				cmd := function.CallCmd{Function: "auto-ready", File: file, Format: format, Timeout: time.Minute, MaxMessageSize: 1}
+				if err := cmd.Run(t.Context(), term); err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%s: got\n%s\nwant %s", tc.reason, &out, want)
+				}
+			}
+		})
+	}
+}
+
+// full is a disk without space.
+type full struct{ io.Writer }
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestPrintingFails(t *testing.T) {
+	term := terminal.New(os.Stdin, os.Stdout, os.Stderr)
+	term.Stdout = full{}
+	cases := map[string]struct {
+		run  func() error
+		want string
+	}{
+		"Call": {func() error {
+			return (&function.CallCmd{Function: "dummy", File: request, Format: "json", Timeout: time.Minute, MaxMessageSize: 1}).Run(t.Context(), term)
+		}, "printing the response: no space left"},
+		"List": {func() error { return (&function.ListCmd{Format: "text"}).Run(term) }, "printing the list: no space left"},
+		"JSON": {func() error { return (&function.ListCmd{Format: "json"}).Run(term) }, "printing the list: no space left"},
+		"YAML": {func() error { return (&function.ListCmd{Format: "yaml"}).Run(term) }, "printing the list: no space left"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := tc.run(); err == nil || err.Error() != tc.want {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,4 @@
+package function
+
+// ReadRequest is for tests of what files may hold.
+var ReadRequest = readRequest

@@ -1,0 +1,94 @@
+package function
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/builtin"
+)
+
+// ListCmd lists builtins.
+type ListCmd struct {
+	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
+}
+
+// Help is shown by --help.
+func (ListCmd) Help() string {
+	return `MEASURED is the version of the real function that the builtin was compared with, answer by answer. ACCEPTED are the versions that it stands in for without a warning. INPUT is the kind of a pipeline step's input.
+
+Example:
+
+    xfn function list --format json
+`
+}
+
+// entry is a builtin as a machine reads it.
+type entry struct {
+	Name     string `json:"name"`
+	Measured string `json:"measured"`
+	Accepted string `json:"accepted"`
+	Input    *kind  `json:"input,omitempty"`
+}
+
+type kind struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// Run prints the catalogue.
+func (c *ListCmd) Run(term *terminal.Terminal) error {
+	var entries []entry
+	for _, b := range builtin.All() {
+		entries = append(entries, newEntry(b))
+	}
+	if err := c.print(term.Stdout, entries); err != nil {
+		return fmt.Errorf("printing the list: %w", err)
+	}
+	return nil
+}
+
+func newEntry(b builtin.Builtin) entry {
+	e := entry{Name: b.Name, Measured: b.Measured, Accepted: ">=" + b.From + " <" + b.Below}
+	if apiVersion, k, ok := strings.Cut(b.Input, " "); ok {
+		e.Input = &kind{apiVersion, k}
+	}
+	return e
+}
+
+func (c *ListCmd) print(w io.Writer, entries []entry) error {
+	switch c.Format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(entries)
+	case "yaml":
+		text, err := yaml.Marshal(entries)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	default:
+		return table(w, entries)
+	}
+}
+
+func table(w io.Writer, entries []entry) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "NAME\tMEASURED\tACCEPTED\tINPUT")
+	for _, e := range entries {
+		input := "-"
+		if e.Input != nil {
+			input = e.Input.Kind
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Name, e.Measured, e.Accepted, input)
+	}
+	return tw.Flush()
+}

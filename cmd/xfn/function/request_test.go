@@ -1,0 +1,79 @@
+package function_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+func read(t *testing.T, text string) error {
+	t.Helper()
+	files := afero.NewMemMapFs()
+	if err := afero.WriteFile(files, "r.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := function.ReadRequest(t.Context(), manifest.Reader{FS: files}, "r.yaml")
+	return err
+}
+
+func TestReadRequest(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"Empty":    {"all fields are optional", "{}", ""},
+		"JSON":     {"JSON is YAML", `{"meta": {"tag": "a"}, "observed": {"composite": {"resource": {"a": [null, 1e3]}}}}`, ""},
+		"Old":      {"both spellings of protobuf's JSON are taken", "required_resources: {a: {}}\nextraResources: {b: {}}", ""},
+		"Unknown":  {"a field that requests do not have", "meta:\n  tag: a\n  tog: b", `r.yaml:3: meta.tog: unknown field "tog"`},
+		"Top":      {"also at the top", "\n# x\nmete: {}", `r.yaml:3: mete: unknown field "mete"`},
+		"Case":     {"fields are not found by other capitals", "Meta: {}", `r.yaml:1: Meta: unknown field "Meta"`},
+		"Type":     {"a value of another type", "meta:\n  tag: [a]", `r.yaml:2: meta.tag: invalid value for string field tag: [`},
+		"List":     {"an element of a list", "requiredResources:\n  a:\n    items:\n    - {}\n    - resource: {}\n      redy: 1", `r.yaml:6: requiredResources.a.items[1].redy: unknown field "redy"`},
+		"Dots":     {"a key with dots", "observed:\n  resources:\n    a.b/c:\n      redy: 1", `r.yaml:4: observed.resources.a.b/c.redy: unknown field "redy"`},
+		"Wide":     {"characters of several bytes before it", "context: {a: ééééééé, b: 日本}\nmeta:\n  tog: 1", `r.yaml:3: meta.tog: unknown field "tog"`},
+		"Bytes":    {"connection details are in base64", "observed:\n  composite:\n    connectionDetails:\n      a: ä", `r.yaml:4: observed.composite.connectionDetails.a: invalid value for bytes field value: "ä"`},
+		"Same":     {"both spellings of one field", "requiredResources: {}\nrequired_resources: {}", `r.yaml:2: required_resources: duplicate field "required_resources"`},
+		"NoObject": {"a request is an object", "- meta: {}", "r.yaml:1: unexpected token ["},
+		"NotYAML":  {"text that is no YAML", "meta: [", "r.yaml:1: "},
+		"Twice":    {"a key that stands there twice", "meta: {}\nmeta: {}", "r.yaml:2: "},
+		"Several":  {"one request at a time", "{}\n---\n{}", "r.yaml: it holds several documents, but one request is sent at a time"},
+		"Nothing":  {"a file without any", "# nothing", "r.yaml: the file holds no YAML document"},
+		"Deep":     {"depth is bounded", "context: " + strings.Repeat(`{"a": `, 10_001) + "1" + strings.Repeat("}", 10_001), "r.yaml:1: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := read(t, tc.text)
+			if tc.want == "" && err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// breaks are the line breaks of YAML 1.1.
+var breaks = regexp.MustCompile("[\n\r\u0085\u2028\u2029]")
+
+// FuzzReadRequest holds faults to a place in the file.
+func FuzzReadRequest(f *testing.F) {
+	for _, text := range []string{"{}", "meta:\n  tog: b", `{"context": [1, {"a": "é"}]}`, "a: &a [*a]", "desired: {resources: {a: {ready: [}}}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		err := read(t, text)
+		var fault *manifest.Error
+		if err == nil {
+			return
+		}
+		// The library takes the end of a text for a line of its own.
+		lines := 2 + len(breaks.FindAllString(text, -1))
+		if !errors.As(err, &fault) || fault.Path != "r.yaml" || fault.Line > lines || fault.Err.Error() == "" {
+			t.Errorf("got %v of %q", err, text)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package function_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	runner "github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+// served starts the command until the test ends, and returns the address of its
+// note.
+func served(t *testing.T, cmd function.ServeCmd) string {
+	t.Helper()
+	notes, stderr, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- cmd.Run(ctx, terminal.New(os.Stdin, os.Stdout, stderr))
+		_ = stderr.Close()
+	}()
+	line, _ := bufio.NewReader(notes).ReadString('\n')
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("after an interrupt: %v", err)
+		}
+		_ = notes.Close()
+	})
+	_, address, ok := strings.Cut(strings.TrimSpace(line), " on ")
+	if !ok {
+		cancel()
+		t.Fatalf("the first note is %q", line)
+	}
+	return address
+}
+
+func connect(t *testing.T, target string) runner.Runner {
+	t.Helper()
+	client, err := grpc.Dial(target, grpc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// TestGoldenOverGRPC holds builtins to the real functions' answers also where
+// they are served as these are.
+func TestGoldenOverGRPC(t *testing.T) {
+	const golden = "../../../testdata/golden"
+	for name, cases := range map[string]string{
+		"auto-ready": "autoready",
+		"dummy":      "dummy",
+
+		"patch-and-transform": "pt",
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := served(t, function.ServeCmd{Name: name, Address: "127.0.0.1:0", Insecure: true})
+			functiontest.Golden(t, filepath.Join(golden, cases), connect(t, address))
+		})
+	}
+}
+
+// Steps of many composite resources call one function at the same time.
+func TestServeManyAtOnce(t *testing.T) {
+	const cases = "../../../testdata/golden/autoready"
+	client := connect(t, served(t, function.ServeCmd{Name: "auto-ready", Address: "127.0.0.1:0", Insecure: true}))
+	ready := functiontest.Request(t, cases+"/pod-running-ready/request.yaml")
+	not := functiontest.Request(t, cases+"/pod-running-notready/request.yaml")
+	var calls sync.WaitGroup
+	for i := range 40 {
+		calls.Go(func() {
+			req, want := ready, fnv1.Ready_READY_TRUE
+			if i%2 == 1 {
+				req, want = not, fnv1.Ready_READY_UNSPECIFIED
+			}
+			rsp, err := client.RunFunction(t.Context(), "f", req)
+			if err != nil {
+				t.Error(err)
+			}
+			for name, r := range rsp.GetDesired().GetResources() {
+				if r.GetReady() != want {
+					t.Errorf("call %d: %s is %v, want %v", i, name, r.GetReady(), want)
+				}
+			}
+		})
+	}
+	calls.Wait()
+}
+
+func TestServeAddresses(t *testing.T) {
+	dir, err := os.MkdirTemp("", "fn") // a socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := "unix://" + filepath.Join(dir, "s")
+	cases := map[string]struct{ reason, address, want string }{
+		"Port":   {"a port that is taken for 0 is told", "127.0.0.1:0", "127.0.0.1:"},
+		"Socket": {"a socket is told as it was given", socket, socket},
+		"Any":    {"without a host it is every address of this machine", ":0", "[::]:"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			address := served(t, function.ServeCmd{Name: "function-dummy", Address: tc.address, Insecure: true})
+			if !strings.HasPrefix(address, tc.want) || strings.HasSuffix(address, ":0") {
+				t.Errorf("%s: got %s", tc.reason, address)
+			}
+			req := functiontest.Request(t, "../../../testdata/golden/dummy/results/request.yaml")
+			if rsp, err := connect(t, address).RunFunction(t.Context(), "f", req); err != nil || len(rsp.GetResults()) == 0 {
+				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package functiontest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/function"
+)
+
+// Golden holds a function to what a real one answered. Each folder in dir is a
+// case: request.yaml, response.json, and about.txt, which says why it is there.
+// Responses are compared as JSON, but for messages whose end is the wording of
+// one version of a library, which dir's LOOSE.txt names: of these the beginning
+// counts.
+func Golden(t *testing.T, dir string, r function.Runner) {
+	t.Helper()
+	loose := looseCases(t, dir)
+	cases, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, c := range cases {
+		if !c.IsDir() {
+			continue
+		}
+		n++
+		t.Run(c.Name(), func(t *testing.T) {
+			goldenCase(t, filepath.Join(dir, c.Name()), loose[c.Name()], r)
+		})
+	}
+	if n == 0 {
+		t.Fatal("there are no cases")
+	}
+}
+
+func goldenCase(t *testing.T, dir, loose string, r function.Runner) {
+	req := Request(t, filepath.Join(dir, "request.yaml"))
+	before := proto.CloneOf(req)
+	rsp, err := r.RunFunction(t.Context(), "function-golden", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !proto.Equal(before, req) {
+		t.Error("the request was changed")
+	}
+	answer, err := protojson.Marshal(rsp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := decode(t, read(t, filepath.Join(dir, "response.json"))), decode(t, answer)
+	loosen(want, loose)
+	loosen(got, loose)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n(-want +got):\n%s", read(t, filepath.Join(dir, "about.txt")), diff)
+	}
+}
+
+// Request reads a request from a file, in YAML of its JSON form.
+func Request(t *testing.T, path string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	j, err := yaml.YAMLToJSON(read(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal(j, req); err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// looseCases reads what LOOSE.txt says of cases: lines of a name, a tab and the
+// reason.
+func looseCases(t *testing.T, dir string) map[string]string {
+	loose := map[string]string{}
+	for line := range strings.Lines(string(read(t, filepath.Join(dir, "LOOSE.txt")))) {
+		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			loose[name] = reason
+		}
+	}
+	return loose
+}
+
+// loosen reduces the messages of a response's results to what counts.
+func loosen(rsp any, reason string) {
+	results, _ := rsp.(map[string]any)["results"].([]any)
+	for _, r := range results {
+		m := r.(map[string]any)
+		text, _ := m["message"].(string)
+		m["message"] = counting(text, reason)
+	}
+}
+
+func counting(text, reason string) string {
+	end := ""
+	switch {
+	case reason == "raw-json-spacing":
+		return strings.ReplaceAll(text, " ", "")
+	case reason == "proto-text":
+		end = "proto:"
+	case reason == "decoder-text", strings.HasPrefix(reason, "strict JSON decoder"):
+		end = "json:"
+	default:
+		_, after, _ := strings.Cut(reason, ` after "`)
+		end = strings.TrimSuffix(after, `"`)
+	}
+	if end == "" {
+		return text
+	}
+	before, _, _ := strings.Cut(text, end)
+	return before + end
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func decode(t *testing.T, b []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

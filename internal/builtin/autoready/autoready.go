@@ -1,0 +1,79 @@
+package autoready
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// Input is the function's input, all of which is optional.
+type Input struct {
+	// APIVersion, Kind and Metadata are not looked at.
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
+
+	// TTL is how long an answer may be kept, as Go writes durations. It may be
+	// zero or less. Default: sdk.TTL.
+	TTL string `json:"ttl"`
+	// CELHealthCheckCustomization and CELHealthCheckCustomizationFrom are for
+	// an alpha feature that is off, so they change nothing.
+	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
+	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
+}
+
+// Runner is the function.
+var Runner = function.RunnerFunc(run)
+
+// run calls each desired composed resource ready whose readiness is unspecified
+// and whose observed self is. Desired resources lose their connection details,
+// as in the real function. Input that does not fit is a fatal result.
+func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := sdk.To(req)
+	in := &Input{}
+	if err := sdk.Decode(req.GetInput(), in); err != nil {
+		return sdk.Fatal(rsp, fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)), nil
+	}
+	if in.TTL != "" {
+		ttl, err := time.ParseDuration(in.TTL)
+		if err != nil {
+			return sdk.Fatal(rsp, fmt.Errorf("cannot set ttl: %w", err)), nil
+		}
+		rsp.Meta.Ttl = durationpb.New(ttl)
+	}
+	rsp.Desired = &fnv1.State{
+		Composite: req.GetDesired().GetComposite(),
+		Resources: judge(req.GetDesired().GetResources(), req.GetObserved().GetResources()),
+	}
+	return rsp, nil
+}
+
+// judge returns the desired resources with what their observed selves say of
+// their readiness. Bodies are shared with the request.
+func judge(desired, observed map[string]*fnv1.Resource) map[string]*fnv1.Resource {
+	judged := make(map[string]*fnv1.Resource, len(desired))
+	for name, d := range desired {
+		r := &fnv1.Resource{Resource: d.GetResource()}
+		if r.Resource == nil {
+			r.Resource = &structpb.Struct{}
+		}
+		switch d.GetReady() {
+		case fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE:
+			r.Ready = d.GetReady()
+		case fnv1.Ready_READY_UNSPECIFIED:
+			if o, ok := observed[name]; ok && ready(o.GetResource()) {
+				r.Ready = fnv1.Ready_READY_TRUE
+			}
+		}
+		judged[name] = r
+	}
+	return judged
+}

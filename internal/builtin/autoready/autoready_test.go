@@ -1,0 +1,161 @@
+package autoready_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/builtin/autoready"
+)
+
+func TestGolden(t *testing.T) {
+	functiontest.Golden(t, "../../../testdata/golden/autoready", autoready.Runner)
+}
+
+// object reads an object from YAML.
+func object(t testing.TB, text string) *structpb.Struct {
+	t.Helper()
+	j, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &structpb.Struct{}
+	if err := protojson.Unmarshal(j, obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// request asks about a desired resource "it" that is observed as obj.
+func request(obj *structpb.Struct) *fnv1.RunFunctionRequest {
+	return &fnv1.RunFunctionRequest{
+		Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{"it": {Resource: obj}}},
+		Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{"it": {}}},
+	}
+}
+
+func run(t testing.TB, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	t.Helper()
+	rsp, err := autoready.Runner(t.Context(), "function-auto-ready", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rsp
+}
+
+// ready is the answer for a resource that is observed as obj.
+func ready(t testing.TB, obj *structpb.Struct) bool {
+	t.Helper()
+	switch r := run(t, request(obj)).GetDesired().GetResources()["it"].GetReady(); r {
+	case fnv1.Ready_READY_TRUE:
+		return true
+	case fnv1.Ready_READY_UNSPECIFIED:
+		return false
+	default:
+		t.Fatalf("got %v", r)
+		return false
+	}
+}
+
+func TestDesiredState(t *testing.T) {
+	body := object(t, "{apiVersion: v1, kind: Secret}")
+	details := map[string][]byte{"a": []byte("b")}
+	xr := &fnv1.Resource{Resource: object(t, "{kind: XR}"), ConnectionDetails: details, Ready: fnv1.Ready_READY_FALSE}
+	req := &fnv1.RunFunctionRequest{
+		Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{"bare": {Resource: body}, "odd": {Resource: body}, "kept": {Resource: body}}},
+		Desired: &fnv1.State{Composite: xr, Resources: map[string]*fnv1.Resource{
+			"bare": {},
+			"odd":  {Resource: body, Ready: 7},
+			"kept": {Resource: body, Ready: fnv1.Ready_READY_FALSE, ConnectionDetails: details},
+		}},
+	}
+	before := proto.CloneOf(req)
+	got := run(t, req)
+	want := &fnv1.State{Composite: xr, Resources: map[string]*fnv1.Resource{
+		"bare": {Resource: &structpb.Struct{}, Ready: fnv1.Ready_READY_TRUE},
+		"odd":  {Resource: body},
+		"kept": {Resource: body, Ready: fnv1.Ready_READY_FALSE},
+	}}
+	if !proto.Equal(want, got.GetDesired()) {
+		t.Errorf("got %v, want %v", got.GetDesired(), want)
+	}
+	if !proto.Equal(before, req) {
+		t.Error("the request was changed")
+	}
+}
+
+func TestInput(t *testing.T) {
+	const decoding = "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Input from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Input: json: "
+	cases := map[string]struct{ reason, input, ttl, fatal string }{
+		"Nothing":   {"the TTL has a default", "{}", "60s", ""},
+		"Null":      {"a null is as good as nothing", "{ttl: null}", "60s", ""},
+		"Negative":  {"a negative TTL is taken", "{ttl: -1h}", "-3600s", ""},
+		"CEL":       {"what is for an alpha feature is read and ignored", "{celHealthCheckCustomization: {a: b}, celHealthCheckCustomizationFrom: c}", "60s", ""},
+		"CELList":   {"but it has to be of its type", "{celHealthCheckCustomization: [a]}", "60s", decoding},
+		"CELNumber": {"all the way down", "{celHealthCheckCustomization: {a: 1}}", "60s", decoding},
+		"Capitals":  {"fields are not found by other capitals", "{TTL: 1s}", "60s", decoding},
+		"Metadata":  {"an object may have metadata", "{metadata: {name: a}}", "60s", ""},
+		"Unit":      {"a duration that is none is told in the words of Go", "{ttl: 5 m}", "60s", `cannot set ttl: time: unknown unit " m" in duration "5 m"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(object(t, "{apiVersion: v1, kind: Secret}"))
+			req.Desired.Resources["it"].ConnectionDetails = map[string][]byte{"a": nil}
+			req.Input = object(t, tc.input)
+			rsp := run(t, req)
+			if tc.fatal == "" {
+				if len(rsp.GetResults()) > 0 {
+					t.Errorf("%s: got %v", tc.reason, rsp.GetResults())
+				}
+			} else {
+				if len(rsp.GetResults()) != 1 || !strings.HasPrefix(rsp.GetResults()[0].GetMessage(), tc.fatal) {
+					t.Errorf("%s: got %v", tc.reason, rsp.GetResults())
+				}
+				if !proto.Equal(req.GetDesired(), rsp.GetDesired()) {
+					t.Errorf("%s: the desired state was changed: %v", tc.reason, rsp.GetDesired())
+				}
+			}
+			if got := protojson.Format(rsp.GetMeta().GetTtl()); got != `"`+tc.ttl+`"` {
+				t.Errorf("%s: got TTL %s, want %s", tc.reason, got, tc.ttl)
+			}
+		})
+	}
+}
+
+// BenchmarkManagedResources is the usual render: resources of a provider with a
+// few conditions.
+func BenchmarkManagedResources(b *testing.B) {
+	obj := object(b, `{apiVersion: s3.aws.upbound.io/v1beta1, kind: Bucket, metadata: {name: a, annotations: {a: b}},
+spec: {forProvider: {region: eu-north-1, tags: {a: b, c: d}}}, status: {atProvider: {arn: a, tags: {a: b}}, conditions: [
+{type: Synced, status: "True", reason: ReconcileSuccess, lastTransitionTime: "2026-01-02T03:04:05Z"},
+{type: Ready, status: "True", reason: Available, lastTransitionTime: "2026-01-02T03:04:05Z", observedGeneration: 2}]}}`)
+	req := &fnv1.RunFunctionRequest{
+		Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{}},
+		Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{}},
+	}
+	for i := range 10 {
+		name := fmt.Sprint("r", i)
+		req.Observed.Resources[name] = &fnv1.Resource{Resource: obj}
+		req.Desired.Resources[name] = &fnv1.Resource{Resource: obj}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		run(b, req)
+	}
+}
+
+// BenchmarkPod is the most that one resource costs.
+func BenchmarkPod(b *testing.B) {
+	req := request(object(b, readyPod))
+	b.ReportAllocs()
+	for b.Loop() {
+		run(b, req)
+	}
+}

@@ -1,0 +1,141 @@
+package autoready_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/builtin/autoready"
+)
+
+// TestKindsAreThoseOfKubernetes holds our own types to the real ones, field by
+// field: they have to take and refuse the same objects.
+func TestKindsAreThoseOfKubernetes(t *testing.T) {
+	kinds := autoready.Kinds()
+	for kind, object := range map[string]any{
+		"ReplicaSet":              appsv1.ReplicaSet{},
+		"Job":                     batchv1.Job{},
+		"CronJob":                 batchv1.CronJob{},
+		"HorizontalPodAutoscaler": autoscalingv2.HorizontalPodAutoscaler{},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			want, got := shape(reflect.TypeOf(object), ""), shape(reflect.TypeOf(kinds[kind]), "")
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-real +ours:\n%s", diff)
+			}
+			if len(want) < 50 {
+				t.Errorf("only %d fields were compared", len(want))
+			}
+		})
+	}
+}
+
+// TestEveryFieldHasToFit puts a value of another type into each field, one at a
+// time, of objects that are ready otherwise.
+func TestEveryFieldHasToFit(t *testing.T) {
+	for text, kind := range map[string]any{
+		readyPod: corev1.Pod{}, boundClaim: corev1.PersistentVolumeClaim{}, replicaSet: appsv1.ReplicaSet{},
+		jobDone: batchv1.Job{}, cronJob: batchv1.CronJob{}, autoscaler: autoscalingv2.HorizontalPodAutoscaler{},
+	} {
+		t.Run(reflect.TypeOf(kind).Name(), func(t *testing.T) {
+			refused := 0
+			for _, field := range shape(reflect.TypeOf(kind), "") {
+				path, _, _ := strings.Cut(strings.TrimPrefix(field, "."), " ")
+				obj := object(t, text).AsMap()
+				if path == "apiVersion" || path == "kind" || !spoil(obj, strings.Split(path, ".")) {
+					continue
+				}
+				if runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(reflect.TypeOf(kind)).Interface()) == nil {
+					continue
+				}
+				refused++
+				spoilt, err := structpb.NewStruct(obj)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ready(t, spoilt) {
+					t.Errorf("ready although %s does not fit", field)
+				}
+			}
+			if refused < 50 {
+				t.Errorf("only %d fields were refused", refused)
+			}
+		})
+	}
+}
+
+// spoil puts a boolean in a list at a path of shape, which hardly anything takes,
+// and reports whether the object has room for it there.
+func spoil(obj map[string]any, path []string) bool {
+	for i, key := range path {
+		name, container, _ := strings.Cut(key, "[")
+		if i == len(path)-1 {
+			obj[name] = wrap([]any{true}, container)
+			return true
+		}
+		inner := map[string]any{}
+		if container == "" {
+			if there, ok := obj[name].(map[string]any); ok {
+				obj = there
+				continue
+			}
+		}
+		obj[name] = wrap(inner, container)
+		obj = inner
+	}
+	return false
+}
+
+// wrap puts a value into the lists and maps of a shape, as "slice][map]".
+func wrap(value any, containers string) any {
+	switch {
+	case strings.HasSuffix(containers, "slice]"):
+		return wrap([]any{value}, strings.TrimSuffix(strings.TrimSuffix(containers, "slice]"), "["))
+	case strings.HasSuffix(containers, "map]"):
+		return wrap(map[string]any{"key": value}, strings.TrimSuffix(strings.TrimSuffix(containers, "map]"), "["))
+	default:
+		return value
+	}
+}
+
+// shape lists the fields below a type as "path kind". Whether a field is behind
+// a pointer does not matter to what fits it.
+func shape(t reflect.Type, path string) []string {
+	if t.Kind() == reflect.Pointer {
+		return shape(t.Elem(), path)
+	}
+	if _, ok := reflect.PointerTo(t).MethodByName("UnmarshalJSON"); ok {
+		return []string{path + " " + t.String()}
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map:
+		return shape(t.Elem(), fmt.Sprintf("%s[%s]", path, t.Kind()))
+	case reflect.Struct:
+		var lines []string
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name != "" {
+				name = "." + name
+			} else if !f.Anonymous {
+				name = "." + f.Name
+			}
+			lines = append(lines, shape(f.Type, path+name)...)
+		}
+		return lines
+	default:
+		return []string{path + " " + t.Kind().String()}
+	}
+}

@@ -1,0 +1,59 @@
+package patchandtransform
+
+import (
+	"fmt"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// finish writes what the run has made into the response. What earlier steps
+// desire is kept, but for its connection details.
+func (r *run) finish(secret map[string]*fnv1.Resource) error {
+	xr, err := sdk.Struct(r.desired.fields)
+	if err != nil {
+		return fmt.Errorf("cannot set desired composite resource: %w", err)
+	}
+	state := &fnv1.State{Composite: &fnv1.Resource{Resource: xr, ConnectionDetails: r.details}}
+	if r.dropped {
+		state.Composite.Ready = fnv1.Ready_READY_FALSE
+	}
+	if state.Resources, err = r.resources(); err != nil {
+		return fmt.Errorf("cannot set desired composed resources: %w", err)
+	}
+	for name, s := range secret {
+		state.Resources[name] = s
+	}
+	env, err := sdk.Struct(r.environment.fields)
+	if err != nil {
+		return fmt.Errorf("cannot set the environment: %w", err)
+	}
+	r.rsp.Desired = state
+	r.rsp.Context = &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for key, value := range r.req.GetContext().GetFields() {
+		r.rsp.Context.Fields[key] = value
+	}
+	r.rsp.Context.Fields[environmentKey] = structpb.NewStructValue(env)
+	return nil
+}
+
+func (r *run) resources() (map[string]*fnv1.Resource, error) {
+	resources := make(map[string]*fnv1.Resource, len(r.composed)+len(r.req.GetDesired().GetResources()))
+	for name, c := range r.req.GetDesired().GetResources() {
+		body := c.GetResource()
+		if body == nil {
+			body = &structpb.Struct{}
+		}
+		resources[name] = &fnv1.Resource{Resource: body, Ready: c.GetReady()}
+	}
+	for name, c := range r.composed {
+		body, err := sdk.Struct(c.fields)
+		if err != nil {
+			return nil, fmt.Errorf("composed resource %q: %w", name, err)
+		}
+		resources[name] = &fnv1.Resource{Resource: body, Ready: c.ready}
+	}
+	return resources, nil
+}

@@ -1,0 +1,70 @@
+package patchandtransform
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// Options of a function.
+type Options struct {
+	// Progress hears, once, of input that does what nobody will expect.
+	Progress progress.Func
+}
+
+// New returns the function. It keeps what it compiles out of inputs.
+func New(opts Options) function.Runner {
+	f := &fn{progress: opts.Progress}
+	return function.RunnerFunc(f.run)
+}
+
+type fn struct {
+	progress progress.Func
+	programs sdk.Memo[sdk.Sum, *program]
+}
+
+func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := sdk.To(req)
+	p, err := f.programs.Get(sdk.SumOf(req.GetInput()), func() (*program, error) {
+		p, err := compile(req.GetInput())
+		if err == nil {
+			for _, odd := range p.odd {
+				f.progress.Warn(odd)
+			}
+		}
+		return p, err
+	})
+	if err != nil {
+		return sdk.Fatal(rsp, err), nil
+	}
+	r := begin(req, rsp)
+	err = r.run(ctx, p)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("patching and transforming: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		r.leak(req)
+		return sdk.Fatal(rsp, err), nil
+	}
+	return rsp, nil
+}
+
+// leak puts connection details into an answer that is fatal: of a desired XR
+// that had some, the real function has changed them by then.
+func (r *run) leak(req *fnv1.RunFunctionRequest) {
+	before := req.GetDesired().GetComposite()
+	if len(before.GetConnectionDetails()) == 0 || maps.EqualFunc(before.GetConnectionDetails(), r.details, bytes.Equal) {
+		return
+	}
+	r.rsp.Desired = &fnv1.State{
+		Composite: &fnv1.Resource{Resource: before.GetResource(), Ready: before.GetReady(), ConnectionDetails: r.details},
+		Resources: req.GetDesired().GetResources(),
+	}
+}

@@ -1,0 +1,349 @@
+package patchandtransform_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// Inputs on which the real function dies end in a fatal result.
+func TestCrashes(t *testing.T) {
+	cases := map[string]string{
+		"matchcondition-nil":    `cannot check readiness of composed resource "r": cannot run readiness check at index 0: matchCondition: Required value`,
+		"regexp-negative-group": `string transform could not resolve: regexp "(e)" had no matches for group -1`,
+		"wcs-combine-nil":       "cannot compose connection secret: cannot generate connection secret reference: cannot apply connection secret patches: cannot apply patch type CombineFromComposite at index 0: combine must be set",
+	}
+	for name, want := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := functiontest.Request(t, filepath.Join("../../../testdata/golden/pt-crash", name, "request.yaml"))
+			got := run(t, req)
+			if len(got.GetResults()) == 0 || !strings.Contains(last(got), want) {
+				t.Errorf("got %v, want %s", got.GetResults(), want)
+			}
+		})
+	}
+}
+
+// base is a request with an XR, an observed resource and a template for each of
+// several resources, to which a case adds.
+const base = `
+observed:
+  composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p, namespace: n}, spec: {s: text, num: 7, big: 4611686018427387904, l: [1, 2], nul: null}}}
+  resources:
+    seen: {resource: {apiVersion: v1, kind: Crane, metadata: {name: c}, status: {v: 1, ok: true, l: [a]}}, connectionDetails: {k: djE=}}
+`
+
+func TestRules(t *testing.T) {
+	cases := map[string]struct{ reason, input, more, want, results string }{
+		"LargeIntegers": {
+			"an integer of the XR has the digits that JSON gives its float",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.big, toFieldPath: a}, {type: FromCompositeFieldPath, fromFieldPath: spec.big, toFieldPath: b, transforms: [{type: convert, convert: {toType: string}}]}]}]", "",
+			"{r: {kind: K, a: 4611686018427388000, b: '4611686018427388000'}}", "",
+		},
+		"CombinedNumber": {
+			"what is combined are the floats of the XR",
+			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, combine: {strategy: string, string: {fmt: '%d'}, variables: [{fromFieldPath: spec.num}]}, toFieldPath: a}]}]", "",
+			"{r: {kind: K, a: '%!d(float64=7)'}}", "",
+		},
+		"NaN": {
+			"a number that JSON lacks cannot be written",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: a, transforms: [{type: map, map: {text: 'NaN'}}, {type: convert, convert: {toType: float64}}]}]}]", "",
+			"", `cannot render composed resource "r" "FromCompositeFieldPath" patch at index 0: cannot marshal value to JSON: json: unsupported value: NaN`,
+		},
+		"NotUTF8": {
+			"text that is no UTF-8 is made so, byte by byte",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: a, transforms: [{type: map, map: {text: '//8='}}, {type: string, string: {type: Convert, convert: FromBase64}}]}]}]", "",
+			"{r: {kind: K, a: \"\uFFFD\uFFFD\"}}", "",
+		},
+		"WildcardQuotes": {
+			"keys that a path cannot carry are another key's, as in the real function",
+			`resources: [{name: r, base: {kind: K, m: {"'q'": {k: 1}}}, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*].k'}]}]`, "",
+			`{r: {kind: K, m: {"'q'": {k: 1}, q: {k: text}}}}`, "",
+		},
+		"WildcardPolicy": {
+			"policies hold for each element",
+			"resources: [{name: r, base: {kind: K, m: {a: [1], b: []}}, patches: [{fromFieldPath: spec.l, toFieldPath: 'm[*]', policy: {toFieldPath: AppendArray}}]}]", "",
+			"{r: {kind: K, m: {a: [1, 2], b: [1, 2]}}}", "",
+		},
+		"WildcardKind": {
+			"what has no kind is said without more words",
+			"resources: [{name: seen, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*]'}]}]", "desired: {resources: {seen: {resource: {m: {a: 1}}}}}",
+			"", `cannot render composed resource "seen" "FromCompositeFieldPath" patch at index 0: Object 'Kind' is missing in '{"m":{"a":"text"},"metadata":{"name":"c"}}'`,
+		},
+		"PatchSetTwice": {
+			"of patch sets with one name the last counts",
+			"{patchSets: [{name: a, patches: [{fromFieldPath: spec.s, toFieldPath: one}]}, {name: a, patches: [{fromFieldPath: spec.s, toFieldPath: two}]}], resources: [{name: r, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a}]}]}", "",
+			"{r: {kind: K, two: text}}", "",
+		},
+		"PatchSetOfPatchSets": {
+			"a patch set has no patch sets",
+			"{patchSets: [{name: a, patches: [{type: PatchSet}]}], resources: [{name: r}]}", "",
+			"", `invalid Function input: patches[0].type: Invalid value: "PatchSet": patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet`,
+		},
+		"DetailUnknownType": {
+			"a type that is none comes before a name that is not there",
+			"resources: [{name: r, base: {kind: K}, connectionDetails: [{type: X}]}]", "",
+			"", `invalid Function input: resources[0].connectionDetails[0].type: Invalid value: "X": unknown connection detail type`,
+		},
+		"DetailNoName": {
+			"a name comes before a value",
+			"resources: [{name: r, base: {kind: K}, connectionDetails: [{type: FromValue}]}]", "",
+			"", `invalid Function input: resources[0].connectionDetails[0].name: Required value: name is required`,
+		},
+		"CombineVariable": {
+			"each variable has a path",
+			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, combine: {strategy: string, string: {fmt: x}, variables: [{fromFieldPath: a}, {}]}}]}]", "",
+			"", `invalid Function input: resources[0].patches[0].combine.variables[1].fromFieldPath: Required value: fromFieldPath must be set for each combine variable`,
+		},
+		"CombineStrategy": {
+			"a strategy has to be written",
+			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, combine: {variables: [{fromFieldPath: a}]}}]}]", "",
+			"", `invalid Function input: resources[0].patches[0].combine.strategy: Required value: a combine strategy must be provided`,
+		},
+		"CombineTransforms": {
+			"transforms of combinations are only found out when they run",
+			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, transforms: [{type: math}], combine: {strategy: string, string: {fmt: x}, variables: [{fromFieldPath: spec.s}]}}]}]", "",
+			"", `cannot render composed resource "r" "CombineFromComposite" patch at index 0: transform at index 0 returned error: math: Required value: given transform type math requires configuration`,
+		},
+		"PatchSetTransforms": {
+			"those beside a patch set are looked at",
+			"{patchSets: [{name: a, patches: []}], resources: [{name: r, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a, transforms: [{type: nope}]}]}]}", "",
+			"", `invalid Function input: resources[0].patches[0].transforms[0].type: Invalid value: "nope": unknown transform type`,
+		},
+		"RegexpTooLong": {
+			"a regular expression is bounded",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: a, transforms: [{type: string, string: {type: Regexp, regexp: {match: " + strings.Repeat("a", 17000) + "}}}]}]}]", "",
+			"", "invalid regexp: it has more than 16384 bytes",
+		},
+		"AppendDuplicates": {
+			"what is there already is not appended, but an integer of a base is no float of the XR until something was written",
+			"resources: [{name: r, base: {kind: K, l: [2, 3]}, patches: [{fromFieldPath: spec.l, toFieldPath: l, policy: {toFieldPath: MergeObjectsAppendArrays}}]}]", "",
+			"{r: {kind: K, l: [2, 3, 1]}}", "",
+		},
+		"AppendToText": {
+			"a list cannot be appended to a text",
+			"resources: [{name: r, base: {kind: K, l: ''}, patches: [{fromFieldPath: spec.l, toFieldPath: l, policy: {toFieldPath: AppendArray}}]}]", "",
+			"", `cannot render composed resource "r" "FromCompositeFieldPath" patch at index 0: cannot patch to object: failed to merge values: cannot append two slices with different type ([]interface {}, string)`,
+		},
+		"IndexTooLarge": {
+			"lists end",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'l[1025]'}]}]", "",
+			"", `cannot patch to object: index 1025 is greater than max allowed index 1024`,
+		},
+		"ReadinessPath": {
+			"a path that is none is a warning",
+			"resources: [{name: seen, base: {kind: K}, readinessChecks: [{type: NonEmpty, fieldPath: a..b}]}]", "",
+			"{seen: {kind: K, metadata: {name: c}}}", `cannot check readiness of composed resource "seen": cannot run readiness check at index 0: cannot parse path "a..b": unexpected '.' at position 2`,
+		},
+		"ReadinessShape": {
+			"so is one that leads through a list",
+			"resources: [{name: seen, base: {kind: K}, readinessChecks: [{type: NonEmpty, fieldPath: status.l.x}]}]", "",
+			"{seen: {kind: K, metadata: {name: c}}}", `cannot check readiness of composed resource "seen": cannot run readiness check at index 0: status.l: not an object`,
+		},
+		"MatchInteger": {
+			"no observed number is an integer",
+			"resources: [{name: seen, base: {kind: K}, readinessChecks: [{type: MatchInteger, fieldPath: status.v, matchInteger: 1}]}]", "",
+			"{seen: {kind: K, metadata: {name: c}}}", `cannot check readiness of composed resource "seen": cannot run readiness check at index 0: status.v: not a (int64) number`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, request(t, base+"\n"+tc.more+"\n"+"input: "+braced(tc.input)))
+			if (tc.results == "") != (len(got.GetResults()) == 0) || tc.results != "" && !strings.Contains(last(got), tc.results) {
+				t.Errorf("%s: got %v, want %q", tc.reason, got.GetResults(), tc.results)
+			}
+			if tc.want != "" {
+				compare(t, tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, reason, want string, got *fnv1.RunFunctionResponse) {
+	t.Helper()
+	var w map[string]any
+	if err := yaml.Unmarshal([]byte(want), &w); err != nil {
+		t.Fatal(err)
+	}
+	resources := map[string]any{}
+	for name, r := range got.GetDesired().GetResources() {
+		resources[name] = r.GetResource().AsMap()
+	}
+	if diff := cmp.Diff(w, resources); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", reason, diff)
+	}
+}
+
+// Of a fatal answer nothing is changed but connection details, and those only if
+// there were some.
+func TestLeak(t *testing.T) {
+	const input = `{resources: [{name: seen, base: {kind: K}, connectionDetails: [{name: new, type: FromConnectionSecretKey, fromConnectionSecretKey: k}]}, {name: bad}]}`
+	before := request(t, base+"desired: {composite: {resource: {a: 1}, ready: READY_TRUE, connectionDetails: {old: eA==}}, resources: {x: {connectionDetails: {y: eA==}}}}\ninput: "+input)
+	got := run(t, before).GetDesired()
+	if string(got.GetComposite().GetConnectionDetails()["new"]) != "v1" || len(got.GetComposite().GetConnectionDetails()) != 2 {
+		t.Errorf("got the details %v", got.GetComposite().GetConnectionDetails())
+	}
+	if got.GetComposite().GetReady() != fnv1.Ready_READY_TRUE || len(got.GetResources()["x"].GetConnectionDetails()) != 1 {
+		t.Errorf("more has changed: %v", got)
+	}
+}
+
+// What an input does that nobody expects is said once, however often it runs,
+// and it runs for several at the same time.
+func TestOddities(t *testing.T) {
+	var mu sync.Mutex
+	var warnings []string
+	r := patchandtransform.New(patchandtransform.Options{Progress: func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		warnings = append(warnings, e.Text)
+	}})
+	const input = `{resources: [{name: r, base: {kind: K}, readinessChecks: [{type: None}, {type: MatchInteger, fieldPath: a, matchInteger: 1}], patches: [{fromFieldPath: spec.l, toFieldPath: b, transforms: [{type: string, string: {type: Join, join: {separator: ', '}}}]}]}]}`
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := r.RunFunction(t.Context(), "f", request(t, base+"input: "+input)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	want := []string{
+		`composed resource "r", readiness check 1: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer`,
+		`composed resource "r", patch 0: Join cuts only one byte off the end, though its separator ", " has more`,
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	_, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(ctx, "f", request(t, base+"input: {resources: [{name: r, base: {kind: K}}]}"))
+	if !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Hostile inputs end in an error or finish, in bounded memory.
+func TestHostile(t *testing.T) {
+	list, keys := make([]any, 100_000), map[string]any{}
+	for i := range list {
+		list[i] = map[string]any{"k": i}
+		keys[fmt.Sprint("key ", i)] = list[i]
+	}
+	wildcard := func(from string, over any) string {
+		elements, err := json.Marshal(over)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("{resources: [{name: r, base: {kind: K, l: %s}, patches: [{fromFieldPath: %s, toFieldPath: 'l[*].k'}]}]}", elements, from)
+	}
+	cases := map[string]struct{ reason, input, want string }{
+		"Wildcard":      {"a hundred thousand elements are not too many", wildcard("spec.num", keys), ""},
+		"WildcardList":  {"but a list may not be as long", wildcard("spec.num", list), "is greater than max allowed index 1024"},
+		"WildcardLarge": {"and what is written has to be small", wildcard("spec.big", keys), "the patches make more than 256 MiB"},
+		"Deep":          {"a path is not endless", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
+		"Lists":         {"nor are the lists on its way", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{fromFieldPath: spec.num, toFieldPath: '"+"a"+strings.Repeat("[1024]", 900)+"'},", 40) + "]}]}", "the patches make more than 256 MiB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			xr, err := structpb.NewStruct(map[string]any{"spec": map[string]any{"num": 7, "big": strings.Repeat("x", 10_000)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: xr}}, Input: request(t, "input: "+tc.input).GetInput()}
+			got := run(t, req)
+			if tc.want == "" && len(got.GetResults()) > 0 || tc.want != "" && !strings.Contains(last(got), tc.want) {
+				t.Errorf("%s: got %.300v", tc.reason, got.GetResults())
+			}
+		})
+	}
+}
+
+// FuzzFunction holds that no input kills the function, and that all it answers
+// can be sent.
+func FuzzFunction(f *testing.F) {
+	for _, seed := range []string{
+		"{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'a[0].b'}]}]}",
+		"{resources: [{name: seen, base: {kind: K}, connectionDetails: [{name: x, type: FromFieldPath, fromFieldPath: status.l}], readinessChecks: [{type: MatchTrue, fieldPath: status.ok}]}]}",
+		"{environment: {patches: [{fromFieldPath: spec.s, toFieldPath: e}, {type: ToCompositeFieldPath, fromFieldPath: e}]}}",
+		"{patchSets: [{name: p, patches: [{fromFieldPath: spec.num, toFieldPath: 'm[*]'}]}], resources: [{name: r, base: {kind: K, m: [1]}, patches: [{type: PatchSet, patchSetName: p}]}], writeConnectionSecretToRef: {name: x}}",
+		"{resources: [{name: r, base: {kind: K, l: [1]}, patches: [{type: CombineFromComposite, combine: {strategy: string, string: {fmt: '%s %5d'}, variables: [{fromFieldPath: spec.s}, {fromFieldPath: spec.num}]}, toFieldPath: l, policy: {toFieldPath: AppendArray, fromFieldPath: Required}}]}]}",
+	} {
+		f.Add(seed)
+	}
+	r := patchandtransform.New(patchandtransform.Options{})
+	f.Fuzz(func(t *testing.T, text string) {
+		var input map[string]any
+		if yaml.Unmarshal([]byte(text), &input) != nil {
+			return
+		}
+		s, err := structpb.NewStruct(input)
+		if err != nil {
+			return
+		}
+		req := request(t, base)
+		req.Input = s
+		rsp, err := r.RunFunction(t.Context(), "f", req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := protojson.Marshal(rsp); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	t.Helper()
+	rsp, err := patchandtransform.New(patchandtransform.Options{}).RunFunction(t.Context(), "f", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rsp
+}
+
+func last(rsp *fnv1.RunFunctionResponse) string {
+	if n := len(rsp.GetResults()); n > 0 {
+		return rsp.GetResults()[n-1].GetMessage()
+	}
+	return ""
+}
+
+func request(t *testing.T, text string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	j, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal(j, req); err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+func braced(text string) string {
+	if strings.HasPrefix(text, "{") {
+		return text
+	}
+	return "{" + text + "}"
+}

@@ -1,0 +1,156 @@
+package input
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// MaxRegexp is the longest regular expression that is taken, in bytes.
+const MaxRegexp = 16 << 10
+
+// Validate returns the first thing that is wrong with a transform.
+func (t *Transform) Validate() error {
+	missing := false
+	var check func() error
+	switch t.Type {
+	case TransformMap:
+		missing, check = t.Map == nil, t.validateMap
+	case TransformMatch:
+		missing, check = t.Match == nil, t.Match.validate
+	case TransformMath:
+		missing, check = t.Math == nil, t.Math.validate
+	case TransformString:
+		missing, check = t.String == nil, t.String.validate
+	case TransformConvert:
+		missing, check = t.Convert == nil, t.Convert.validate
+	default:
+		return invalid("type", t.Type, "unknown transform type")
+	}
+	if missing {
+		return required(string(t.Type), fmt.Sprintf("given transform type %s requires configuration", t.Type))
+	}
+	return under(string(t.Type), check())
+}
+
+func (t *Transform) validateMap() error {
+	if len(t.Map) == 0 {
+		return required("pairs", "at least one pair must be specified if a map transform is specified")
+	}
+	return nil
+}
+
+func (m *Match) validate() error {
+	if len(m.Patterns) == 0 {
+		return required("patterns", "at least one pattern must be specified if a match transform is specified")
+	}
+	return first("patterns", len(m.Patterns), func(i int) error { return m.Patterns[i].validate() })
+}
+
+func (p *Pattern) validate() error {
+	switch p.Type {
+	case "":
+		return nil
+	case MatchLiteral:
+		if p.Literal == nil {
+			return required("literal", "literal pattern type requires a literal")
+		}
+		return nil
+	case MatchRegexp:
+		if p.Regexp == nil {
+			return required("regexp", "regexp pattern type requires a regexp")
+		}
+		return validateRegexp("regexp", *p.Regexp)
+	default:
+		return invalid("type", p.Type, "unknown pattern type")
+	}
+}
+
+func validateRegexp(path, expr string) error {
+	if len(expr) > MaxRegexp {
+		return invalid(path, expr[:80]+"…", fmt.Sprintf("invalid regexp: it has more than %d bytes", MaxRegexp))
+	}
+	if _, err := regexp.Compile(expr); err != nil {
+		return invalid(path, expr, "invalid regexp")
+	}
+	return nil
+}
+
+func (m *Math) validate() error {
+	switch m.Type {
+	case "":
+		return required("type", "math transform type is required")
+	case Multiply:
+		if m.Multiply == nil {
+			return required("multiply", "must specify a value if a multiply math transform is specified")
+		}
+	case ClampMin:
+		if m.ClampMin == nil {
+			return required("clampMin", "must specify a value if a clamp min math transform is specified")
+		}
+	case ClampMax:
+		if m.ClampMax == nil {
+			return required("clampMax", "must specify a value if a clamp max math transform is specified")
+		}
+	default:
+		return invalid("type", m.Type, "unknown math transform type")
+	}
+	return nil
+}
+
+func (s *String) validate() error {
+	switch s.Type {
+	case "":
+		return required("type", "string transform type is required")
+	case Format:
+		return demand("fmt", s.Format != nil, "format transform requires a format")
+	case ConvertString:
+		return demand("convert", s.Convert != nil, "convert transform requires a conversion type")
+	case TrimPrefix, TrimSuffix:
+		return demand("trim", s.Trim != nil, "trim transform requires a trim value")
+	case RegexpMatch:
+		return s.validateRegexp()
+	case JoinList:
+		return demand("join", s.Join != nil, "join transform requires a join")
+	case ReplaceAll:
+		if s.Replace == nil {
+			return required("replace", "replace transform requires a replace")
+		}
+		return demand("replace.search", s.Replace.Search != "", "replace transform requires a search")
+	default:
+		return invalid("type", s.Type, "unknown string transform type")
+	}
+}
+
+func demand(path string, given bool, text string) error {
+	if !given {
+		return required(path, text)
+	}
+	return nil
+}
+
+func (s *String) validateRegexp() error {
+	switch {
+	case s.Regexp == nil:
+		return required("regexp", "regexp transform requires a regexp")
+	case s.Regexp.Match == "":
+		return required("regexp.match", "regexp transform requires a match")
+	default:
+		return validateRegexp("regexp.match", s.Regexp.Match)
+	}
+}
+
+func (c *Convert) validate() error {
+	if c.Format != nil {
+		switch *c.Format {
+		case FormatNone, FormatQuantity, FormatJSON:
+		default:
+			return invalid("format", *c.Format, "invalid format")
+		}
+	}
+	switch c.ToType {
+	case ToString, ToInt, ToInt64, ToBool, ToFloat64, ToObject, ToArray:
+		return nil
+	default:
+		return invalid("toType", c.ToType, "invalid type")
+	}
+}

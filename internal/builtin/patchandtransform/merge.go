@@ -1,0 +1,174 @@
+package patchandtransform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+)
+
+// A merger puts a value to what is there already.
+type merger struct {
+	// force lets the new value win over one that is there.
+	force bool
+	// appends adds lists to those that are there.
+	appends bool
+}
+
+// mergerOf returns what a policy does, or nil if that is to replace.
+func mergerOf(p input.ToPolicy) *merger {
+	switch p {
+	case input.MergeObjects, input.MergeObject:
+		return &merger{}
+	case input.MergeObjectsAppendArrays:
+		return &merger{appends: true}
+	case input.ForceMergeObjects:
+		return &merger{force: true}
+	case input.ForceMergeObjectsAppendArrays, input.AppendArray:
+		return &merger{force: true, appends: true}
+	default:
+		return nil
+	}
+}
+
+// merge returns what becomes of dst when src is written over it. It changes
+// neither.
+func (m *merger) merge(dst, src any) (any, error) {
+	if dst == nil || src == nil {
+		return src, nil
+	}
+	if m.appends {
+		src = without(src, dst)
+		if isEmptyList(dst) && isEmptyList(src) {
+			// A slip of the real function.
+			return nil, nil
+		}
+	}
+	return m.value(dst, src)
+}
+
+// value merges two values, of which dst is nil if it is not there.
+func (m *merger) value(dst, src any) (any, error) {
+	switch s := src.(type) {
+	case map[string]any:
+		if d, ok := dst.(map[string]any); ok {
+			return m.objects(d, s)
+		}
+	case []any:
+		if m.appends {
+			return appended(dst, s)
+		}
+	}
+	if m.force || isZero(dst) {
+		return src, nil
+	}
+	return dst, nil
+}
+
+func (m *merger) objects(dst, src map[string]any) (any, error) {
+	merged := maps.Clone(dst)
+	for _, key := range slices.Sorted(maps.Keys(src)) {
+		if src[key] == nil && !m.force {
+			continue
+		}
+		v, err := m.value(dst[key], src[key])
+		if err != nil {
+			return nil, err
+		}
+		merged[key] = v
+	}
+	return merged, nil
+}
+
+func appended(dst any, src []any) (any, error) {
+	switch d := dst.(type) {
+	case nil:
+		return src, nil
+	case []any:
+		if len(d) == 0 {
+			return src, nil
+		}
+		return slices.Concat(d, src), nil
+	default:
+		return nil, fmt.Errorf("failed to merge values: cannot append two slices with different type ([]interface {}, %T)", dst)
+	}
+}
+
+func isEmptyList(v any) bool {
+	list, ok := v.([]any)
+	return ok && len(list) == 0
+}
+
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	default:
+		return false
+	}
+}
+
+// without returns a list less all elements that another list has, too. Numbers
+// of different Go types differ.
+func without(list, other any) any {
+	l, isList := list.([]any)
+	o, isOther := other.([]any)
+	if !isList || !isOther {
+		return list
+	}
+	has := make(map[string]bool, len(o))
+	for _, v := range o {
+		has[string(canonical(nil, v))] = true
+	}
+	rest := []any{}
+	for _, v := range l {
+		if !has[string(canonical(nil, v))] {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// canonical appends a text to b that only values have that are deeply equal.
+func canonical(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, 'n')
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(append(b, 'i'), v, 10)
+	case float64:
+		return strconv.AppendFloat(append(b, 'd'), v, 'g', -1, 64)
+	case string:
+		return strconv.AppendQuote(b, v)
+	case []any:
+		b = append(b, '[')
+		for _, element := range v {
+			b = append(canonical(b, element), ',')
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			b = append(canonical(append(strconv.AppendQuote(b, key), ':'), v[key]), ',')
+		}
+		return append(b, '}')
+	default:
+		return fmt.Appendf(b, "%T(%v)", v, v)
+	}
+}

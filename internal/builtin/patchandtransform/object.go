@@ -1,0 +1,118 @@
+package patchandtransform
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// An object is what patches write to. The real function sends the whole of it
+// through JSON after each write, which makes integers of the floats that it got
+// by protobuf; here that happens to all of it once, and then to what is written.
+type object struct {
+	fields map[string]any
+	// kindless objects may do without a kind.
+	kindless bool
+	written  bool
+}
+
+// set writes v, which it copies.
+func (o *object) set(path fieldpath.Path, v any, b *transform.Budget) error {
+	if len(path) == 0 {
+		return o.finish(b)
+	}
+	for _, segment := range path {
+		// A list grows as far as its index.
+		if err := b.Spend(segment.Index * valueSize); err != nil {
+			return err
+		}
+	}
+	v, err := normal(v, b)
+	if err != nil {
+		return fmt.Errorf("cannot marshal value to JSON: %w", err)
+	}
+	if err := path.Set(o.fields, v); err != nil {
+		return err
+	}
+	return o.finish(b)
+}
+
+func (o *object) finish(b *transform.Budget) error {
+	if !o.written {
+		fields, err := normal(o.fields, b)
+		if err != nil {
+			return fmt.Errorf("cannot marshal value to JSON: %w", err)
+		}
+		o.fields, o.written = fields.(map[string]any), true
+	}
+	if kind, _ := o.fields["kind"].(string); kind != "" || o.kindless {
+		return nil
+	}
+	text, err := json.Marshal(o.fields)
+	if err != nil {
+		return err
+	}
+	return runtime.NewMissingKindErr(string(text))
+}
+
+// A value takes this many bytes besides its text, about.
+const valueSize = 16
+
+// normal returns v as it comes out of JSON again, as a copy: floats without a
+// fraction are integers, if they fit, and strings are UTF-8.
+func normal(v any, b *transform.Budget) (any, error) {
+	if err := b.Spend(valueSize); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case float64:
+		return number(v)
+	case string:
+		return sdk.ValidUTF8(v), b.Spend(len(v))
+	case []any:
+		list := make([]any, len(v))
+		for i, element := range v {
+			var err error
+			if list[i], err = normal(element, b); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case map[string]any:
+		fields := make(map[string]any, len(v))
+		for key, element := range v {
+			element, err := normal(element, b)
+			if err != nil {
+				return nil, err
+			}
+			fields[sdk.ValidUTF8(key)] = element
+		}
+		return fields, b.Spend(len(v) * valueSize)
+	default:
+		return v, nil
+	}
+}
+
+func number(f float64) (any, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, fmt.Errorf("json: unsupported value: %v", f)
+	}
+	if f != math.Trunc(f) || math.Abs(f) >= 1e21 {
+		return f, nil
+	}
+	if math.Abs(f) < 1<<53 {
+		return int64(f), nil
+	}
+	// Above, JSON has fewer digits than the number.
+	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
+		return n, nil
+	}
+	return f, nil
+}

@@ -1,0 +1,150 @@
+package patchandtransform
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// An observed resource, whose body is decoded if anything asks for it.
+type observed struct {
+	resource *fnv1.Resource
+	body     map[string]any
+}
+
+func (o *observed) fields() map[string]any {
+	if o.body == nil {
+		o.body = o.resource.GetResource().AsMap()
+	}
+	return o.body
+}
+
+func (o *observed) hasCondition(conditionType, status string) bool {
+	return sdk.ConditionStatus(o.resource.GetResource(), conditionType) == status
+}
+
+// A detail is a connection detail that is ready to be read.
+type detail struct {
+	*input.ConnectionDetail
+	from path
+}
+
+func compileDetails(all []input.ConnectionDetail) []detail {
+	compiled := make([]detail, len(all))
+	for i := range all {
+		compiled[i].ConnectionDetail = &all[i]
+		if all[i].FromFieldPath != nil {
+			compiled[i].from = parse(*all[i].FromFieldPath)
+		}
+	}
+	return compiled
+}
+
+// read returns the detail's value, unless there is none.
+func (d *detail) read(o *observed) ([]byte, bool) {
+	switch d.Type {
+	case input.FromValue:
+		return []byte(*d.Value), true
+	case input.FromConnectionSecretKey:
+		v, ok := o.resource.GetConnectionDetails()[*d.FromConnectionSecretKey]
+		return v, ok
+	default:
+		v, err := d.from.get(o.fields())
+		if err != nil {
+			return nil, false
+		}
+		if s, ok := v.(string); ok {
+			return []byte(s), true
+		}
+		text, err := json.Marshal(v)
+		return text, err == nil
+	}
+}
+
+// A check is a readiness check that is ready to run.
+type check struct {
+	*input.ReadinessCheck
+	at path
+}
+
+func compileChecks(all []input.ReadinessCheck) []check {
+	compiled := make([]check, len(all))
+	for i := range all {
+		compiled[i].ReadinessCheck = &all[i]
+		if all[i].FieldPath != nil {
+			compiled[i].at = parse(*all[i].FieldPath)
+		}
+	}
+	return compiled
+}
+
+// isReady reports whether all checks pass: without any, that the resource has the
+// condition Ready. The error is for a check that cannot
+// be run, and ends the others.
+func isReady(checks []check, o *observed) (bool, error) {
+	if len(checks) == 0 {
+		return o.hasCondition("Ready", "True"), nil
+	}
+	for i, c := range checks {
+		ready, err := c.passes(o)
+		if err != nil {
+			return false, fmt.Errorf("cannot run readiness check at index %d: %w", i, err)
+		}
+		if !ready {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// errUncheckable is for a check that passes validation without what it needs.
+// The real function dies of it.
+var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
+
+func (c *check) passes(o *observed) (bool, error) {
+	switch c.Type {
+	case input.CheckNone:
+		return true, nil
+	case input.CheckMatchCondition:
+		if c.MatchCondition == nil {
+			return false, errUncheckable
+		}
+		return o.hasCondition(c.MatchCondition.Type, c.MatchCondition.Status), nil
+	}
+	v, err := c.at.get(o.fields())
+	if fieldpath.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return c.compare(v)
+}
+
+func (c *check) compare(v any) (bool, error) {
+	switch c.Type {
+	case input.CheckMatchString:
+		s, ok := v.(string)
+		if !ok {
+			return false, fmt.Errorf("%s: not a string", c.at.text)
+		}
+		return s == *c.MatchString, nil
+	case input.CheckMatchInteger:
+		// What is observed comes as floats, and the real function takes none.
+		return false, fmt.Errorf("%s: not a (int64) number", c.at.text)
+	case input.CheckMatchTrue, input.CheckMatchFalse:
+		b, ok := v.(bool)
+		if !ok {
+			return false, fmt.Errorf("%s: not a bool", c.at.text)
+		}
+		return b == (c.Type == input.CheckMatchTrue), nil
+	default:
+		return true, nil
+	}
+}

@@ -1,0 +1,132 @@
+package patchandtransform
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// A program is an input that is ready to run, for any composite resource.
+type program struct {
+	environment []patch
+	templates   []template
+	// odd is what in it will do what nobody expects.
+	odd    []string
+	secret *input.ConnectionSecret
+	// secretPatches are those of secret.
+	secretPatches []patch
+}
+
+// A template is a composed resource that is ready to be made.
+type template struct {
+	name string
+	// base is nil if the template has none, or if baseErr says why it cannot
+	// be used.
+	base    map[string]any
+	baseErr error
+	patches []patch
+	details []detail
+	checks  []check
+}
+
+// compile makes a program of an input. The error is what the function says of
+// one that it does not take.
+func compile(in *structpb.Struct) (*program, error) {
+	resources := &input.Resources{}
+	if err := sdk.Decode(in, resources); err != nil {
+		return nil, fmt.Errorf("cannot get Function input: %w", err)
+	}
+	if err := resources.Validate(); err != nil {
+		return nil, fmt.Errorf("invalid Function input: %w", err)
+	}
+	p := &program{secret: resources.WriteConnectionSecretToRef, odd: oddities(resources)}
+	sets := map[string][]patch{}
+	for _, s := range resources.PatchSets {
+		sets[s.Name] = compilePatches(s.Patches)
+	}
+	for i := range resources.Resources {
+		t, err := compileTemplate(&resources.Resources[i], sets)
+		if err != nil {
+			return nil, fmt.Errorf("cannot resolve PatchSets: %w", err)
+		}
+		p.templates = append(p.templates, t)
+	}
+	if resources.Environment != nil {
+		p.environment = compilePatches(resources.Environment.Patches)
+	}
+	if p.secret != nil {
+		p.secretPatches = compilePatches(p.secret.Patches)
+	}
+	return p, nil
+}
+
+func compilePatches(all []input.Patch) []patch {
+	compiled := make([]patch, len(all))
+	for i := range all {
+		compiled[i] = compilePatch(&all[i])
+	}
+	return compiled
+}
+
+// compileTemplate puts patch sets in their place, so that a patch has the index
+// that results give it.
+func compileTemplate(t *input.Template, sets map[string][]patch) (template, error) {
+	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
+	compiled.base, compiled.baseErr = decodeBase(t)
+	for i := range t.Patches {
+		p := &t.Patches[i]
+		if p.Type != input.PatchSetType {
+			compiled.patches = append(compiled.patches, compilePatch(&p.Patch))
+			continue
+		}
+		set, ok := sets[*p.PatchSetName]
+		if !ok {
+			return template{}, fmt.Errorf("cannot find PatchSet by name %s", *p.PatchSetName)
+		}
+		compiled.patches = append(compiled.patches, set...)
+	}
+	return compiled, nil
+}
+
+func decodeBase(t *input.Template) (map[string]any, error) {
+	if len(t.Base) == 0 || string(t.Base) == "null" {
+		return nil, nil
+	}
+	var base map[string]any
+	err := kjson.UnmarshalCaseSensitivePreserveInts(t.Base, &base)
+	if err == nil {
+		if kind, _ := base["kind"].(string); kind == "" {
+			err = runtime.NewMissingKindErr(string(t.Base))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse base template of composed resource %q: %w", t.Name, err)
+	}
+	return base, nil
+}
+
+// oddities says what of an input will do what nobody expects.
+func oddities(in *input.Resources) []string {
+	var odd []string
+	for i := range in.Resources {
+		t := &in.Resources[i]
+		for n, c := range t.ReadinessChecks {
+			if c.Type == input.CheckMatchInteger {
+				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check %d: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer", t.Name, n))
+			}
+		}
+		for n, patch := range t.Patches {
+			for _, transform := range patch.Transforms {
+				if s := transform.String; s != nil && s.Join != nil && len(s.Join.Separator) > 1 {
+					odd = append(odd, fmt.Sprintf("composed resource %q, patch %d: Join cuts only one byte off the end, though its separator %q has more", t.Name, n, s.Join.Separator))
+				}
+			}
+		}
+	}
+	return odd
+}

@@ -1,0 +1,240 @@
+package patchandtransform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// environmentKey is where the environment is in the context.
+const environmentKey = "apiextensions.crossplane.io/environment"
+
+// A run is what becomes of one request.
+type run struct {
+	req    *fnv1.RunFunctionRequest
+	rsp    *fnv1.RunFunctionResponse
+	budget transform.Budget
+
+	// xr is the observed XR, which nothing changes.
+	xr map[string]any
+	// desired and environment are what patches may change besides composed
+	// resources.
+	desired, environment object
+	// details are the connection details of the desired XR.
+	details map[string][]byte
+	// composed are the resources that templates made, by name.
+	composed map[string]*composed
+	observed map[string]*observed
+	dropped  bool
+}
+
+// composed is a resource that a template has made.
+type composed struct {
+	fields map[string]any
+	ready  fnv1.Ready
+}
+
+func begin(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
+	r := &run{
+		req: req, rsp: rsp,
+		xr:       req.GetObserved().GetComposite().GetResource().AsMap(),
+		details:  maps.Clone(req.GetDesired().GetComposite().GetConnectionDetails()),
+		composed: map[string]*composed{},
+		observed: map[string]*observed{},
+	}
+	r.desired.fields = req.GetDesired().GetComposite().GetResource().AsMap()
+	for _, key := range []string{"apiVersion", "kind"} {
+		text, _ := r.xr[key].(string)
+		r.desired.fields[key] = text
+	}
+	r.environment.fields = environmentOf(req.GetContext())
+	return r
+}
+
+// environmentOf returns the environment, with the type that it has unless it
+// says otherwise.
+func environmentOf(ctx *structpb.Struct) map[string]any {
+	env := ctx.GetFields()[environmentKey].GetStructValue().AsMap()
+	apiVersion, _ := env["apiVersion"].(string)
+	kind, _ := env["kind"].(string)
+	if apiVersion == "" && kind == "" || strings.Count(apiVersion, "/") > 1 {
+		env["apiVersion"], env["kind"] = "internal.crossplane.io/v1alpha1", "Environment"
+	}
+	return env
+}
+
+// run runs a program, and completes the response. Its error is the fatal result.
+func (r *run) run(ctx context.Context, p *program) error {
+	for i := range p.environment {
+		if err := r.patchEnvironment(&p.environment[i]); err != nil {
+			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].kind, i, err)
+		}
+	}
+	for i := range p.templates {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := r.compose(&p.templates[i]); err != nil {
+			return err
+		}
+	}
+	secret, err := r.connectionSecret(p)
+	if err != nil {
+		return fmt.Errorf("cannot compose connection secret: %w", err)
+	}
+	return r.finish(secret)
+}
+
+func (r *run) patchEnvironment(p *patch) error {
+	from, to := r.xr, &r.environment
+	switch p.kind {
+	case input.ToCompositeFieldPath, input.CombineToComposite, input.FromEnvironmentFieldPath:
+		from, to = r.environment.fields, &r.desired
+	}
+	err := p.apply(from, to, &r.budget)
+	if fieldpath.IsNotFound(err) && !p.required {
+		return nil
+	}
+	return err
+}
+
+// errNoBase is for a template that has nothing to begin with.
+var errNoBase = errors.New("has no base template, and was not produced by a previous Function in the pipeline")
+
+// compose makes a template's resource.
+func (r *run) compose(t *template) error {
+	if t.baseErr != nil {
+		return t.baseErr
+	}
+	made := &composed{fields: runtime.DeepCopyJSON(t.base)}
+	if t.base == nil {
+		earlier, ok := r.earlier(t.name)
+		if !ok {
+			return fmt.Errorf("composed resource %q %w", t.name, errNoBase)
+		}
+		made.fields = earlier
+	}
+	o := r.observe(t.name)
+	if o != nil {
+		if err := r.adopt(t, made, o); err != nil {
+			return err
+		}
+	}
+	kept, err := r.patch(t, made, o)
+	if err != nil {
+		return err
+	}
+	if kept {
+		r.composed[t.name] = made
+	}
+	return nil
+}
+
+// earlier returns a copy of what is desired by a name already.
+func (r *run) earlier(name string) (map[string]any, bool) {
+	if c, ok := r.composed[name]; ok {
+		return runtime.DeepCopyJSON(c.fields), true
+	}
+	c, ok := r.req.GetDesired().GetResources()[name]
+	return c.GetResource().AsMap(), ok
+}
+
+func (r *run) observe(name string) *observed {
+	if o, ok := r.observed[name]; ok {
+		return o
+	}
+	resource, ok := r.req.GetObserved().GetResources()[name]
+	if !ok {
+		return nil
+	}
+	o := &observed{resource: resource}
+	r.observed[name] = o
+	return o
+}
+
+// adopt gives a resource the name of the one that exists, and reads what that
+// one says: its connection details, and whether it is ready.
+func (r *run) adopt(t *template, made *composed, o *observed) error {
+	name, namespace := o.identity()
+	u := unstructured.Unstructured{Object: made.fields}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	for i := range t.details {
+		if v, ok := t.details[i].read(o); ok {
+			if r.details == nil {
+				r.details = map[string][]byte{}
+			}
+			r.details[t.details[i].Name] = v
+		}
+	}
+	ready, err := isReady(t.checks, o)
+	if errors.Is(err, errUncheckable) {
+		return fmt.Errorf("cannot check readiness of composed resource %q: %w", t.name, err)
+	}
+	if err != nil {
+		sdk.Warn(r.rsp, fmt.Errorf("cannot check readiness of composed resource %q: %w", t.name, err))
+	}
+	if ready {
+		made.ready = fnv1.Ready_READY_TRUE
+	}
+	return nil
+}
+
+// patch runs a template's patches, and reports whether the resource is to be
+// kept: one that does not exist is not, if something is missing that a patch
+// requires for it.
+func (r *run) patch(t *template, made *composed, o *observed) (kept bool, err error) {
+	target := object{fields: made.fields}
+	defer func() { made.fields = target.fields }()
+	for i := range t.patches {
+		p := &t.patches[i]
+		from, to := r.ends(p, &target, o)
+		if from == nil {
+			continue
+		}
+		err := p.apply(from, to, &r.budget)
+		switch {
+		case err == nil, fieldpath.IsNotFound(err) && !p.required:
+		case !fieldpath.IsNotFound(err):
+			return false, fmt.Errorf("cannot render composed resource %q %q patch at index %d: %w", t.name, p.kind, i, err)
+		case o == nil && to == &target:
+			sdk.Warn(r.rsp, fmt.Errorf("not adding new composed resource %q to desired state because %q patch at index %d has 'policy.fromFieldPath: Required': %w", t.name, p.kind, i, err))
+			r.dropped = true
+			return false, nil
+		default:
+			sdk.Warn(r.rsp, fmt.Errorf("cannot render composed resource %q %q patch at index %d: ignoring 'policy.fromFieldPath: Required' because 'to' resource already exists: %w", t.name, p.kind, i, err))
+		}
+	}
+	return true, nil
+}
+
+// ends returns what a template's patch reads and writes. It reads nothing if
+// that is a resource that does not exist.
+func (r *run) ends(p *patch, target *object, o *observed) (from map[string]any, to *object) {
+	switch p.kind {
+	case input.ToCompositeFieldPath, input.CombineToComposite:
+		to = &r.desired
+	case input.ToEnvironmentFieldPath, input.CombineToEnvironment:
+		to = &r.environment
+	case input.FromEnvironmentFieldPath, input.CombineFromEnvironment:
+		return r.environment.fields, target
+	default:
+		return r.xr, target
+	}
+	if o == nil {
+		return nil, to
+	}
+	return o.fields(), to
+}

@@ -1,0 +1,103 @@
+package patchandtransform
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// A reference names a Secret.
+type reference struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+// connectionSecret composes the Secret of the XR's connection details. An XR of
+// before Crossplane v2 has none, nor has one without details.
+func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
+	spec, _ := r.xr["spec"].(map[string]any)
+	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
+		return nil, nil
+	}
+	ref, err := r.patchReference(r.reference(spec, p.secret), p.secretPatches)
+	if err != nil {
+		return nil, fmt.Errorf("cannot generate connection secret reference: cannot apply connection secret patches: %w", err)
+	}
+	metadata := map[string]any{}
+	if ref.Name != "" {
+		metadata["name"] = ref.Name
+	}
+	if ref.Namespace != "" {
+		metadata["namespace"] = ref.Namespace
+	}
+	data := make(map[string]any, len(r.details))
+	for key, value := range r.details {
+		data[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	body, err := sdk.Struct(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1",
+		"metadata": metadata, "data": data,
+	})
+	if err != nil {
+		return nil, err
+	}
+	name, _ := r.identity()
+	return map[string]*fnv1.Resource{name + "-connection-secret": {Resource: body, Ready: fnv1.Ready_READY_TRUE}}, nil
+}
+
+// identity returns the XR's name and namespace.
+func (r *run) identity() (name, namespace string) {
+	return identity(r.req.GetObserved().GetComposite().GetResource())
+}
+
+func identity(obj *structpb.Struct) (name, namespace string) {
+	metadata := obj.GetFields()["metadata"].GetStructValue().GetFields()
+	return metadata["name"].GetStringValue(), metadata["namespace"].GetStringValue()
+}
+
+func (o *observed) identity() (name, namespace string) { return identity(o.resource.GetResource()) }
+
+// reference is where the Secret goes before patches: where the XR says, or the
+// input, or beside the XR.
+func (r *run) reference(spec map[string]any, secret *input.ConnectionSecret) reference {
+	if v, ok := spec["writeConnectionSecretToRef"]; ok {
+		var ref reference
+		if text, err := json.Marshal(v); err == nil && json.Unmarshal(text, &ref) == nil {
+			return ref
+		}
+	}
+	if secret != nil && (secret.Name != "" || secret.Namespace != "") {
+		return reference{secret.Name, secret.Namespace}
+	}
+	name, namespace := r.identity()
+	return reference{name + "-connection", namespace}
+}
+
+func (r *run) patchReference(ref reference, patches []patch) (reference, error) {
+	to := &object{kindless: true, fields: map[string]any{"name": ref.Name, "namespace": ref.Namespace}}
+	for i := range patches {
+		p := &patches[i]
+		if p.kind != input.FromCompositeFieldPath && p.kind != input.CombineFromComposite {
+			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.kind, i)
+		}
+		err := p.apply(r.xr, to, &r.budget)
+		if err != nil && (p.combine != nil || p.required) {
+			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.kind, i, err)
+		}
+	}
+	for _, field := range []struct {
+		key   string
+		value *string
+	}{{"name", &ref.Name}, {"namespace", &ref.Namespace}} {
+		if text, ok := to.fields[field.key].(string); ok {
+			*field.value = text
+		}
+	}
+	return ref, nil
+}

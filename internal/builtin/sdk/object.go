@@ -1,0 +1,76 @@
+package sdk
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// Struct returns obj as a message. Its values are those of JSON: nil, bool,
+// int64, float64, string, []any and map[string]any. A byte that is no UTF-8
+// becomes U+FFFD, as in encoding/json; a number that JSON lacks is an error, in
+// the words of that package.
+func Struct(obj map[string]any) (*structpb.Struct, error) {
+	fields := make(map[string]*structpb.Value, len(obj))
+	for k, v := range obj {
+		value, err := toValue(v)
+		if err != nil {
+			return nil, err
+		}
+		fields[ValidUTF8(k)] = value
+	}
+	return &structpb.Struct{Fields: fields}, nil
+}
+
+func toValue(v any) (*structpb.Value, error) {
+	switch v := v.(type) {
+	case nil:
+		return structpb.NewNullValue(), nil
+	case bool:
+		return structpb.NewBoolValue(v), nil
+	case int64:
+		return structpb.NewNumberValue(float64(v)), nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("json: unsupported value: %v", v)
+		}
+		return structpb.NewNumberValue(v), nil
+	case string:
+		return structpb.NewStringValue(ValidUTF8(v)), nil
+	case []any:
+		return listValue(v)
+	case map[string]any:
+		s, err := Struct(v)
+		return structpb.NewStructValue(s), err
+	default:
+		return nil, fmt.Errorf("json: unsupported type: %T", v)
+	}
+}
+
+func listValue(list []any) (*structpb.Value, error) {
+	values := make([]*structpb.Value, len(list))
+	for i, v := range list {
+		value, err := toValue(v)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = value
+	}
+	return structpb.NewListValue(&structpb.ListValue{Values: values}), nil
+}
+
+// ValidUTF8 returns s with U+FFFD for every byte that is no UTF-8, as
+// encoding/json writes it.
+func ValidUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteRune(r)
+	}
+	return b.String()
+}

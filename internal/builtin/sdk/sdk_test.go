@@ -1,0 +1,185 @@
+package sdk_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+func TestTo(t *testing.T) {
+	req := &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "t"}, Desired: &fnv1.State{}, Context: object(t, "{a: 1}")}
+	rsp := sdk.Fatal(sdk.Warn(sdk.To(req), errors.New("one")), errors.New("two"))
+	if rsp.GetMeta().GetTag() != "t" || rsp.GetMeta().GetTtl().AsDuration() != sdk.TTL || rsp.GetDesired() != req.GetDesired() || rsp.GetContext() != req.GetContext() {
+		t.Errorf("got %v", rsp)
+	}
+	want := []fnv1.Severity{fnv1.Severity_SEVERITY_WARNING, fnv1.Severity_SEVERITY_FATAL}
+	for i, r := range rsp.GetResults() {
+		if r.GetSeverity() != want[i] || r.GetTarget() != fnv1.Target_TARGET_COMPOSITE || r.Reason != nil {
+			t.Errorf("got result %v", r)
+		}
+	}
+	if got := sdk.To(&fnv1.RunFunctionRequest{}); got.Desired != nil || got.Context != nil || got.GetMeta().GetTag() != "" {
+		t.Errorf("nothing became %v", got)
+	}
+}
+
+type Sample struct {
+	Name  string   `json:"name"`
+	Count *int64   `json:"count"`
+	List  []Sample `json:"list"`
+}
+
+func TestDecode(t *testing.T) {
+	const prefix = "cannot get function input *v1beta1.Sample from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Sample: json: "
+	three := int64(3)
+	cases := map[string]struct {
+		reason, input string
+		want          Sample
+		wantErr       string
+	}{
+		"Fields":   {"fields are those of the tags", "{name: a, list: [{name: b}]}", Sample{Name: "a", List: []Sample{{Name: "b"}}}, ""},
+		"Nulls":    {"a null is nothing", "{name: null, count: null, list: null}", Sample{}, ""},
+		"Whole":    {"a float without a fraction is an integer", "{count: 3.0}", Sample{Count: &three}, ""},
+		"Nothing":  {"no input is empty", "", Sample{}, ""},
+		"Unknown":  {"an unknown field is named by its path", "{list: [{}, {nam: a}]}", Sample{}, `unknown field "list[1].nam"`},
+		"Capitals": {"so is one in other capitals", "{Name: a}", Sample{}, `unknown field "Name"`},
+		"Fraction": {"a fraction is no integer", "{count: 1.5}", Sample{}, "cannot unmarshal number 1.5"},
+		"Large":    {"nor is what has more than 64 bits", "{count: 9223372036854775808}", Sample{}, "cannot unmarshal number"},
+		"Type":     {"types count", "{name: 1}", Sample{}, "cannot unmarshal number into"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var in *structpb.Struct
+			if tc.input != "" {
+				in = object(t, tc.input)
+			}
+			var got Sample
+			err := sdk.Decode(in, &got)
+			if tc.wantErr != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), prefix+tc.wantErr) {
+					t.Errorf("%s: got %v", tc.reason, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+func TestStruct(t *testing.T) {
+	got, err := sdk.Struct(map[string]any{
+		"i": int64(7), "f": 1.5, "b": true, "n": nil, "s": "a\xff\xfeb", "k\xff": "", "l": []any{int64(1), map[string]any{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"i": 7.0, "f": 1.5, "b": true, "n": nil, "s": "a\ufffd\ufffdb", "k\ufffd": "", "l": []any{1.0, map[string]any{}}}
+	if diff := cmp.Diff(want, got.AsMap()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, v := range map[string]any{
+		"unsupported value: NaN": math.NaN(), "unsupported value: +Inf": []any{math.Inf(1)}, "unsupported type: int": map[string]any{"x": 1},
+	} {
+		if _, err := sdk.Struct(map[string]any{"v": v}); err == nil || err.Error() != "json: "+name {
+			t.Errorf("got %v, want %s", err, name)
+		}
+	}
+}
+
+func TestConditionStatus(t *testing.T) {
+	cases := map[string]struct{ reason, object, want string }{
+		"First":     {"the first of a type counts", `{status: {conditions: [{type: Synced, status: "False"}, {type: Ready, status: "True"}, {type: Ready, status: "False"}]}}`, "True"},
+		"None":      {"without one it is unknown", `{status: {conditions: []}}`, "Unknown"},
+		"NoStatus":  {"so it is without status", `{}`, "Unknown"},
+		"Nulls":     {"nulls are nothing", `{status: {conditions: [null, {type: Ready, status: "True", message: null}]}}`, "True"},
+		"More":      {"other fields may be anything", `{status: {conditions: [{type: Ready, status: "True", x: [1]}]}}`, "True"},
+		"BadTime":   {"one condition with a time that is none spoils all", `{status: {conditions: [{type: Ready, status: "True"}, {type: A, lastTransitionTime: noon}]}}`, "Unknown"},
+		"BadStatus": {"or with a status that is no text", `{status: {conditions: [{type: Ready, status: true}]}}`, "Unknown"},
+		"BadNumber": {"or with half a generation", `{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1.5}]}}`, "Unknown"},
+		"NoObject":  {"or one that is no object", `{status: {conditions: [{type: Ready, status: "True"}, 7]}}`, "Unknown"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := sdk.ConditionStatus(object(t, tc.object), "Ready"); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMemo(t *testing.T) {
+	var memo sdk.Memo[int, int]
+	var made atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if v, err := memo.Get(1, func() (int, error) { made.Add(1); return 7, nil }); v != 7 || err != nil {
+				t.Errorf("got %d, %v", v, err)
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() != 1 {
+		t.Errorf("it was made %d times", made.Load())
+	}
+	failed := errors.New("no")
+	if _, err := memo.Get(2, func() (int, error) { return 0, failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	// However many keys there are, what is kept has an end.
+	for i := range 1000 {
+		if v, _ := memo.Get(i+10, func() (int, error) { return i, nil }); v != i {
+			t.Fatalf("key %d has %d", i, v)
+		}
+	}
+	if _, err := memo.Get(1, func() (int, error) { made.Add(1); return 7, nil }); err != nil || made.Load() != 2 {
+		t.Errorf("the first was kept: it was made %d times (%v)", made.Load(), err)
+	}
+}
+
+func TestSum(t *testing.T) {
+	texts := []string{
+		"{}", "{a: null}", "{a: 0}", `{a: "0"}`, "{a: false}", "{a: true}", "{a: []}", "{a: {}}", "{a: [[]]}", "{a: [[], []]}", "{a: {b: 1}}", "{a: {}, b: 1}",
+		"{a: [1, 2]}", "{a: [2, 1]}", "{a: [12]}", "{a: ab, b: c}", "{a: a, b: bc}", "{ab: a}", "{a: -0.5}", "{a: 0.5}",
+	}
+	seen := map[sdk.Sum]string{}
+	for _, text := range texts {
+		sum := sdk.SumOf(object(t, text))
+		if other, ok := seen[sum]; ok {
+			t.Errorf("%s and %s have one sum", other, text)
+		}
+		seen[sum] = text
+		if again := sdk.SumOf(proto.CloneOf(object(t, text))); again != sum {
+			t.Errorf("%s has two sums", text)
+		}
+	}
+	if sdk.SumOf(nil) != sdk.SumOf(object(t, "{}")) {
+		t.Error("no input is not the empty one")
+	}
+}
+
+func object(t *testing.T, text string) *structpb.Struct {
+	t.Helper()
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	s, err := structpb.NewStruct(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,67 @@
+package legacy
+
+import "slices"
+
+// environment is what a Composition says of its environment: where its data
+// comes from, and the patches to it.
+type environment struct {
+	DefaultData        map[string]any      `json:"defaultData"`
+	EnvironmentConfigs []environmentSource `json:"environmentConfigs"`
+	Patches            []patch             `json:"patches"`
+	Policy             struct {
+		Resolve    string `json:"resolve"`
+		Resolution string `json:"resolution"`
+	} `json:"policy"`
+}
+
+// environmentSource is also how function-environment-configs has it.
+type environmentSource struct {
+	Type     string               `json:"type,omitempty"`
+	Ref      *environmentRef      `json:"ref,omitempty"`
+	Selector *environmentSelector `json:"selector,omitempty"`
+}
+
+type environmentRef struct {
+	Name string `json:"name"`
+}
+
+type environmentSelector struct {
+	Mode            string         `json:"mode,omitempty"`
+	MaxMatch        *uint64        `json:"maxMatch,omitempty"`
+	MinMatch        *uint64        `json:"minMatch,omitempty"`
+	SortByFieldPath string         `json:"sortByFieldPath,omitempty"`
+	MatchLabels     []labelMatcher `json:"matchLabels,omitempty"`
+}
+
+type labelMatcher struct {
+	Type                string  `json:"type,omitempty"`
+	Key                 string  `json:"key"`
+	Value               *string `json:"value,omitempty"`
+	ValueFromFieldPath  *string `json:"valueFromFieldPath,omitempty"`
+	FromFieldPathPolicy string  `json:"fromFieldPathPolicy,omitempty"`
+}
+
+// environmentInput returns the input of function-environment-configs, or nil if
+// no data is taken from anywhere. Patches are function-patch-and-transform's.
+func (c *converter) environmentInput(e environment) (map[string]any, error) {
+	if len(e.DefaultData) == 0 && len(e.EnvironmentConfigs) == 0 {
+		return nil, nil
+	}
+	isSelector := func(s environmentSource) bool { return s.Type == "Selector" }
+	if slices.ContainsFunc(e.EnvironmentConfigs, isSelector) && e.Policy.Resolve != "Always" {
+		c.note("spec.environment.policy.resolve", "function-environment-configs selects anew every time, as by Always; IfNotPresent, the default, keeps what was selected first")
+	}
+	type policy struct {
+		Resolution string `json:"resolution,omitempty"`
+	}
+	type environment struct {
+		DefaultData        map[string]any      `json:"defaultData,omitempty"`
+		EnvironmentConfigs []environmentSource `json:"environmentConfigs,omitempty"`
+		Policy             policy              `json:"policy,omitzero"`
+	}
+	return object(struct {
+		APIVersion string      `json:"apiVersion"`
+		Kind       string      `json:"kind"`
+		Spec       environment `json:"spec"`
+	}{"environmentconfigs.fn.crossplane.io/v1beta1", "Input", environment{e.DefaultData, e.EnvironmentConfigs, policy{e.Policy.Resolution}}})
+}

@@ -1,0 +1,262 @@
+package legacy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// head is how a Composition begins, five lines long; spec is indented by two.
+const head = `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: widgets, labels: {shape: square}}
+spec:
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
+`
+
+func document(text string) manifest.Document {
+	return manifest.Document{Path: "composition.yaml", Line: 1, Text: []byte(text)}
+}
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	obj, err := document(text).Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// convert returns the pipeline of a Composition with that spec, and its notes.
+func convert(t *testing.T, spec string) (pipeline any, notes []string) {
+	t.Helper()
+	obj := object(t, head+spec)
+	got, all, err := legacy.Convert(obj, legacy.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range all {
+		notes = append(notes, n.Error())
+	}
+	return got["spec"].(map[string]any)["pipeline"], notes
+}
+
+// list returns the list of YAML that is indented by tabs.
+func list(t *testing.T, text string) any {
+	t.Helper()
+	v, err := document(text).Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestIs(t *testing.T) {
+	cases := map[string]struct {
+		reason, text      string
+		want, hasFunction bool
+	}{
+		"Resources":       {"the mode says it", head + "  mode: Resources\n", true, false},
+		"NoMode":          {"the mode was the default", head + "  resources: []\n", true, false},
+		"EmptyMode":       {"an empty mode is none", head + "  mode: ''\n  resources: []\n", true, false},
+		"NullMode":        {"a null is nothing", head + "  mode:\n  resources: []\n", true, false},
+		"Functions":       {"the alpha had no modes", head + "  functions: []\n", true, true},
+		"Both":            {"the alpha had resources, too", head + "  mode: Resources\n  resources: []\n  functions: []\n", true, true},
+		"Pipeline":        {"a pipeline is not legacy, whatever it has besides", head + "  mode: Pipeline\n  resources: []\n  functions: []\n", false, false},
+		"PipelineNoMode":  {"Pipeline is the default where there are no resources", head + "  pipeline: []\n", false, false},
+		"OtherMode":       {"an unknown mode is not legacy", head + "  mode: Magic\n  resources: []\n", false, false},
+		"ModeIsNoText":    {"a mode may be anything", head + "  mode: [Resources]\n", false, false},
+		"NoSpec":          {"a Composition may be empty", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n", false, false},
+		"SpecIsNoObject":  {"a spec may be anything", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec: [1]\n", false, false},
+		"OtherKind":       {"another kind is not meant", strings.Replace(head, "Composition", "Usage", 1) + "  mode: Resources\n", false, false},
+		"OtherGroup":      {"another group is not meant", strings.Replace(head, "apiextensions.", "other.", 1) + "  mode: Resources\n", false, false},
+		"EmptyObject":     {"an object may be empty", "{}\n", false, false},
+		"ApiVersionIsMap": {"an apiVersion may be anything", "apiVersion: {}\nkind: []\nspec: {mode: Resources}\n", false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, tc.text)
+			if got := legacy.Is(obj); got != tc.want {
+				t.Errorf("%s: Is: got %t", tc.reason, got)
+			}
+			if got := legacy.HasFunctions(obj); got != tc.hasFunction {
+				t.Errorf("%s: HasFunctions: got %t", tc.reason, got)
+			}
+			if _, _, err := legacy.Convert(obj, legacy.Names{}); errors.Is(err, legacy.ErrNotLegacy) == tc.want {
+				t.Errorf("%s: Convert: got error %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestConvert converts all at once: what a pipeline does not take the place of
+// stays, nothing of the original is changed, and nothing is left to convert.
+func TestConvert(t *testing.T) {
+	obj := object(t, head+`  mode: Resources
+  writeConnectionSecretsToNamespace: secrets
+  unheard: {of: 1}
+  patchSets:
+  - {name: common, patches: [{fromFieldPath: a}]}
+  environment:
+    defaultData: {a: 1}
+    environmentConfigs: [{ref: {name: one}}]
+    policy: {resolve: Always, resolution: Optional}
+    patches: [{type: ToCompositeFieldPath, fromFieldPath: a}]
+  resources:
+  - {name: one, base: {apiVersion: v1, kind: ConfigMap, data: {n: '1'}}}
+  functions:
+  - {name: After, config: {apiVersion: acme.test/v1, kind: Config, big: 9007199254740993}, container: {image: acme/after:v1}}
+`)
+	before := runtime.DeepCopyJSON(obj)
+	got, notes, err := legacy.Convert(obj, legacy.Names{PatchAndTransform: "pt", EnvironmentConfigs: "ec"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := object(t, head+`  mode: Pipeline
+  writeConnectionSecretsToNamespace: secrets
+  unheard: {of: 1}
+  pipeline:
+  - step: environment-configs
+    functionRef: {name: ec}
+    input:
+      apiVersion: environmentconfigs.fn.crossplane.io/v1beta1
+      kind: Input
+      spec:
+        defaultData: {a: 1}
+        environmentConfigs: [{ref: {name: one}}]
+        policy: {resolution: Optional}
+  - step: patch-and-transform
+    functionRef: {name: pt}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      patchSets:
+      - {name: common, patches: [{type: FromCompositeFieldPath, fromFieldPath: a}]}
+      environment:
+        patches: [{type: ToCompositeFieldPath, fromFieldPath: a}]
+      resources:
+      - {name: one, base: {apiVersion: v1, kind: ConfigMap, data: {n: '1'}}}
+  - step: After
+    functionRef: {name: after}
+    input: {apiVersion: acme.test/v1, kind: Config, big: 9007199254740993}
+`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pipeline (-want +got):\n%s", diff)
+	}
+	if len(notes) != 1 || notes[0].Field != "spec.functions[0].container.image" {
+		t.Errorf("all but the function can be carried over, got %v", notes)
+	}
+	if diff := cmp.Diff(before, obj); diff != "" {
+		t.Errorf("the original was changed (-before +after):\n%s", diff)
+	}
+	if _, _, err := legacy.Convert(got, legacy.Names{}); !errors.Is(err, legacy.ErrNotLegacy) {
+		t.Errorf("a pipeline is converted again: %v", err)
+	}
+}
+
+// TestSteps is about which steps there are.
+func TestSteps(t *testing.T) {
+	const resources = "  resources: [{name: one}]\n"
+	cases := map[string]struct {
+		reason, spec string
+		want         []string
+		notes        []string
+	}{
+		"Resources":       {"resources are one step", resources, []string{"patch-and-transform"}, nil},
+		"EnvironmentOnly": {"a patched environment needs no resources", "  mode: Resources\n  environment: {patches: [{fromFieldPath: a}]}\n", []string{"patch-and-transform"}, nil},
+		"DataOnly":        {"without anything to patch there is nothing to call", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs"}, nil},
+		"PolicyOnly":      {"a policy alone is about nothing", resources + "  environment: {policy: {resolve: IfNotPresent, resolution: Required}}\n", []string{"patch-and-transform"}, nil},
+		"SameName": {"steps have names of their own", resources + "  functions: [{name: patch-and-transform}, {name: f-2}, {name: f}, {name: f}, {name: f}]\n", []string{"patch-and-transform", "patch-and-transform-2", "f-2", "f", "f-3", "f-4"}, []string{
+			`spec.functions[0].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "patch-and-transform"`,
+			`spec.functions[1].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f-2"`,
+			`spec.functions[2].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f"`,
+			`spec.functions[3].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f"`,
+			`spec.functions[4].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f"`,
+		}},
+		"OwnPipeline": {"a pipeline that stands alone is meant", "  mode: Resources\n  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"own"}, []string{
+			"spec.mode: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
+		}},
+		"PipelineBesides": {"a pipeline beside resources never ran", resources + "  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"patch-and-transform"}, []string{
+			"spec.pipeline: a Composition of mode Resources does not run its pipeline, so it is left out",
+		}},
+		"Stores": {"what is gone is told", resources + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n", []string{"patch-and-transform"}, []string{
+			"spec.publishConnectionDetailsWithStoreConfigRef: a Composition has no such field any more: external secret stores are gone from Crossplane",
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pipeline, notes := convert(t, tc.spec)
+			var got []string
+			for _, step := range pipeline.([]any) {
+				got = append(got, step.(map[string]any)["step"].(string))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: steps (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.notes, notes); diff != "" {
+				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cases := map[string]struct{ reason, spec, want string }{
+		"Nothing":       {"there has to be something", "  mode: Resources\n", "composition.yaml:4: spec.resources: there are none, and a Composition of mode Resources composes nothing else"},
+		"EmptyLists":    {"empty lists are nothing", "  resources: []\n  functions: []\n  pipeline: []\n", "composition.yaml:6: spec.resources: there are none"},
+		"NotAList":      {"a field of another type is named", "  mode: Resources\n  resources: {}\n", "composition.yaml:7: spec.resources: it cannot be a JSON object"},
+		"Deep":          {"so is one deep down", "  resources:\n  - name: one\n    patches:\n    - fromFieldPath: 1\n", "composition.yaml:6: spec.resources.patches.fromFieldPath: it cannot be a JSON number"},
+		"Fraction":      {"an integer has no fraction", "  resources:\n  - name: one\n    patches:\n    - {transforms: [{math: {multiply: 1.5}}]}\n", "spec.resources.patches.transforms.math.multiply: it cannot be a JSON number 1.5"},
+		"BaseIsNoMap":   {"a base is an object", "  resources: [{base: text}]\n", "spec.resources.base: it cannot be a JSON string"},
+		"PipelineOfAny": {"the steps of a pipeline are objects", "  mode: Resources\n  pipeline: [one]\n", "spec.pipeline: it cannot be a JSON string"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			doc := document(head + tc.spec)
+			_, _, err := legacy.Convert(object(t, head+tc.spec), legacy.Names{})
+			var note legacy.Note
+			if !errors.As(err, &note) {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			if got := note.At(doc.Path, doc.Lines()).Error(); !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzConvert holds that whatever is legacy becomes a pipeline that is not, or
+// an error that names a field, and that it stays what it is.
+func FuzzConvert(f *testing.F) {
+	f.Add([]byte(head + "  mode: Resources\n"))
+	f.Add([]byte(head + "  resources: [{name: one, patches: [{combine: {string: {fmt: '%d'}}, policy: {mergeOptions: {}}}]}]\n"))
+	f.Add([]byte(head + "  functions: [{name: Ü, config: 1}]\n  environment: {environmentConfigs: [{type: Selector}]}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		obj, err := document(string(text)).Object()
+		if err != nil {
+			return
+		}
+		before := runtime.DeepCopyJSON(obj)
+		got, _, err := legacy.Convert(obj, legacy.Names{})
+		if diff := cmp.Diff(before, obj); diff != "" {
+			t.Fatalf("the original was changed (-before +after):\n%s", diff)
+		}
+		var note legacy.Note
+		switch {
+		case errors.As(err, &note):
+			if note.Field == "" || note.Text == "" {
+				t.Errorf("got %+v", note)
+			}
+		case (err == nil) != legacy.Is(obj):
+			t.Errorf("got error %v", err)
+		case err == nil && legacy.Is(got):
+			t.Errorf("it still is legacy: %v", got)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package legacy
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// resourcesInput returns the input of function-patch-and-transform, or nil if
+// there is nothing that it could do. It changes old.
+func (c *converter) resourcesInput(old spec) (map[string]any, error) {
+	if len(old.Resources) == 0 && len(old.Environment.Patches) == 0 {
+		return nil, nil
+	}
+	for i, set := range old.PatchSets {
+		c.plainPatches(fmt.Sprintf("spec.patchSets[%d].patches", i), set.Patches)
+	}
+	c.plainPatches("spec.environment.patches", old.Environment.Patches)
+	c.nameResources(old.Resources)
+	for i := range old.Resources {
+		c.resource(fmt.Sprintf("spec.resources[%d]", i), &old.Resources[i])
+	}
+	type environment struct {
+		Patches []patch `json:"patches,omitempty"`
+	}
+	return object(struct {
+		APIVersion  string      `json:"apiVersion"`
+		Kind        string      `json:"kind"`
+		PatchSets   []patchSet  `json:"patchSets,omitempty"`
+		Environment environment `json:"environment,omitzero"`
+		Resources   []resource  `json:"resources,omitempty"`
+	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{old.Environment.Patches}, old.Resources})
+}
+
+// nameResources gives names to resources, which a pipeline needs. A legacy
+// Composition knows those without names by their places.
+func (c *converter) nameResources(all []resource) {
+	unnamed := 0
+	for i := range all {
+		if all[i].Name == "" {
+			all[i].Name = fmt.Sprintf("resource-%d", i)
+			unnamed++
+		}
+	}
+	switch unnamed {
+	case 0:
+	case len(all):
+		c.note("spec.resources", "they have no names, so they are named resource-0 and so on: "+
+			"those that exist in a cluster need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them")
+	default:
+		c.note("spec.resources", "some have names and some have none, which Crossplane would refuse")
+	}
+}
+
+func (c *converter) resource(at string, r *resource) {
+	for i := range r.Patches {
+		c.patch(fmt.Sprintf("%s.patches[%d]", at, i), &r.Patches[i])
+	}
+	for i := range r.ConnectionDetails {
+		r.ConnectionDetails[i].complete()
+	}
+	for i := range r.ReadinessChecks {
+		c.readinessCheck(fmt.Sprintf("%s.readinessChecks[%d]", at, i), &r.ReadinessChecks[i])
+	}
+}
+
+// complete infers what a connection detail leaves out, by the precedence that
+// its schema states.
+func (d *connectionDetail) complete() {
+	switch {
+	case d.Type != "":
+	case d.Value != nil:
+		d.Type = "FromValue"
+	case d.FromConnectionSecretKey == nil && d.FromFieldPath != nil:
+		d.Type = "FromFieldPath"
+	default:
+		d.Type = "FromConnectionSecretKey"
+	}
+	if d.Name == "" && d.Type == "FromConnectionSecretKey" && d.FromConnectionSecretKey != nil {
+		d.Name = *d.FromConnectionSecretKey
+	}
+}
+
+// readinessCheck fills in the defaults of the schema. None at all is a check of
+// the condition Ready for the function, too.
+func (c *converter) readinessCheck(at string, r *readinessCheck) {
+	switch r.Type {
+	case "MatchInteger":
+		c.note(at, "function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready")
+	case "MatchCondition":
+		if r.MatchCondition == nil {
+			r.MatchCondition = &matchCondition{}
+		}
+		r.MatchCondition.Type = cmp.Or(r.MatchCondition.Type, "Ready")
+		r.MatchCondition.Status = cmp.Or(r.MatchCondition.Status, "True")
+	}
+}

@@ -1,0 +1,40 @@
+package session
+
+import (
+	"fmt"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// unlistable returns the functions that may be missing from the functions file:
+// those of all Compositions if there is no such file, and else those of legacy
+// ones, whose authors knew of no functions.
+func (s *Session) unlistable(all []composition.Entry) []string {
+	var compositions []*apiextv1.Composition
+	for _, e := range all {
+		if e.Converted || s.config.Functions == "" {
+			compositions = append(compositions, e.Composition)
+		}
+	}
+	return functionNames(compositions)
+}
+
+// noteConverted says that it is not quite the Composition of the document that
+// is rendered.
+func (s *Session) noteConverted(e composition.Entry) {
+	if e.Converted {
+		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
+	}
+}
+
+// hintMode adds to a problem of a Composition what to do about functions of the
+// alpha.
+func hintMode(e composition.Entry, err error) error {
+	if !e.Alpha {
+		return err
+	}
+	return hint.Wrap(err, "make it a pipeline by `convert pipeline-composition`, which says what becomes of its functions")
+}
