@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +34,11 @@ func TestScripts(t *testing.T) {
 // setup lets scripts compile Go with the caches of this machine, and keeps
 // them from its credentials.
 func setup(env *testscript.Env) error {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		return err
+	}
+	env.Setenv("EXAMPLES", examples)
 	out, err := exec.CommandContext(context.Background(), "go", "env", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN").Output()
 	if err != nil {
 		return err

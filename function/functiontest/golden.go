@@ -138,3 +138,24 @@ func decode(t *testing.T, b []byte) any {
 	}
 	return v
 }
+
+// LinkedFolder returns a copy of dir in which the named files, which hold where
+// they lead, are links: as git has them on systems without links.
+func LinkedFolder(t *testing.T, dir string, links ...string) string {
+	t.Helper()
+	linked := t.TempDir()
+	if err := os.CopyFS(linked, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		path := filepath.Join(linked, link)
+		target := read(t, path)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(string(target), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return linked
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 	"github.com/xfn-dev/xfn/internal/builtin/dummy"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -57,6 +58,13 @@ func All() []Builtin {
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
 			Input: "dummy.fn.crossplane.io/v1beta1 Response",
 			New:   func(Options) function.Runner { return dummy.Runner },
+		},
+		{
+			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",
+			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", ReadsFiles: true,
+			New: func(o Options) function.Runner {
+				return gotemplating.New(gotemplating.Options{Templates: o.Templates})
+			},
 		},
 		{
 			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",

@@ -35,6 +35,7 @@ func Rooms() []Room {
 		{"internal/registry", 4},
 
 		{"internal/pull", 3},
+		{"internal/rootfs", 3},
 		{"internal/composition", 3},
 
 		{"xpkg", 2},
@@ -46,7 +47,6 @@ func Rooms() []Room {
 		{"internal/remote", 1},
 		{"internal/dockerengine", 1},
 		{"internal/gobuild", 1},
-		{"internal/rootfs", 1},
 		{"internal/sandbox", 1},
 
 		{"internal/atomicfile", 0},

@@ -6,10 +6,14 @@ import (
 	"slices"
 )
 
+// MaxExpanded is how many segments all paths have together that Expand returns.
+const MaxExpanded = 4 << 20
+
 // Expand returns the paths that p stands for in an object: each key "*" in p is
 // any key of an object or any index of a list that is there. Paths that lead to
 // nothing are left out. Objects are taken in the order of their keys. The error
-// says IsNotFound if a null is where there should be something to expand.
+// says IsNotFound if a null is where there should be something to expand. It is an
+// error if the paths have more than MaxExpanded segments together.
 func (p Path) Expand(from any) ([]Path, error) {
 	paths, err := p.expand(0, from, nil)
 	if err != nil {
@@ -33,6 +37,9 @@ func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 			return nil, err
 		}
 		from = next
+	}
+	if (len(paths)+1)*len(p) > MaxExpanded {
+		return nil, fmt.Errorf("there are more than %d segments", MaxExpanded)
 	}
 	return append(paths, p), nil
 }

@@ -63,13 +63,15 @@ func connect(t *testing.T, target string) runner.Runner {
 func TestGoldenOverGRPC(t *testing.T) {
 	const golden = "../../../testdata/golden"
 	for name, cases := range map[string]string{
-		"auto-ready": "autoready",
-		"dummy":      "dummy",
-
+		"auto-ready":          "autoready",
+		"dummy":               "dummy",
+		"go-templating":       "go-templating",
 		"patch-and-transform": "pt",
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := served(t, function.ServeCmd{Name: name, Address: "127.0.0.1:0", Insecure: true})
+			cmd := function.ServeCmd{Name: name, Address: "127.0.0.1:0", Insecure: true}
+			cmd.Templates = []string{functiontest.LinkedFolder(t, golden+"/go-templating-fs", "tpl/linkdir/dir", "tpl/links/linked.yaml")}
+			address := served(t, cmd)
 			functiontest.Golden(t, filepath.Join(golden, cases), connect(t, address))
 		})
 	}

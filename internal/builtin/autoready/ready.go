@@ -92,8 +92,7 @@ func deployment(obj *structpb.Struct) bool {
 
 func available(obj *structpb.Struct) bool {
 	for _, c := range at(obj, "status", "conditions").GetListValue().GetValues() {
-		c := c.GetStructValue()
-		if at(c, "type").GetStringValue() == "Available" && at(c, "status").GetStringValue() == "True" {
+		if c := c.GetStructValue(); at(c, "type").GetStringValue() == "Available" && at(c, "status").GetStringValue() == "True" {
 			return true
 		}
 	}

@@ -35,7 +35,7 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 	p, err := f.programs.Get(sdk.SumOf(req.GetInput()), func() (*program, error) {
 		p, err := compile(req.GetInput())
 		if err == nil {
-			for _, odd := range p.odd {
+			for _, odd := range p.oddities() {
 				f.progress.Warn(odd)
 			}
 		}

@@ -43,9 +43,10 @@ func TestCrashes(t *testing.T) {
 // several resources, to which a case adds.
 const base = `
 observed:
-  composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p, namespace: n}, spec: {s: text, num: 7, big: 4611686018427387904, l: [1, 2], nul: null}}}
+  composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p, namespace: n}, spec: {s: text, num: 7, big: 4611686018427387904, l: [1, 2], withNull: {x: null}}}}
   resources:
     seen: {resource: {apiVersion: v1, kind: Crane, metadata: {name: c}, status: {v: 1, ok: true, l: [a]}}, connectionDetails: {k: djE=}}
+    bare: {resource: {apiVersion: v1, kind: Crane, metadata: {name: b}}}
 `
 
 func TestRules(t *testing.T) {
@@ -118,7 +119,7 @@ func TestRules(t *testing.T) {
 		"CombineTransforms": {
 			"transforms of combinations are only found out when they run",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, transforms: [{type: math}], combine: {strategy: string, string: {fmt: x}, variables: [{fromFieldPath: spec.s}]}}]}]", "",
-			"", `cannot render composed resource "r" "CombineFromComposite" patch at index 0: transform at index 0 returned error: math: Required value: given transform type math requires configuration`,
+			"", `cannot render composed resource "r" "CombineFromComposite" patch at index 0: transform at index 0 returned error: given transform type math requires configuration`,
 		},
 		"PatchSetTransforms": {
 			"those beside a patch set are looked at",
@@ -128,7 +129,7 @@ func TestRules(t *testing.T) {
 		"RegexpTooLong": {
 			"a regular expression is bounded",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: a, transforms: [{type: string, string: {type: Regexp, regexp: {match: " + strings.Repeat("a", 17000) + "}}}]}]}]", "",
-			"", "invalid regexp: it has more than 16384 bytes",
+			"", "invalid regexp: it is too large",
 		},
 		"AppendDuplicates": {
 			"what is there already is not appended, but an integer of a base is no float of the XR until something was written",
@@ -139,6 +140,46 @@ func TestRules(t *testing.T) {
 			"a list cannot be appended to a text",
 			"resources: [{name: r, base: {kind: K, l: ''}, patches: [{fromFieldPath: spec.l, toFieldPath: l, policy: {toFieldPath: AppendArray}}]}]", "",
 			"", `cannot render composed resource "r" "FromCompositeFieldPath" patch at index 0: cannot patch to object: failed to merge values: cannot append two slices with different type ([]interface {}, string)`,
+		},
+		"CombinePolicy": {
+			"a policy that is none shows when something is to be written",
+			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, policy: {toFieldPath: Bogus}, combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: spec.s}]}}]}]", "",
+			"", `cannot render composed resource "r" "CombineFromComposite" patch at index 0: invalid patch policy Bogus`,
+		},
+		"EmptyPolicy": {
+			"an empty policy is none",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, policy: {toFieldPath: ''}}]}]", "",
+			"", `invalid Function input: resources[0].patches[0].policy.toFieldPathPolicy: Invalid value: "": unknown toFieldPathPolicy`,
+		},
+		"WildcardAllKind": {
+			"a wildcard writes all before the kind is looked at",
+			"resources: [{name: seen, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*]'}]}]", "desired: {resources: {seen: {resource: {m: {a: 1, b: 2}}}}}",
+			"", `Object 'Kind' is missing in '{"m":{"a":"text","b":"text"},"metadata":{"name":"c"}}'`,
+		},
+		"WildcardFloats": {
+			"and before floats become integers",
+			"resources: [{name: seen, patches: [{fromFieldPath: spec.l, toFieldPath: 'm[*]', policy: {toFieldPath: AppendArray}}]}]", "desired: {resources: {seen: {resource: {kind: K, m: {a: [1], b: [1]}}}}}",
+			"{seen: {kind: K, m: {a: [1, 1, 2], b: [1, 1, 2]}, metadata: {name: c}}}", "",
+		},
+		"MergeIntoEmpty": {
+			"what is empty when it was merged is replaced",
+			"resources: [{name: r, base: {kind: K, o: {}}, patches: [{fromFieldPath: spec.withNull, toFieldPath: o, policy: {toFieldPath: MergeObjects}}]}]", "",
+			"{r: {kind: K, o: {x: null}}}", "",
+		},
+		"NoStatus": {
+			"a resource without status has no condition, not even an unknown one",
+			"resources: [{name: bare, base: {kind: K}, readinessChecks: [{type: MatchCondition, matchCondition: {type: Ready, status: Unknown}}]}]", "",
+			"{bare: {kind: K, metadata: {name: b}}}", "",
+		},
+		"EnvironmentSlash": {
+			"a slash is no type",
+			"resources: [{name: r, base: {kind: K}, patches: [{type: FromEnvironmentFieldPath, fromFieldPath: apiVersion, toFieldPath: a}]}]", "context: {apiextensions.crossplane.io/environment: {apiVersion: /}}",
+			"{r: {kind: K, a: internal.crossplane.io/v1alpha1}}", "",
+		},
+		"IndexHuge": {
+			"lists end long before memory does",
+			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'l[4294967295]'}]}]", "",
+			"", `cannot patch to object: index 4294967295 is greater than max allowed index 1024`,
 		},
 		"IndexTooLarge": {
 			"lists end",
@@ -224,8 +265,8 @@ func TestOddities(t *testing.T) {
 	}
 	wg.Wait()
 	want := []string{
-		`composed resource "r", readiness check 1: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer`,
-		`composed resource "r", patch 0: Join cuts only one byte off the end, though its separator ", " has more`,
+		`composed resource "r", readiness check at index 1: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer`,
+		`composed resource "r", patch at index 0: Join cuts only one byte off the end, though its separator ", " has more`,
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -260,6 +301,8 @@ func TestHostile(t *testing.T) {
 		"Wildcard":      {"a hundred thousand elements are not too many", wildcard("spec.num", keys), ""},
 		"WildcardList":  {"but a list may not be as long", wildcard("spec.num", list), "is greater than max allowed index 1024"},
 		"WildcardLarge": {"and what is written has to be small", wildcard("spec.big", keys), "the patches make more than 256 MiB"},
+		"PatchSets":     {"a short input can stand for many patches", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
+		"LongWildcard":  {"so can a long path", wildcardBelow(900, 20_000), "there are more than 4194304 segments"},
 		"Deep":          {"a path is not endless", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
 		"Lists":         {"nor are the lists on its way", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{fromFieldPath: spec.num, toFieldPath: '"+"a"+strings.Repeat("[1024]", 900)+"'},", 40) + "]}]}", "the patches make more than 256 MiB"},
 	}
@@ -273,6 +316,58 @@ func TestHostile(t *testing.T) {
 			got := run(t, req)
 			if tc.want == "" && len(got.GetResults()) > 0 || tc.want != "" && !strings.Contains(last(got), tc.want) {
 				t.Errorf("%s: got %.300v", tc.reason, got.GetResults())
+			}
+		})
+	}
+}
+
+// wildcardBelow is an input with a path of so many segments to so many keys.
+func wildcardBelow(segments, keys int) string {
+	var object strings.Builder
+	for i := range keys {
+		fmt.Fprintf(&object, "k%d: 1,", i)
+	}
+	return "{resources: [{name: r, base: {kind: K, a: " + strings.Repeat("{a: ", segments) + "{" + object.String() + "}" + strings.Repeat("}", segments) +
+		"}, patches: [{fromFieldPath: spec.num, toFieldPath: 'a" + strings.Repeat(".a", segments) + "[*]'}]}]}"
+}
+
+// The Secret of an XR's connection details is where the XR or the input says.
+func TestSecretReference(t *testing.T) {
+	const base = `
+observed:
+  composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p, namespace: n}, spec: {crossplane: {}, num: 7%s}}}
+desired: {composite: {connectionDetails: {a: eA==}}}
+input: {environment: {patches: [{fromFieldPath: a}]}, writeConnectionSecretToRef: {name: given, patches: [%s]}}
+`
+	combine := func(rest string) string {
+		return "{type: CombineFromComposite, toFieldPath: name, combine: {variables: [{fromFieldPath: metadata.name}]" + rest + "}}"
+	}
+	cases := map[string]struct{ reason, spec, patches, want, wantErr string }{
+		"Input":      {"the input says where", "", "", "{name: given}", ""},
+		"Null":       {"an XR that says nowhere has a Secret without metadata", ", writeConnectionSecretToRef: null", "", "", ""},
+		"Capitals":   {"names of fields are what they are", ", writeConnectionSecretToRef: {Name: x, namespace: ns}", "", "{namespace: ns}", ""},
+		"Kind":       {"what is patched is a SecretReference", "", "{fromFieldPath: spec.num, toFieldPath: kind, policy: {fromFieldPath: Required}}", "", `cannot apply patch type FromCompositeFieldPath at index 0: cannot patch to object: Object 'Kind' is missing in '{"apiVersion":"v1","kind":7,"name":"given","namespace":""}'`},
+		"NoStrategy": {"a combination needs a strategy", "", combine(""), "", "cannot apply patch type CombineFromComposite at index 0: combine strategy  is not supported"},
+		"NoString":   {"and a format", "", combine(", strategy: string"), "", "given combine strategy string requires configuration"},
+		"Policy":     {"a policy that is none is not optional", "", "{fromFieldPath: spec.none, toFieldPath: name, policy: {fromFieldPath: Bogus}}", "", "spec.none: no such field"},
+		"Optional":   {"an optional patch may fail in any way", "", "{fromFieldPath: 'spec..', toFieldPath: name, policy: {fromFieldPath: Optional}}", "{name: given}", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp := run(t, request(t, fmt.Sprintf(base, tc.spec, tc.patches)))
+			if tc.wantErr != "" {
+				if !strings.HasPrefix(last(rsp), "cannot compose connection secret: ") || !strings.Contains(last(rsp), tc.wantErr) {
+					t.Errorf("%s: got %v", tc.reason, rsp.GetResults())
+				}
+				return
+			}
+			var want any
+			if tc.want != "" {
+				want = request(t, "input: "+tc.want).GetInput().AsMap()
+			}
+			got := rsp.GetDesired().GetResources()["p-connection-secret"].GetResource().AsMap()["metadata"]
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, rsp.GetResults(), diff)
 			}
 		})
 	}

@@ -17,19 +17,21 @@ type merger struct {
 	appends bool
 }
 
-// mergerOf returns what a policy does, or nil if that is to replace.
-func mergerOf(p input.ToPolicy) *merger {
+// mergerOf returns what a policy does: nothing, if that is to replace.
+func mergerOf(p input.ToPolicy) (*merger, error) {
 	switch p {
+	case input.Replace:
+		return nil, nil
 	case input.MergeObjects, input.MergeObject:
-		return &merger{}
+		return &merger{}, nil
 	case input.MergeObjectsAppendArrays:
-		return &merger{appends: true}
+		return &merger{appends: true}, nil
 	case input.ForceMergeObjects:
-		return &merger{force: true}
+		return &merger{force: true}, nil
 	case input.ForceMergeObjectsAppendArrays, input.AppendArray:
-		return &merger{force: true, appends: true}
+		return &merger{force: true, appends: true}, nil
 	default:
-		return nil
+		return nil, fmt.Errorf("invalid patch policy %s", p)
 	}
 }
 
@@ -78,6 +80,9 @@ func (m *merger) objects(dst, src map[string]any) (any, error) {
 			return nil, err
 		}
 		merged[key] = v
+	}
+	if len(merged) == 0 {
+		return src, nil
 	}
 	return merged, nil
 }

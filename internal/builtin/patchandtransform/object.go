@@ -14,23 +14,18 @@ import (
 )
 
 // An object is what patches write to. The real function sends the whole of it
-// through JSON after each write, which makes integers of the floats that it got
+// through JSON after each patch, which makes integers of the floats that it got
 // by protobuf; here that happens to all of it once, and then to what is written.
 type object struct {
-	fields map[string]any
-	// kindless objects may do without a kind.
-	kindless bool
-	written  bool
+	fields  map[string]any
+	settled bool
 }
 
-// set writes v, which it copies.
+// set writes v, which it copies. What patches write has to be settled.
 func (o *object) set(path fieldpath.Path, v any, b *transform.Budget) error {
-	if len(path) == 0 {
-		return o.finish(b)
-	}
 	for _, segment := range path {
-		// A list grows as far as its index.
-		if err := b.Spend(segment.Index * valueSize); err != nil {
+		// A list grows as far as its index, if that is allowed at all.
+		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
 			return err
 		}
 	}
@@ -38,21 +33,22 @@ func (o *object) set(path fieldpath.Path, v any, b *transform.Budget) error {
 	if err != nil {
 		return fmt.Errorf("cannot marshal value to JSON: %w", err)
 	}
-	if err := path.Set(o.fields, v); err != nil {
-		return err
+	if len(path) == 0 {
+		return nil
 	}
-	return o.finish(b)
+	return path.Set(o.fields, v)
 }
 
-func (o *object) finish(b *transform.Budget) error {
-	if !o.written {
+// settle ends a patch: the object goes through JSON, which needs a kind.
+func (o *object) settle(b *transform.Budget) error {
+	if !o.settled {
 		fields, err := normal(o.fields, b)
 		if err != nil {
 			return fmt.Errorf("cannot marshal value to JSON: %w", err)
 		}
-		o.fields, o.written = fields.(map[string]any), true
+		o.fields, o.settled = fields.(map[string]any), true
 	}
-	if kind, _ := o.fields["kind"].(string); kind != "" || o.kindless {
+	if kind, _ := o.fields["kind"].(string); kind != "" {
 		return nil
 	}
 	text, err := json.Marshal(o.fields)

@@ -85,8 +85,8 @@ func compileChecks(all []input.ReadinessCheck) []check {
 }
 
 // isReady reports whether all checks pass: without any, that the resource has the
-// condition Ready. The error is for a check that cannot
-// be run, and ends the others.
+// condition Ready. The error is for a check that cannot be run, and ends the
+// others.
 func isReady(checks []check, o *observed) (bool, error) {
 	if len(checks) == 0 {
 		return o.hasCondition("Ready", "True"), nil

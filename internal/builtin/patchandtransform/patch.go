@@ -1,7 +1,6 @@
 package patchandtransform
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -31,48 +30,53 @@ func (p path) get(from any) (any, error) {
 
 // A patch is one that is ready to run.
 type patch struct {
-	kind     input.PatchType
-	from     path
-	combine  *combination
-	to       path
-	wildcard bool
-	chain    transform.Chain
-	merge    *merger
-	required bool
-}
-
-// A combination makes one value of several. One without a format was not
-// validated, and fails.
-type combination struct {
-	format    *input.CombineString
+	kind input.PatchType
+	from path
+	// combine and variables make the value, for Combine types.
+	combine   *input.Combine
 	variables []path
+	to        path
+	wildcard  bool
+	chain     transform.Chain
+	merge     *merger
+	mergeErr  error
+	policy    input.FromPolicy
+	// odd says what of it does what nobody expects, or is "".
+	odd string
 }
 
 func compilePatch(p *input.Patch) patch {
 	compiled := patch{
 		kind:     p.TypeOrDefault(),
 		to:       parse(p.To()),
-		wildcard: !p.IsCombine() && strings.Contains(p.To(), "[*]"),
+		wildcard: !p.TypeOrDefault().IsCombine() && strings.Contains(p.To(), "[*]"),
 		chain:    transform.Compile(p.Transforms),
-		required: p.Required(),
+		policy:   p.From(),
+		odd:      oddity(p),
 	}
-	if p.Policy != nil {
-		compiled.merge = mergerOf(p.Policy.ToFieldPath)
-	}
-	if !p.IsCombine() {
+	compiled.merge, compiled.mergeErr = mergerOf(p.Over())
+	if !compiled.kind.IsCombine() {
 		if p.FromFieldPath != nil {
 			compiled.from = parse(*p.FromFieldPath)
 		}
 		return compiled
 	}
-	compiled.combine = &combination{}
+	compiled.combine = p.Combine
 	if p.Combine != nil {
-		compiled.combine.format = p.Combine.String
 		for _, v := range p.Combine.Variables {
-			compiled.combine.variables = append(compiled.combine.variables, parse(v.FromFieldPath))
+			compiled.variables = append(compiled.variables, parse(v.FromFieldPath))
 		}
 	}
 	return compiled
+}
+
+func oddity(p *input.Patch) string {
+	for _, t := range p.Transforms {
+		if s := t.String; s != nil && s.Type == input.JoinList && s.Join != nil && len(s.Join.Separator) > 1 {
+			return fmt.Sprintf("Join cuts only one byte off the end, though its separator %q has more", s.Join.Separator)
+		}
+	}
+	return ""
 }
 
 // apply moves a value. The error says fieldpath.IsNotFound if what there is to
@@ -85,10 +89,13 @@ func (p *patch) apply(from map[string]any, to *object, b *transform.Budget) erro
 	if v, err = p.chain.Apply(v, b); err != nil {
 		return err
 	}
-	if p.combine == nil {
+	if !p.kind.IsCombine() {
 		if v, err = normal(v, b); err != nil {
 			return fmt.Errorf("cannot marshal value to JSON: %w", err)
 		}
+	}
+	if p.mergeErr != nil {
+		return p.mergeErr
 	}
 	if p.wildcard {
 		return p.writeAll(to, v, b)
@@ -96,25 +103,34 @@ func (p *patch) apply(from map[string]any, to *object, b *transform.Budget) erro
 	if err := p.write(p.to, to, v, b); err != nil {
 		return fmt.Errorf("cannot patch to object: %w", err)
 	}
+	if err := to.settle(b); err != nil {
+		return fmt.Errorf("cannot patch to object: %w", err)
+	}
 	return nil
 }
 
 func (p *patch) read(from map[string]any, b *transform.Budget) (any, error) {
-	if p.combine == nil {
+	if !p.kind.IsCombine() {
 		return p.from.get(from)
 	}
-	if p.combine.format == nil {
-		return nil, errors.New("combine must be set")
+	if p.combine == nil {
+		return nil, fmt.Errorf("combine must be set for patch type %s", p.kind)
 	}
-	args := make([]any, len(p.combine.variables))
-	for i, variable := range p.combine.variables {
+	args := make([]any, len(p.variables))
+	for i, variable := range p.variables {
 		v, err := variable.get(from)
 		if err != nil {
 			return nil, err
 		}
 		args[i] = v
 	}
-	return transform.Sprintf(b, p.combine.format.Format, args...)
+	switch {
+	case p.combine.Strategy != input.CombineByString:
+		return nil, fmt.Errorf("combine strategy %s is not supported", p.combine.Strategy)
+	case p.combine.String == nil:
+		return nil, fmt.Errorf("given combine strategy %s requires configuration", p.combine.Strategy)
+	}
+	return transform.Sprintf(b, p.combine.String.Format, args...)
 }
 
 // write puts v to a path, by the patch's policy.
@@ -152,5 +168,5 @@ func (p *patch) writeAll(to *object, v any, b *transform.Budget) error {
 			return err
 		}
 	}
-	return nil
+	return to.settle(b)
 }

@@ -44,16 +44,18 @@ func compile(in *structpb.Struct) (*program, error) {
 	if err := resources.Validate(); err != nil {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
-	p := &program{secret: resources.WriteConnectionSecretToRef, odd: oddities(resources)}
+	p := &program{secret: resources.WriteConnectionSecretToRef}
 	sets := map[string][]patch{}
 	for _, s := range resources.PatchSets {
 		sets[s.Name] = compilePatches(s.Patches)
 	}
+	patches := 0
 	for i := range resources.Resources {
-		t, err := compileTemplate(&resources.Resources[i], sets)
+		t, err := compileTemplate(&resources.Resources[i], sets, maxPatches-patches)
 		if err != nil {
 			return nil, fmt.Errorf("cannot resolve PatchSets: %w", err)
 		}
+		patches += len(t.patches)
 		p.templates = append(p.templates, t)
 	}
 	if resources.Environment != nil {
@@ -73,9 +75,13 @@ func compilePatches(all []input.Patch) []patch {
 	return compiled
 }
 
+// maxPatches is how many patches a program may have: with patch sets, a short
+// input can stand for very many.
+const maxPatches = 100_000
+
 // compileTemplate puts patch sets in their place, so that a patch has the index
-// that results give it.
-func compileTemplate(t *input.Template, sets map[string][]patch) (template, error) {
+// that results give it. There may be most patches.
+func compileTemplate(t *input.Template, sets map[string][]patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
 	compiled.base, compiled.baseErr = decodeBase(t)
 	for i := range t.Patches {
@@ -88,7 +94,9 @@ func compileTemplate(t *input.Template, sets map[string][]patch) (template, erro
 		if !ok {
 			return template{}, fmt.Errorf("cannot find PatchSet by name %s", *p.PatchSetName)
 		}
-		compiled.patches = append(compiled.patches, set...)
+		if compiled.patches = append(compiled.patches, set...); len(compiled.patches) > most {
+			return template{}, fmt.Errorf("the resources have more than %d patches", maxPatches)
+		}
 	}
 	return compiled, nil
 }
@@ -110,21 +118,24 @@ func decodeBase(t *input.Template) (map[string]any, error) {
 	return base, nil
 }
 
-// oddities says what of an input will do what nobody expects.
-func oddities(in *input.Resources) []string {
+// oddities says what of a program will do what nobody expects. Patches have the
+// indexes that results give them.
+func (p *program) oddities() []string {
 	var odd []string
-	for i := range in.Resources {
-		t := &in.Resources[i]
-		for n, c := range t.ReadinessChecks {
+	for i, patch := range p.environment {
+		if patch.odd != "" {
+			odd = append(odd, fmt.Sprintf("environment patch at index %d: %s", i, patch.odd))
+		}
+	}
+	for _, t := range p.templates {
+		for i, c := range t.checks {
 			if c.Type == input.CheckMatchInteger {
-				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check %d: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer", t.Name, n))
+				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check at index %d: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer", t.name, i))
 			}
 		}
-		for n, patch := range t.Patches {
-			for _, transform := range patch.Transforms {
-				if s := transform.String; s != nil && s.Join != nil && len(s.Join.Separator) > 1 {
-					odd = append(odd, fmt.Sprintf("composed resource %q, patch %d: Join cuts only one byte off the end, though its separator %q has more", t.Name, n, s.Join.Separator))
-				}
+		for i, patch := range t.patches {
+			if patch.odd != "" {
+				odd = append(odd, fmt.Sprintf("composed resource %q, patch at index %d: %s", t.name, i, patch.odd))
 			}
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
@@ -69,7 +69,7 @@ func environmentOf(ctx *structpb.Struct) map[string]any {
 	env := ctx.GetFields()[environmentKey].GetStructValue().AsMap()
 	apiVersion, _ := env["apiVersion"].(string)
 	kind, _ := env["kind"].(string)
-	if apiVersion == "" && kind == "" || strings.Count(apiVersion, "/") > 1 {
+	if gv, err := schema.ParseGroupVersion(apiVersion); err != nil || gv.WithKind(kind).Empty() {
 		env["apiVersion"], env["kind"] = "internal.crossplane.io/v1alpha1", "Environment"
 	}
 	return env
@@ -78,15 +78,12 @@ func environmentOf(ctx *structpb.Struct) map[string]any {
 // run runs a program, and completes the response. Its error is the fatal result.
 func (r *run) run(ctx context.Context, p *program) error {
 	for i := range p.environment {
-		if err := r.patchEnvironment(&p.environment[i]); err != nil {
+		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
 			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].kind, i, err)
 		}
 	}
 	for i := range p.templates {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := r.compose(&p.templates[i]); err != nil {
+		if err := r.compose(ctx, &p.templates[i]); err != nil {
 			return err
 		}
 	}
@@ -97,14 +94,17 @@ func (r *run) run(ctx context.Context, p *program) error {
 	return r.finish(secret)
 }
 
-func (r *run) patchEnvironment(p *patch) error {
+func (r *run) patchEnvironment(ctx context.Context, p *patch) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	from, to := r.xr, &r.environment
 	switch p.kind {
 	case input.ToCompositeFieldPath, input.CombineToComposite, input.FromEnvironmentFieldPath:
 		from, to = r.environment.fields, &r.desired
 	}
 	err := p.apply(from, to, &r.budget)
-	if fieldpath.IsNotFound(err) && !p.required {
+	if fieldpath.IsNotFound(err) && p.policy == input.FromOptional {
 		return nil
 	}
 	return err
@@ -114,7 +114,7 @@ func (r *run) patchEnvironment(p *patch) error {
 var errNoBase = errors.New("has no base template, and was not produced by a previous Function in the pipeline")
 
 // compose makes a template's resource.
-func (r *run) compose(t *template) error {
+func (r *run) compose(ctx context.Context, t *template) error {
 	if t.baseErr != nil {
 		return t.baseErr
 	}
@@ -132,7 +132,7 @@ func (r *run) compose(t *template) error {
 			return err
 		}
 	}
-	kept, err := r.patch(t, made, o)
+	kept, err := r.patch(ctx, t, made, o)
 	if err != nil {
 		return err
 	}
@@ -195,10 +195,13 @@ func (r *run) adopt(t *template, made *composed, o *observed) error {
 // patch runs a template's patches, and reports whether the resource is to be
 // kept: one that does not exist is not, if something is missing that a patch
 // requires for it.
-func (r *run) patch(t *template, made *composed, o *observed) (kept bool, err error) {
+func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
 	target := object{fields: made.fields}
 	defer func() { made.fields = target.fields }()
 	for i := range t.patches {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
 		p := &t.patches[i]
 		from, to := r.ends(p, &target, o)
 		if from == nil {
@@ -206,7 +209,7 @@ func (r *run) patch(t *template, made *composed, o *observed) (kept bool, err er
 		}
 		err := p.apply(from, to, &r.budget)
 		switch {
-		case err == nil, fieldpath.IsNotFound(err) && !p.required:
+		case err == nil, fieldpath.IsNotFound(err) && p.policy != input.FromRequired:
 		case !fieldpath.IsNotFound(err):
 			return false, fmt.Errorf("cannot render composed resource %q %q patch at index %d: %w", t.name, p.kind, i, err)
 		case o == nil && to == &target:

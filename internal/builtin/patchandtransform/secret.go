@@ -7,6 +7,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -29,6 +30,7 @@ func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot generate connection secret reference: cannot apply connection secret patches: %w", err)
 	}
+	body := map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1"}
 	metadata := map[string]any{}
 	if ref.Name != "" {
 		metadata["name"] = ref.Name
@@ -36,19 +38,20 @@ func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	if ref.Namespace != "" {
 		metadata["namespace"] = ref.Namespace
 	}
+	if len(metadata) > 0 {
+		body["metadata"] = metadata
+	}
 	data := make(map[string]any, len(r.details))
 	for key, value := range r.details {
 		data[key] = base64.StdEncoding.EncodeToString(value)
 	}
-	body, err := sdk.Struct(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1",
-		"metadata": metadata, "data": data,
-	})
+	body["data"] = data
+	resource, err := sdk.Struct(body)
 	if err != nil {
 		return nil, err
 	}
 	name, _ := r.identity()
-	return map[string]*fnv1.Resource{name + "-connection-secret": {Resource: body, Ready: fnv1.Ready_READY_TRUE}}, nil
+	return map[string]*fnv1.Resource{name + "-connection-secret": {Resource: resource, Ready: fnv1.Ready_READY_TRUE}}, nil
 }
 
 // identity returns the XR's name and namespace.
@@ -68,7 +71,7 @@ func (o *observed) identity() (name, namespace string) { return identity(o.resou
 func (r *run) reference(spec map[string]any, secret *input.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference
-		if text, err := json.Marshal(v); err == nil && json.Unmarshal(text, &ref) == nil {
+		if text, err := json.Marshal(v); err == nil && kjson.UnmarshalCaseSensitivePreserveInts(text, &ref) == nil {
 			return ref
 		}
 	}
@@ -80,14 +83,14 @@ func (r *run) reference(spec map[string]any, secret *input.ConnectionSecret) ref
 }
 
 func (r *run) patchReference(ref reference, patches []patch) (reference, error) {
-	to := &object{kindless: true, fields: map[string]any{"name": ref.Name, "namespace": ref.Namespace}}
+	to := &object{fields: map[string]any{"apiVersion": "v1", "kind": "SecretReference", "name": ref.Name, "namespace": ref.Namespace}}
 	for i := range patches {
 		p := &patches[i]
 		if p.kind != input.FromCompositeFieldPath && p.kind != input.CombineFromComposite {
 			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.kind, i)
 		}
 		err := p.apply(r.xr, to, &r.budget)
-		if err != nil && (p.combine != nil || p.required) {
+		if err != nil && (p.kind.IsCombine() || p.policy != input.FromOptional) {
 			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.kind, i, err)
 		}
 	}

@@ -8,13 +8,17 @@ import (
 )
 
 // ConditionStatus returns the status of an object's first condition of a type,
-// as "True". It is "Unknown" if there is none, or if any condition of the object
-// is not of the form that Crossplane gives them.
+// as "True". It is "Unknown" if there is none, and "" if the object has no status,
+// or one whose conditions are not of the form that Crossplane gives them.
 func ConditionStatus(obj *structpb.Struct, conditionType string) string {
+	conditions, ok := conditionsOf(obj)
+	if !ok {
+		return ""
+	}
 	status, found := "Unknown", false
-	for _, c := range obj.GetFields()["status"].GetStructValue().GetFields()["conditions"].GetListValue().GetValues() {
+	for _, c := range conditions {
 		if !isCondition(c) {
-			return "Unknown"
+			return ""
 		}
 		fields := c.GetStructValue().GetFields()
 		if !found && fields["type"].GetStringValue() == conditionType {
@@ -22,6 +26,19 @@ func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 		}
 	}
 	return status
+}
+
+// conditionsOf returns the conditions of an object, if it can have any.
+func conditionsOf(obj *structpb.Struct) (conditions []*structpb.Value, ok bool) {
+	status, ok := obj.GetFields()["status"]
+	if !ok || !isNothing(status) && status.GetStructValue() == nil {
+		return nil, false
+	}
+	list := status.GetStructValue().GetFields()["conditions"]
+	if !isNothing(list) && list.GetListValue() == nil {
+		return nil, false
+	}
+	return list.GetListValue().GetValues(), true
 }
 
 // isCondition reports whether v is a condition: all fields are optional, a null

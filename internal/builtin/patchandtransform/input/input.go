@@ -100,9 +100,9 @@ func (p *Patch) TypeOrDefault() PatchType {
 	return p.Type
 }
 
-// IsCombine reports whether the patch makes its value of several.
-func (p *Patch) IsCombine() bool {
-	switch p.TypeOrDefault() {
+// IsCombine reports whether patches of the type make their value of several.
+func (t PatchType) IsCombine() bool {
+	switch t {
 	case CombineFromComposite, CombineToComposite, CombineFromEnvironment, CombineToEnvironment:
 		return true
 	default:
@@ -110,9 +110,20 @@ func (p *Patch) IsCombine() bool {
 	}
 }
 
-// Required reports whether the absence of what is read matters.
-func (p *Patch) Required() bool {
-	return p.Policy != nil && p.Policy.FromFieldPath == FromRequired
+// From is the policy for reading that the patch has, written or not.
+func (p *Patch) From() FromPolicy {
+	if p.Policy == nil || p.Policy.FromFieldPath == nil {
+		return FromOptional
+	}
+	return *p.Policy.FromFieldPath
+}
+
+// Over is the policy for writing that the patch has, written or not.
+func (p *Patch) Over() ToPolicy {
+	if p.Policy == nil || p.Policy.ToFieldPath == nil {
+		return Replace
+	}
+	return *p.Policy.ToFieldPath
 }
 
 // A ComposedPatch is a patch of a template: one of its own, or a patch set.
@@ -153,9 +164,9 @@ type CombineString struct {
 // already.
 type Policy struct {
 	// FromFieldPath is Optional by default.
-	FromFieldPath FromPolicy `json:"fromFieldPath,omitempty"`
+	FromFieldPath *FromPolicy `json:"fromFieldPath,omitempty"`
 	// ToFieldPath is Replace by default.
-	ToFieldPath ToPolicy `json:"toFieldPath,omitempty"`
+	ToFieldPath *ToPolicy `json:"toFieldPath,omitempty"`
 }
 
 // A FromPolicy says what it means that there is nothing to read.

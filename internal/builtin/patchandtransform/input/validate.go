@@ -146,13 +146,20 @@ func (p *Patch) validate() error {
 }
 
 func (p *Patch) validateRest() error {
-	if err := first("transforms", len(p.Transforms), func(i int) error { return p.Transforms[i].Validate() }); err != nil {
+	if err := first("transforms", len(p.Transforms), func(i int) error { return p.Transforms[i].validate() }); err != nil {
 		return err
 	}
-	if p.Policy == nil {
-		return nil
+	switch p.Over() {
+	case Replace, MergeObjects, MergeObjectsAppendArrays, ForceMergeObjects, ForceMergeObjectsAppendArrays, MergeObject, AppendArray:
+	default:
+		return invalid("policy.toFieldPathPolicy", p.Over(), "unknown toFieldPathPolicy")
 	}
-	return under("policy", p.Policy.validate())
+	switch p.From() {
+	case FromOptional, FromRequired:
+		return nil
+	default:
+		return invalid("policy.fromFieldPathPolicy", p.From(), "unknown fromFieldPathPolicy")
+	}
 }
 
 func (p *Patch) validateCombine() error {
@@ -197,20 +204,6 @@ func (c *Combine) validate() error {
 		}
 		return nil
 	})
-}
-
-func (p *Policy) validate() error {
-	switch p.ToFieldPath {
-	case "", Replace, MergeObjects, MergeObjectsAppendArrays, ForceMergeObjects, ForceMergeObjectsAppendArrays, MergeObject, AppendArray:
-	default:
-		return invalid("toFieldPathPolicy", p.ToFieldPath, "unknown toFieldPathPolicy")
-	}
-	switch p.FromFieldPath {
-	case "", FromOptional, FromRequired:
-		return nil
-	default:
-		return invalid("fromFieldPathPolicy", p.FromFieldPath, "unknown fromFieldPathPolicy")
-	}
 }
 
 func (d *ConnectionDetail) validate() error {

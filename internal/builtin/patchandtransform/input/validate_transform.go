@@ -1,15 +1,13 @@
 package input
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
+
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
 )
 
-// MaxRegexp is the longest regular expression that is taken, in bytes.
-const MaxRegexp = 16 << 10
-
-// Validate returns the first thing that is wrong with a transform.
-func (t *Transform) Validate() error {
+func (t *Transform) validate() error {
 	missing := false
 	var check func() error
 	switch t.Type {
@@ -18,11 +16,11 @@ func (t *Transform) Validate() error {
 	case TransformMatch:
 		missing, check = t.Match == nil, t.Match.validate
 	case TransformMath:
-		missing, check = t.Math == nil, t.Math.validate
+		missing, check = t.Math == nil, t.Math.Validate
 	case TransformString:
 		missing, check = t.String == nil, t.String.validate
 	case TransformConvert:
-		missing, check = t.Convert == nil, t.Convert.validate
+		missing, check = t.Convert == nil, t.Convert.Validate
 	default:
 		return invalid("type", t.Type, "unknown transform type")
 	}
@@ -66,16 +64,17 @@ func (p *Pattern) validate() error {
 }
 
 func validateRegexp(path, expr string) error {
-	if len(expr) > MaxRegexp {
-		return invalid(path, expr[:80]+"…", fmt.Sprintf("invalid regexp: it has more than %d bytes", MaxRegexp))
-	}
-	if _, err := regexp.Compile(expr); err != nil {
+	if _, err := pattern.Compile(expr); errors.Is(err, pattern.ErrTooLarge) {
+		return invalid(path, fmt.Sprintf("%.80s", expr), "invalid regexp: "+err.Error())
+	} else if err != nil {
 		return invalid(path, expr, "invalid regexp")
 	}
 	return nil
 }
 
-func (m *Math) validate() error {
+// Validate returns what is wrong with m. The function looks at it again when it
+// runs, since not every patch is validated.
+func (m *Math) Validate() error {
 	switch m.Type {
 	case "":
 		return required("type", "math transform type is required")
@@ -139,7 +138,8 @@ func (s *String) validateRegexp() error {
 	}
 }
 
-func (c *Convert) validate() error {
+// Validate returns what is wrong with c, which is looked at again as Math is.
+func (c *Convert) Validate() error {
 	if c.Format != nil {
 		switch *c.Format {
 		case FormatNone, FormatQuantity, FormatJSON:

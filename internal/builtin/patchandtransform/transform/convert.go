@@ -18,6 +18,9 @@ type conversion struct {
 }
 
 func converter(c *input.Convert) Func {
+	if err := c.Validate(); err != nil {
+		return fails(err)
+	}
 	to, format := c.ToType, input.FormatNone
 	if to == input.ToInt {
 		to = input.ToInt64

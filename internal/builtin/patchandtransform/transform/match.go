@@ -3,9 +3,9 @@ package transform
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
 )
 
 // A test reports whether a value fits a pattern.
@@ -14,7 +14,7 @@ type test func(v any) (bool, error)
 func matcher(m *input.Match) Func {
 	tests := make([]test, len(m.Patterns))
 	for i := range m.Patterns {
-		tests[i] = pattern(&m.Patterns[i])
+		tests[i] = testOf(&m.Patterns[i])
 	}
 	return func(v any, _ *Budget) (any, error) {
 		for i, test := range tests {
@@ -40,31 +40,50 @@ func fallback(m *input.Match, v any) (any, error) {
 	return v, nil
 }
 
-func pattern(p *input.Pattern) test {
+func testOf(p *input.Pattern) test {
 	switch p.Type {
 	case input.MatchLiteral:
-		return func(v any) (bool, error) {
-			s, ok := v.(string)
-			if !ok {
-				return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
-			}
-			return s == *p.Literal, nil
-		}
+		return literal(p.Literal)
 	case input.MatchRegexp:
-		expr := regexp.MustCompile(*p.Regexp)
-		return func(v any) (bool, error) {
-			s, ok := v.(string)
-			switch {
-			case v == nil:
-				return false, errors.New("unsupported input type 'null'")
-			case !ok:
-				return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
-			}
-			return expr.MatchString(s), nil
-		}
+		return expression(p.Regexp)
 	default:
-		return func(any) (bool, error) {
-			return false, fmt.Errorf("unsupported pattern type '%s'", p.Type)
+		return unfit(fmt.Errorf("unsupported pattern type '%s'", p.Type))
+	}
+}
+
+func unfit(err error) test {
+	return func(any) (bool, error) { return false, err }
+}
+
+func literal(want *string) test {
+	if want == nil {
+		return unfit(errors.New("literal is required by type literal"))
+	}
+	return func(v any) (bool, error) {
+		s, ok := v.(string)
+		if !ok {
+			return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
 		}
+		return s == *want, nil
+	}
+}
+
+func expression(text *string) test {
+	if text == nil {
+		return unfit(errors.New("regexp is required by type regexp"))
+	}
+	expr, err := pattern.Compile(*text)
+	if err != nil {
+		return unfit(fmt.Errorf("cannot compile regexp: %w", err))
+	}
+	return func(v any) (bool, error) {
+		s, ok := v.(string)
+		switch {
+		case v == nil:
+			return false, errors.New("unsupported input type 'null'")
+		case !ok:
+			return false, fmt.Errorf("unsupported input type '%s'", typeName(v))
+		}
+		return expr.MatchString(s)
 	}
 }

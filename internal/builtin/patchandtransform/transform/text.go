@@ -10,30 +10,40 @@ import (
 	"errors"
 	"fmt"
 	"hash/adler32"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
 )
 
 func text(s *input.String) Func {
-	switch s.Type {
-	case input.Format:
+	switch {
+	case s.Type == input.Format && s.Format != nil:
 		return func(v any, b *Budget) (any, error) { return Sprintf(b, *s.Format, v) }
-	case input.ConvertString:
+	case s.Type == input.ConvertString && s.Convert != nil:
 		return func(v any, b *Budget) (any, error) { return convertText(*s.Convert, v, b) }
-	case input.TrimPrefix:
+	case s.Type == input.TrimPrefix && s.Trim != nil:
 		return onText(func(v string, _ *Budget) (any, error) { return strings.TrimPrefix(v, *s.Trim), nil })
-	case input.TrimSuffix:
+	case s.Type == input.TrimSuffix && s.Trim != nil:
 		return onText(func(v string, _ *Budget) (any, error) { return strings.TrimSuffix(v, *s.Trim), nil })
-	case input.RegexpMatch:
+	case s.Type == input.RegexpMatch && s.Regexp != nil:
 		return firstMatch(s.Regexp)
-	case input.JoinList:
+	case s.Type == input.JoinList && s.Join != nil:
 		return func(v any, b *Budget) (any, error) { return join(v, s.Join.Separator, b) }
-	default:
+	case s.Type == input.ReplaceAll && s.Replace != nil:
 		return onText(func(v string, b *Budget) (any, error) { return replace(v, s.Replace, b) })
 	}
+	if field, ok := stringFields[s.Type]; ok {
+		return fails(fmt.Errorf("string transform of type %s %s is not set", s.Type, field))
+	}
+	return fails(fmt.Errorf("type %s is not supported for string transform type", s.Type))
+}
+
+// stringFields are what the types of string transforms need.
+var stringFields = map[input.StringType]string{
+	input.Format: "fmt", input.ConvertString: "convert", input.TrimPrefix: "trim", input.TrimSuffix: "trim",
+	input.RegexpMatch: "regexp", input.JoinList: "join", input.ReplaceAll: "replace",
 }
 
 // onText makes a Func of what works on the text of a value.
@@ -56,13 +66,19 @@ func textOf(v any, b *Budget) (string, error) {
 }
 
 func firstMatch(r *input.Regexp) Func {
-	expr := regexp.MustCompile(r.Match)
+	expr, err := pattern.Compile(r.Match)
+	if err != nil {
+		return fails(fmt.Errorf("could not compile regexp: %w", err))
+	}
 	group := 0
 	if r.Group != nil {
 		group = *r.Group
 	}
 	return onText(func(v string, _ *Budget) (any, error) {
-		groups := expr.FindStringSubmatch(v)
+		groups, err := expr.FindStringSubmatch(v)
+		if err != nil {
+			return nil, err
+		}
 		if group < 0 || group >= len(groups) {
 			return nil, fmt.Errorf("regexp %q had no matches for group %d", r.Match, group)
 		}
@@ -112,8 +128,11 @@ func convertText(to string, v any, b *Budget) (any, error) {
 	}
 	if f, ok := digests[to]; ok {
 		raw, err := rawOf(v, b)
+		if err != nil && to == "ToAdler32" {
+			return nil, fmt.Errorf("unable to generate Adler checksum: %w", err)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cannot generate hash: %w", err)
 		}
 		return f(raw), nil
 	}
@@ -166,7 +185,7 @@ func rawOf(v any, b *Budget) ([]byte, error) {
 func jsonOf(v any, b *Budget) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot marshal to JSON: %w", err)
 	}
 	return raw, b.spendText(len(raw))
 }

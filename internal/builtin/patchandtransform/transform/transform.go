@@ -14,17 +14,17 @@ type Func func(v any, b *Budget) (any, error)
 // A Chain is a list of transforms that are ready to run.
 type Chain []Func
 
-// Compile prepares transforms. One that is invalid fails when it runs, as the
-// function does with those that it does not validate.
+// Compile prepares transforms, which need not be valid: not every patch of an
+// input is validated. What is wrong with one is said when it runs.
 func Compile(transforms []input.Transform) Chain {
 	chain := make(Chain, len(transforms))
 	for i := range transforms {
 		t := &transforms[i]
-		if err := t.Validate(); err != nil {
-			chain[i] = func(any, *Budget) (any, error) { return nil, err }
+		f, err := compile(t)
+		if err != nil {
+			chain[i] = fails(err)
 			continue
 		}
-		f := compile(t)
 		chain[i] = func(v any, b *Budget) (any, error) {
 			v, err := f(v, b)
 			if err != nil {
@@ -34,6 +34,10 @@ func Compile(transforms []input.Transform) Chain {
 		}
 	}
 	return chain
+}
+
+func fails(err error) Func {
+	return func(any, *Budget) (any, error) { return nil, err }
 }
 
 // Apply runs the transforms one after the other.
@@ -47,18 +51,24 @@ func (c Chain) Apply(v any, b *Budget) (any, error) {
 	return v, nil
 }
 
-func compile(t *input.Transform) Func {
+func compile(t *input.Transform) (Func, error) {
+	switch {
+	case t.Type == input.TransformMap && t.Map != nil:
+		return mapper(t.Map), nil
+	case t.Type == input.TransformMatch && t.Match != nil:
+		return matcher(t.Match), nil
+	case t.Type == input.TransformMath && t.Math != nil:
+		return arithmetic(t.Math), nil
+	case t.Type == input.TransformString && t.String != nil:
+		return text(t.String), nil
+	case t.Type == input.TransformConvert && t.Convert != nil:
+		return converter(t.Convert), nil
+	}
 	switch t.Type {
-	case input.TransformMap:
-		return mapper(t.Map)
-	case input.TransformMatch:
-		return matcher(t.Match)
-	case input.TransformMath:
-		return arithmetic(t.Math)
-	case input.TransformString:
-		return text(t.String)
+	case input.TransformMap, input.TransformMatch, input.TransformMath, input.TransformString, input.TransformConvert:
+		return nil, fmt.Errorf("given transform type %s requires configuration", t.Type)
 	default:
-		return converter(t.Convert)
+		return nil, fmt.Errorf("transform type %s is not supported", t.Type)
 	}
 }
 
@@ -98,6 +108,9 @@ func decoded(raw json.RawMessage) (v any, err error) {
 }
 
 func arithmetic(m *input.Math) Func {
+	if err := m.Validate(); err != nil {
+		return fails(err)
+	}
 	return func(v any, _ *Budget) (any, error) {
 		var whole int64
 		switch n := v.(type) {

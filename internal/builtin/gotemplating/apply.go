@@ -1,0 +1,231 @@
+package gotemplating
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+const (
+	nameAnnotation  = "gotemplating.fn.crossplane.io/composition-resource-name"
+	readyAnnotation = "gotemplating.fn.crossplane.io/ready"
+	ttlAnnotation   = "gotemplating.fn.crossplane.io/ttl"
+	metaAPIVersion  = "meta.gotemplating.fn.crossplane.io/v1alpha1"
+)
+
+// A change is what documents do to the state, until it is written. Only what the
+// real function leaks goes into the response before.
+type change struct {
+	req *fnv1.RunFunctionRequest
+	rsp *fnv1.RunFunctionResponse
+	// composite is the desired composite resource, but for its status.
+	composite *fnv1.Resource
+	// status is nil until a document has one.
+	status       map[string]any
+	resources    map[string]*fnv1.Resource
+	requirements *fnv1.Requirements
+}
+
+// apply puts documents into the response, in their order.
+func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []*unstructured.Unstructured) error {
+	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
+		d, _ := time.ParseDuration(ttl) // 0s if it is none
+		rsp.Meta.Ttl = durationpb.New(d)
+	}
+	c := newChange(req, rsp)
+	for _, d := range documents {
+		if err := c.document(d); err != nil {
+			return err
+		}
+	}
+	return c.write()
+}
+
+// annotations returns those of an object. If one is no string, there are none.
+func annotations(object *structpb.Struct) map[string]string {
+	metadata := object.GetFields()["metadata"].GetStructValue()
+	found := map[string]string{}
+	for name, v := range metadata.GetFields()["annotations"].GetStructValue().GetFields() {
+		if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {
+			return nil
+		}
+		found[name] = v.GetStringValue()
+	}
+	return found
+}
+
+func newChange(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *change {
+	desired := req.GetDesired()
+	c := &change{
+		req: req,
+		rsp: rsp,
+		composite: &fnv1.Resource{
+			Resource:          orEmpty(desired.GetComposite().GetResource()),
+			ConnectionDetails: maps.Clone(desired.GetComposite().GetConnectionDetails()),
+		},
+		resources:    make(map[string]*fnv1.Resource, len(desired.GetResources())),
+		requirements: &fnv1.Requirements{},
+	}
+	for name, r := range desired.GetResources() {
+		c.resources[name] = &fnv1.Resource{Resource: orEmpty(r.GetResource()), Ready: r.GetReady()}
+	}
+	return c
+}
+
+func orEmpty(s *structpb.Struct) *structpb.Struct {
+	if s == nil {
+		return &structpb.Struct{}
+	}
+	return s
+}
+
+// document does what a document says: it is of the composite resource, one of the
+// meta kinds, or a composed resource.
+func (c *change) document(d *unstructured.Unstructured) error {
+	isMeta := d.GetAPIVersion() == metaAPIVersion
+	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
+	if !isMeta {
+		var err error
+		if ready, given, err = takeReady(d); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.isComposite(d):
+		if given {
+			c.composite.Ready = ready
+		}
+		return c.mergeStatus(d)
+	case isMeta:
+		return c.meta(d)
+	default:
+		return c.composed(d, ready)
+	}
+}
+
+// isComposite reports whether a document is of the observed composite resource.
+func (c *change) isComposite(d *unstructured.Unstructured) bool {
+	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
+	_, named := d.GetAnnotations()[nameAnnotation]
+	return !named && d.GetAPIVersion() == observed["apiVersion"].GetStringValue() && d.GetKind() == observed["kind"].GetStringValue()
+}
+
+// takeReady removes the annotation that tells whether a resource is ready.
+func takeReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
+	text, given := takeAnnotation(d, readyAnnotation)
+	if !given {
+		return fnv1.Ready_READY_UNSPECIFIED, false, nil
+	}
+	switch text {
+	case "True":
+		return fnv1.Ready_READY_TRUE, true, nil
+	case "False":
+		return fnv1.Ready_READY_FALSE, true, nil
+	case "Unspecified":
+		return fnv1.Ready_READY_UNSPECIFIED, true, nil
+	default:
+		return ready, true, fmt.Errorf("invalid function input: invalid %q annotation value %q: must be True, False, or Unspecified", readyAnnotation, text)
+	}
+}
+
+// takeAnnotation removes an annotation, and leaves annotations that are empty.
+func takeAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
+	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
+	annotations, _ := all.(map[string]any)
+	v, ok := annotations[name].(string)
+	delete(annotations, name)
+	return v, ok
+}
+
+func (c *change) composed(d *unstructured.Unstructured, ready fnv1.Ready) error {
+	name, ok := takeAnnotation(d, nameAnnotation)
+	if !ok {
+		return fmt.Errorf("%q template is missing required %q annotation", d.GetKind(), nameAnnotation)
+	}
+	resource, err := sdk.Struct(d.Object)
+	if err != nil {
+		return fmt.Errorf("cannot convert the template %q: %w", name, err)
+	}
+	c.resources[name] = &fnv1.Resource{Resource: resource, Ready: ready}
+	return nil
+}
+
+// mergeStatus merges a document's status into that of the composite resource.
+func (c *change) mergeStatus(d *unstructured.Unstructured) error {
+	if _, ok := d.Object["status"]; !ok {
+		return nil
+	}
+	if c.status == nil {
+		status, err := c.desiredStatus()
+		if err != nil {
+			return fmt.Errorf("cannot get desired composite status: %w", err)
+		}
+		c.status = status
+	}
+	status := map[string]any{}
+	if err := decodeField(d.Object, "status", &status); err != nil {
+		return fmt.Errorf("cannot get templated composite status: %w", err)
+	}
+	merge(c.status, status)
+	return nil
+}
+
+func (c *change) desiredStatus() (map[string]any, error) {
+	status := map[string]any{}
+	desired := map[string]any{}
+	if v, ok := c.composite.GetResource().GetFields()["status"]; ok {
+		desired["status"] = v.AsInterface()
+	}
+	var absent noField
+	if err := decodeField(desired, "status", &status); err != nil && !errors.As(err, &absent) {
+		return nil, err
+	}
+	if status == nil {
+		status = map[string]any{}
+	}
+	return status, nil
+}
+
+// merge puts from into into: objects are merged, anything else is replaced.
+func merge(into, from map[string]any) {
+	for k, v := range from {
+		below, isObject := v.(map[string]any)
+		if there, ok := into[k].(map[string]any); ok && isObject {
+			merge(there, below)
+			continue
+		}
+		into[k] = v
+	}
+}
+
+// write puts the new state into the response.
+func (c *change) write() error {
+	if c.status != nil {
+		status, err := sdk.Struct(c.status)
+		if err != nil {
+			return fmt.Errorf("cannot set desired composite status: %w", err)
+		}
+		fields := maps.Clone(c.composite.GetResource().GetFields())
+		if fields == nil {
+			fields = map[string]*structpb.Value{}
+		}
+		fields["status"] = structpb.NewStructValue(status)
+		c.composite.Resource = &structpb.Struct{Fields: fields}
+	}
+	if err := c.extraResources(); err != nil {
+		return err
+	}
+	c.rsp.Desired = &fnv1.State{Composite: c.composite, Resources: c.resources}
+	if len(c.requirements.GetResources()) > 0 {
+		c.rsp.Requirements = c.requirements
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package gotemplating
+
+import (
+	"context"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
+)
+
+// Render returns the output of a template.
+func Render(ctx context.Context, text string, data map[string]any, options ...string) (string, error) {
+	p, err := compile(newProgramKey(text, &GoTemplate{}), options)
+	if err != nil {
+		return "", err
+	}
+	return p.execute(limit.New(func() error { return context.Cause(ctx) }), data)
+}
+
+// Objects returns the objects in a template's output, as far as they can be read,
+// nil for documents without one, and the error that ends them.
+func Objects(out string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for r := newReader(out); ; {
+		d, err := r.next()
+		if err == io.EOF {
+			return objects, nil
+		}
+		if err != nil {
+			return objects, err
+		}
+		objects = append(objects, d)
+	}
+}

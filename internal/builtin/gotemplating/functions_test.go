@@ -1,0 +1,312 @@
+package gotemplating_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+)
+
+func data() map[string]any {
+	condition := map[string]any{
+		"type": "Ready", "status": "True", "reason": "Up", "message": "m",
+		"lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": int64(3),
+	}
+	named := func(name string) map[string]any {
+		return map[string]any{"resource": map[string]any{"metadata": map[string]any{"name": name}}}
+	}
+	return map[string]any{
+		"meta": map[string]any{"tag": "t-1"},
+		"observed": map[string]any{
+			"composite": map[string]any{"resource": map[string]any{"kind": "Pier", "spec": map[string]any{"n": int64(1000000), "f": 2.5}}},
+			"resources": map[string]any{
+				"one": map[string]any{
+					"resource":          map[string]any{"status": map[string]any{"conditions": []any{condition}}},
+					"connectionDetails": map[string]any{"host": "aA=="},
+				},
+				"a.b": named("dotted"), "7": named("seven"), "x/y z": named("odd"), "*": named("star"), "4294967296": named("large"),
+			},
+		},
+		"extraResources":    map[string]any{"e": map[string]any{"items": []any{named("x1")}}, "both": map[string]any{"items": []any{named("old")}}},
+		"requiredResources": map[string]any{"r": map[string]any{"items": []any{named("r1")}}, "both": map[string]any{"items": []any{named("new")}}},
+		"context":           map[string]any{"apiextensions.crossplane.io/extra-resources": map[string]any{"c": map[string]any{"items": []any{named("c1")}}}},
+		"credentials":       map[string]any{"k": map[string]any{"credentialData": map[string]any{"data": map[string]any{"user": "YW5u"}}}},
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		template string
+		want     string // of the output, or the end of the error
+	}{
+		"ToYaml": {
+			reason:   "four blanks, and a newline at the end",
+			template: `{{ toYaml (dict "a" (dict "b" (list 1 "x"))) }}|`,
+			want: `a:
+    b:
+        - 1
+        - x
+|`,
+		},
+		"ToYamlQuotes": {
+			reason:   "what YAML 1.1 took for a boolean is quoted",
+			template: `{{ toYaml (list "yes" "on" "y" "no" "true" "1") }}`,
+			want: `- "yes"
+- "on"
+- "y"
+- "no"
+- "true"
+- "1"
+`,
+		},
+		"ToYamlFloat": {
+			reason:   "large floats have an exponent",
+			template: `{{ toYaml 1000000.0 }}{{ toYaml .observed.composite.resource.spec.n }}`,
+			want: `1e+06
+1000000
+`,
+		},
+		"ToYamlStruct": {
+			reason:   "fields of structs are in lower case",
+			template: `{{ (fromYaml (toYaml (getResourceCondition "Ready" .observed.resources.one))).observedgeneration }}`,
+			want:     "3",
+		},
+		"FromYaml": {
+			reason:   "values of YAML 1.2",
+			template: `{{ range $k, $v := fromYaml "a: 1\nb: yes\nc: 2.5\nd: 18446744073709551615\ne: true\nf: [x]\n" }}{{ printf "%s=%v(%T) " $k $v $v }}{{ end }}`,
+			want:     "a=1(int) b=yes(string) c=2.5(float64) d=18446744073709551615(uint64) e=true(bool) f=[x]([]interface {}) ",
+		},
+		"FromYamlDate": {
+			reason:   "a date is a time",
+			template: `{{ (fromYaml "d: 2026-01-02").d.Year }}`,
+			want:     "2026",
+		},
+		"FromYamlFirst": {
+			reason:   "only the first document counts",
+			template: `{{ fromYaml "a: 1\n---\na: 2" }}`,
+			want:     "map[a:1]",
+		},
+		"FromYamlKeys": {
+			reason:   "keys that are no strings make another map",
+			template: `{{ printf "%T" (fromYaml "1: a") }} {{ printf "%T" (fromYaml "a: 1") }}`,
+			want:     "map[interface {}]interface {} map[string]interface {}",
+		},
+		"FromYamlEmpty": {
+			reason:   "of nothing comes nothing",
+			template: `{{ fromYaml "" }} {{ fromYaml "" | kindOf }}`,
+			want:     "<no value> invalid",
+		},
+		"RandomChoiceNone": {
+			reason:   "there is no choice",
+			template: `{{ randomChoice }}`,
+			want:     "error calling randomChoice: invalid argument to Intn",
+		},
+		"Condition": {
+			reason:   "a condition has all its fields",
+			template: `{{ with getResourceCondition "Ready" .observed.resources.one }}{{ .Type }} {{ .Status }} {{ .Reason }} {{ .Message }} {{ .ObservedGeneration }} {{ .LastTransitionTime.UTC }}{{ end }}`,
+			want:     "Ready True Up m 3 2026-01-02 03:04:05 +0000 UTC",
+		},
+		"ConditionOfResource": {
+			reason:   "the resource itself is as good",
+			template: `{{ (getResourceCondition "Ready" .observed.resources.one.resource).Status }}`,
+			want:     "True",
+		},
+		"ConditionUnknown": {
+			reason:   "there is none of the type",
+			template: `{{ with getResourceCondition "Synced" .observed.resources.one }}{{ .Status }}|{{ .Reason }}|{{ .Message }}{{ end }}`,
+			want:     "Unknown||",
+		},
+		"ConditionNil": {
+			reason:   "there is no resource",
+			template: `{{ (getResourceCondition "Ready" nil).Status }}`,
+			want:     "Unknown",
+		},
+		"ConditionText": {
+			reason:   "text of named types is no string",
+			template: `{{ (getResourceCondition "Ready" .observed.resources.one).Status | upper }}`,
+			want:     "wrong type for value; expected string; got v1.ConditionStatus",
+		},
+		"Composed": {
+			reason:   "names with dots, slashes, blanks and quotes around them",
+			template: `{{ range list "a.b" "x/y z" "'a.b'" "\"a.b\"" "4294967296" }}{{ (getComposedResource $ .).metadata.name }} {{ end }}`,
+			want:     "dotted odd dotted dotted large ",
+		},
+		"ComposedNot": {
+			reason:   "digits, brackets, a star and nothing are no names",
+			template: `{{ range list "7" "a]b" "[x" "*" "" "gone" }}{{ getComposedResource $ . }}{{ end }}`,
+			want:     "map[]map[]map[]map[]map[]map[]",
+		},
+		"ComposedFalsy": {
+			reason:   "nothing is false",
+			template: `{{ if getComposedResource . "gone" }}x{{ else }}no{{ end }}`,
+			want:     "no",
+		},
+		"ComposedCopy": {
+			reason:   "a change of what is given is none of the request",
+			template: `{{ $_ := set (getComposedResource . "a.b") "x" 1 }}{{ hasKey (index .observed.resources "a.b").resource "x" }}`,
+			want:     "false",
+		},
+		"Details": {
+			reason:   "connection details stay in base64",
+			template: `{{ (getComposedConnectionDetails . "one").host }}{{ getComposedConnectionDetails . "gone" }}`,
+			want:     "aA==map[]",
+		},
+		"Composite": {
+			reason:   "the composite resource",
+			template: `{{ (getCompositeResource .).kind }} {{ printf "%T" (getCompositeResource .).spec.n }}`,
+			want:     "Pier int64",
+		},
+		"Extra": {
+			reason:   "required resources come before extra ones",
+			template: `{{ range list "e" "r" "both" }}{{ (index (getExtraResources $ .) 0).resource.metadata.name }} {{ end }}{{ getExtraResources . "gone" }}`,
+			want:     "x1 r1 new []",
+		},
+		"ExtraFromContext": {
+			reason:   "the context has its own",
+			template: `{{ (index (getExtraResourcesFromContext . "c") 0).resource.metadata.name }}{{ getExtraResourcesFromContext . "e" }}`,
+			want:     "c1[]",
+		},
+		"Credentials": {
+			reason:   "bytes, decoded",
+			template: `{{ getCredentialData . "k" }}{{ (getCredentialData . "k").user | toString }}{{ getCredentialData . "gone" }}`,
+			want:     "map[user:[97 110 110]]annmap[]",
+		},
+		"CredentialsChanged": {
+			reason:   "the request is no request any more",
+			template: `{{ $_ := set . "x" 1 }}{{ getCredentialData . "k" }}`,
+			want:     "map[]",
+		},
+		"Include": {
+			reason:   "the root includes itself by its name",
+			template: `{{ if not .x }}{{ $_ := set . "x" 1 }}{{ include "manifests" . | upper }}{{ end }}a`,
+			want:     "Aa",
+		},
+		"IncludeMissing": {
+			reason:   "there is no such template",
+			template: `{{ include "X" . }}`,
+			want:     `<include "X" .>: error calling include: template: no template "X" associated with template "manifests"`,
+		},
+		"IncludeDeep": {
+			reason:   "a template includes itself a thousand times",
+			template: `{{ define "d" }}{{ if . }}{{ include "d" (sub . 1) }}{{ else }}end{{ end }}{{ end }}{{ include "d" 1000 }}`,
+			want:     "end",
+		},
+		"IncludeTooDeep": {
+			reason:   "but not once more",
+			template: `{{ define "d" }}{{ if . }}{{ include "d" (sub . 1) }}{{ else }}end{{ end }}{{ end }}{{ include "d" 1001 }}`,
+			want:     "error calling include: rendering template has a nested reference name: d: unable to execute template",
+		},
+		"IncludeAgain": {
+			reason:   "includes that have ended do not count",
+			template: `{{ define "d" }}x{{ end }}{{ range 3000 }}{{ $_ := include "d" . }}{{ end }}end`,
+			want:     "end",
+		},
+		"NoEnvironment": {
+			reason:   "functions that read it are not there",
+			template: `{{ env "HOME" }}`,
+			want:     `function "env" not defined`,
+		},
+		"Private": {
+			reason:   "templates cannot ask for budget themselves",
+			template: `{{ _leave 1000000 }}`,
+			want:     `function "_leave" not defined`,
+		},
+		"TwoDefines": {
+			reason:   "a name is defined once",
+			template: `{{ define "t" }}a{{ end }}{{ define "t" }}b{{ end }}`,
+			want:     `template: multiple definition of template "t"`,
+		},
+		"Numbers": {
+			reason:   "integers and floats do not compare",
+			template: `{{ eq .observed.composite.resource.spec.n 1000000 }}{{ eq .observed.composite.resource.spec.f 2 }}`,
+			want:     "error calling eq: incompatible types for comparison: float64 and int",
+		},
+		"MissingKey": {
+			reason:   "an absent key has no value, at any depth",
+			template: `{{ .a }} {{ .a.b.c }}`,
+			want:     "<no value> <no value>",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := gotemplating.Render(t.Context(), tc.template, data())
+			if err != nil {
+				got = err.Error()
+			}
+			if err == nil && got != tc.want || err != nil && !strings.HasSuffix(got, tc.want) {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// templates are such that do all that there is to do in a template.
+var templates = []string{
+	``, ` `, `{{/* c */}}`, `a{{- " b " -}} c`,
+	`{{ range $i, $e := list 1 2 3 }}{{ if eq $i 1 }}{{ continue }}{{ end }}{{ $i }}{{ $e }}{{ else }}none{{ end }}`,
+	`{{ range list }}x{{ else }}none{{ end }}{{ range $k, $v := dict "b" 1 "a" 2 }}{{ $k }}{{ $v }}{{ end }}{{ range 3 }}{{ break }}{{ end }}`,
+	`{{ $x := 1 }}{{ range 3 }}{{ $x = add $x . }}{{ $y := $x }}{{ end }}{{ $x }}`,
+	`{{ with .meta }}{{ .tag }}{{ else with .gone }}{{ . }}{{ else }}x{{ end }}{{ with .gone }}{{ else with .meta }}{{ .tag }}{{ end }}`,
+	`{{ define "t" }}<{{ . }}{{ $ }}>{{ end }}{{ template "t" 1 }}{{ template "t" }}{{ block "b" .meta }}{{ .tag }}{{ end }}`,
+	`{{ define "manifests" }}x{{ end }}`, "{{ define `t` }}{{ end }}", `{{ template "gone" . }}`,
+	`{{ 1 }}{{ 1.5 }}{{ 'a' }}{{ 0x10 }}{{ 1i }}{{ true }}{{ "s" }}{{ .gone }}{{ .meta }}{{ (.meta) }}{{ ((.meta).tag) }}`,
+	`{{ nil }}`, `{{ 1 2 }}`, `{{ (1) 2 }}`, `{{ .meta 1 }}`, `{{ .meta.tag.x }}`, `{{ 1 | 2 }}`, `{{ .meta | .meta }}`, `{{ $x := 1 }}{{ $x 1 }}`,
+	`{{ now.Year | kindOf }}{{ (toDate "2006-01-02" "2026-01-02").Format "Jan" }}{{ "2006" | (toDate "2006-01-02" "2026-01-02").Format }}`,
+	`{{ (toDate "2006-01-02" "2026-01-02").Format }}`, `{{ now.Format 1 }}`, `{{ now.Gone }}`,
+	`{{ $v := semver "1.2.3" }}{{ $v.Major }}{{ $v }}{{ $v.Compare $v }}`,
+	`{{ and 1 0 (fail "x") }}{{ or 1 (fail "x") }}{{ not 1 }}{{ and .meta .gone }}{{ 1 | and 0 }}`,
+	`{{ index (list 1 2) 1 }}{{ index .meta "tag" }}{{ index (list 1) 2 }}`, `{{ len .meta }}{{ len 3 }}`, `{{ slice "abc" 1 }}`, `{{ call .meta }}`,
+	`{{ print 1 2 "a" "b" nil }}{{ printf "%d-%5.2f-%q-%v" 1 2.5 "x" .meta }}{{ println 1 }}{{ html "<a>" }}{{ js "'" }}{{ urlquery "a b" }}`,
+	`{{ eq 1 1 }}{{ eq 1 2 1 }}{{ ne "a" "b" }}{{ lt 1 2 }}{{ le 1.5 1.5 }}{{ gt "b" "a" }}{{ ge 1 2 }}`,
+	`{{ eq }}`, `{{ eq 1 }}`, `{{ eq 1 "a" }}`, `{{ eq .meta .meta }}`, `{{ eq (list) (list) }}`, `{{ eq .meta (list) }}`, `{{ eq .gone .gone }}`, `{{ eq nil nil }}`, `{{ eq .gone 1 }}`, `{{ ne .meta nil }}`,
+	`{{ upper 5 }}`, `{{ upper .meta }}`, `{{ .meta | upper }}`, `{{ upper }}`, `{{ upper "a" "b" }}`, `{{ upper .gone }}`, `{{ fail "x" }}`, `{{ div 1 0 }}`, `{{ repeat -1 "x" }}`, `{{ until "a" }}`,
+	`{{ range 1.5 }}{{ end }}`, `{{ range "abc" }}{{ end }}`, `{{ range $a, $b := 3 }}{{ end }}`, `{{ if list }}x{{ end }}{{ if .gone.gone }}{{ end }}`,
+	"a\nb\n{{ if true }}\n  {{ range 2 }}\n    {{ upper 1 }}\n  {{ end }}\n{{ end }}", "{{ define `t` }}\n\n{{ upper 1 }}{{ end }}\n{{ template `t` }}",
+	`{{ seq 1 2 9 }}|{{ seq 3 }}|{{ seq 0 -1 }}|{{ seq }}|{{ seq 1 0 5 }}|{{ untilStep 5 0 -2 }}|{{ until -3 }}|{{ untilStep 0 5 0 }}|{{ untilStep 5 0 1 }}`,
+	`{{ list 1 "a" | toPrettyJson }}{{ dict "a" (list 1) "b" | toJson }}{{ merge (dict "a" (dict "x" 1)) (dict "a" (dict "y" 2)) }}{{ splitList "" "abc" }}{{ split "," "a,b" }}{{ splitn "," 2 "a,b,c" }}`,
+	`{{ wrap 3 "a b c d" }}{{ wrapWith 1 "--" "abc" }}{{ indent 2 "a\nb" }}{{ replace "" "-" "ab" }}{{ join "," (list 1 nil "a") }}{{ regexReplaceAll "(a)" "aba" "${1}x" }}{{ regexFindAll "a." "abac" -1 }}{{ regexFind "(" "x" }}`,
+	`{{ uniq (list 1 1 2) }}{{ without (list 1 2) 1 }}{{ chunk 2 (list 1 2 3) }}{{ dig "a" "b" "d" (dict "a" (dict "b" 1)) }}{{ pluck "a" (dict "a" 1) }}{{ first nil }}`,
+	`{{ deepCopy (dict "a" 1) }}{{ fromJson "[1,{}]" }}{{ mustFromJson "{" }}`, `{{ semverCompare ">1" "1.2" }}{{ semver "x" }}`, `{{ sortAlpha (list "b" "a") }}{{ concat (list 1) (list 2) }}{{ omit (dict "a" 1) "a" }}`,
+	`{{ with $x := .meta }}{{ $x.tag }}{{ end }}{{ if $y := 1 }}{{ $y }}{{ end }}{{ $z := .meta.tag | upper }}{{ $z }}`, `{{ (index (list (dict "a" 1)) 0).a }}{{ (list 1 2 | first) }}`,
+}
+
+// TestTransparent holds the rewritten templates to what they were: same output,
+// same errors, with the same lines and columns.
+func TestTransparent(t *testing.T) {
+	for _, text := range templates {
+		for _, option := range []string{"missingkey=default", "missingkey=zero", "missingkey=error"} {
+			t.Run(option+" "+text, func(t *testing.T) {
+				want, wantErr := render(text, data(), option)
+				got, err := gotemplating.Render(t.Context(), text, data(), option)
+				if wantErr != "" {
+					want = wantErr
+				}
+				if err != nil {
+					_, got, _ = strings.Cut(err.Error(), "template: ")
+					_, want, _ = strings.Cut(want, "template: ")
+				}
+				if got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+// render executes a template without any budget.
+func render(text string, data any, options ...string) (out, failure string) {
+	tmpl, err := template.New("manifests").Funcs(sprig.TxtFuncMap()).Option(options...).Parse(text)
+	if err != nil {
+		return "", err.Error()
+	}
+	var b bytes.Buffer
+	if err := tmpl.Execute(&b, data); err != nil {
+		return "", err.Error()
+	}
+	return b.String(), ""
+}

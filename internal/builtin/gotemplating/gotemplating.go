@@ -1,0 +1,117 @@
+package gotemplating
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// Options say what a template may read. The zero value is the working directory.
+type Options struct {
+	// Dir is the folder in which a FileSystem source is looked up: the working
+	// directory, if it is empty.
+	Dir string
+	// Templates are folders in which it is looked up after that.
+	Templates []string
+}
+
+// New returns the function. It reads nothing outside the folders of o, opens no
+// connection, and keeps what it made of a template, for the next call. It
+// returns an error if the context ends, and never else.
+func New(o Options) function.Runner {
+	return &runner{folders: o.folders()}
+}
+
+type runner struct {
+	folders  []string
+	programs sdk.Memo[programKey, *program]
+}
+
+// RunFunction implements function.Runner.
+func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := sdk.To(req)
+	err := r.answer(ctx, req, rsp)
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return sdk.Fatal(rsp, message(err)), nil
+	}
+	return rsp, nil
+}
+
+// answer does the steps in the order that the real function has them in, so that
+// what is set by an earlier one holds when a later one fails.
+func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
+	in := &GoTemplate{}
+	if err := sdk.Decode(req.GetInput(), in); err != nil {
+		return fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
+	}
+	if ttl, err := time.ParseDuration(in.TTL); err == nil {
+		rsp.Meta.Ttl = durationpb.New(ttl)
+	}
+	text, err := r.text(ctx, in, req)
+	if err != nil {
+		return fmt.Errorf("invalid function input: %w", err)
+	}
+	key := newProgramKey(text, in)
+	program, err := r.programs.Get(key, func() (*program, error) { return compile(key, in.Options) })
+	if err != nil {
+		return err
+	}
+	data, err := templateData(req)
+	if err != nil {
+		return fmt.Errorf("cannot convert request to map: %w", err)
+	}
+	budget := limit.New(func() error { return context.Cause(ctx) })
+	out, err := program.execute(budget, data)
+	if err != nil {
+		return fmt.Errorf("cannot execute template: %w", err)
+	}
+	documents, err := readDocuments(budget, out)
+	if err != nil {
+		return err
+	}
+	return apply(req, rsp, documents)
+}
+
+// templateData returns what the template sees of the request: its JSON form.
+// Numbers are int64 if they have no fraction and fit, else float64.
+func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
+	raw, err := protojson.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]any{}
+	if err := kjson.Unmarshal(raw, &data); err != nil {
+		return nil, err
+	}
+	if required, ok := data["requiredResources"]; ok && data["extraResources"] == nil {
+		data["extraResources"] = required
+	}
+	return data, nil
+}
+
+// maxMessage is how long the message of a result can be, in bytes. Each level of
+// nested includes adds about a hundred, and there are 1001 levels at most.
+const maxMessage = 512 << 10
+
+// message returns err as it can be sent: of valid and not too much text.
+func message(err error) error {
+	text := err.Error()
+	if len(text) > maxMessage {
+		text = text[:maxMessage] + "..."
+	}
+	return errors.New(strings.ToValidUTF8(text, "\uFFFD"))
+}

@@ -1,0 +1,93 @@
+package gotemplating_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+)
+
+// TestLarge has what is much, and within what people do.
+func TestLarge(t *testing.T) {
+	const named = `kind: A
+metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: "%s"}}
+`
+	cases := map[string]struct {
+		reason   string
+		template string
+		want     int // resources
+	}{
+		"Documents": {
+			reason:   "300 documents of 60 kB",
+			template: `{{ range $i := until 300 }}---` + "\n" + fmt.Sprintf(named, "{{ $i }}") + `v: {{ repeat 60000 "x" }}` + "\n{{ end }}",
+			want:     300,
+		},
+		"Appended": {
+			reason:   "a list of 3000, one by one",
+			template: `{{ $l := list }}{{ range until 3000 }}{{ $l = append $l . }}{{ end }}` + fmt.Sprintf(named, "{{ len $l }}"),
+			want:     1,
+		},
+		"Set": {
+			reason:   "a dict of 30,000, one by one",
+			template: `{{ $d := dict }}{{ range until 30000 }}{{ $_ := set $d (toString .) . }}{{ end }}` + fmt.Sprintf(named, "{{ len $d }}"),
+			want:     1,
+		},
+		"Calls": {
+			reason:   "a million calls",
+			template: `{{ $n := 0 }}{{ range 1000000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"),
+			want:     1,
+		},
+		"Recursion": {
+			reason:   "templates within templates, with a loop and a block",
+			template: `{{ define "a" }}{{ range . }}{{ template "a" . }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ template "a" $v }}` + fmt.Sprintf(named, "x"),
+			want:     1,
+		},
+		"Includes": {
+			reason:   "includes within includes, with two loops",
+			template: `{{ define "a" }}{{ range . }}{{ range list . }}{{ include "a" . }}{{ end }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ include "a" $v }}` + fmt.Sprintf(named, "x"),
+			want:     1,
+		},
+		"Nested": {
+			reason:   "blocks within blocks",
+			template: strings.Repeat("{{ if 1 }}", 1000) + fmt.Sprintf(named, "x") + strings.Repeat("{{ end }}", 1000),
+			want:     1,
+		},
+		"Elses": {
+			reason:   "many alternatives",
+			template: "{{ if 0 }}" + strings.Repeat("{{ else if 0 }}", 5000) + "{{ else }}" + fmt.Sprintf(named, "x") + "{{ end }}",
+			want:     1,
+		},
+		"Yaml": {
+			reason:   "a hundred kilobytes there and back",
+			template: `{{ $v := dict "a" (repeat 100000 "x") "b" (until 3000) }}` + fmt.Sprintf(named, "{{ len (fromYaml (toYaml $v)) }}") + `spec: {{ toYaml $v | nindent 2 }}`,
+			want:     1,
+		},
+		"Json": {
+			reason:   "a megabyte there and back",
+			template: `{{ $v := dict "a" (repeat 1000000 "x") }}` + fmt.Sprintf(named, "{{ len (fromJson (toJson $v)) }}"),
+			want:     1,
+		},
+		"Text": {
+			reason:   "a megabyte through many functions",
+			template: `{{ $s := repeat 1000000 "x" | upper | quote | b64enc | b64dec | replace "X" "y" | indent 2 | trim | sha256sum }}` + fmt.Sprintf(named, "{{ len $s }}"),
+			want:     1,
+		},
+		"Aliases": {
+			reason:   "an anchor that is used a hundred times",
+			template: fmt.Sprintf(named, "x") + "a: &a {b: [1, 2, 3]}\nc: [{{ repeat 100 \"*a,\" }}]",
+			want:     1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := gotemplating.New(gotemplating.Options{}).RunFunction(t.Context(), "", inlineRequest(t, tc.template))
+			if err != nil || len(rsp.GetResults()) > 0 {
+				t.Fatalf("%s: %v %.500v", tc.reason, err, rsp.GetResults())
+			}
+			if got := len(rsp.GetDesired().GetResources()); got != tc.want {
+				t.Errorf("%s: got %d resources, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package gotemplating
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	v2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+)
+
+// extraResourcesKey is the context key of what was found for requirements.
+const extraResourcesKey = "apiextensions.crossplane.io/extra-resources"
+
+// meta does what a document of a meta kind says.
+func (c *change) meta(d *unstructured.Unstructured) error {
+	switch d.GetKind() {
+	case "CompositeConnectionDetails":
+		c.connectionDetails(d)
+		return nil
+	case "ClaimConditions":
+		return c.conditions(d)
+	case "Context":
+		return c.context(d)
+	case "ExtraResources":
+		return c.require(d)
+	default:
+		return fmt.Errorf("invalid kind %q for apiVersion %q - must be one of CompositeConnectionDetails, Context or ExtraResources", d.GetKind(), metaAPIVersion)
+	}
+}
+
+// noField is the error for a field that is not there.
+type noField string
+
+func (f noField) Error() string { return string(f) + ": no such field" }
+
+// decodeField decodes a field of an object by its JSON form.
+func decodeField(object map[string]any, name string, into any) error {
+	v, ok := object[name]
+	if !ok {
+		return noField(name)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("cannot marshal value to JSON: %w", err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("cannot unmarshal value from JSON: %w", err)
+	}
+	return nil
+}
+
+// connectionDetails adds what is in base64 in the data, if all of it is text. Of
+// broken base64 it takes what comes before the break. The real function changes
+// the request's own map if there is one, so that this holds on a failure too.
+func (c *change) connectionDetails(d *unstructured.Unstructured) {
+	data, _, err := unstructured.NestedStringMap(d.Object, "data")
+	if err != nil {
+		return
+	}
+	if c.composite.ConnectionDetails == nil {
+		c.composite.ConnectionDetails = map[string][]byte{}
+	}
+	for name, text := range data {
+		c.composite.ConnectionDetails[name], _ = base64.StdEncoding.DecodeString(text)
+	}
+	if before := c.req.GetDesired().GetComposite(); len(before.GetConnectionDetails()) > 0 {
+		composite := &fnv1.Resource{
+			Resource:          before.GetResource(),
+			Ready:             before.GetReady(),
+			ConnectionDetails: c.composite.GetConnectionDetails(),
+		}
+		c.rsp.Desired = &fnv1.State{Composite: composite, Resources: c.req.GetDesired().GetResources()}
+	}
+}
+
+type targetedCondition struct {
+	v2.Condition `json:",inline"`
+
+	Target string `json:"target"`
+}
+
+// conditions adds conditions to the response.
+func (c *change) conditions(d *unstructured.Unstructured) error {
+	var conditions []targetedCondition
+	if err := decodeField(d.Object, "conditions", &conditions); err != nil {
+		return fmt.Errorf("cannot get Conditions from input: %w", err)
+	}
+	for _, condition := range conditions {
+		if v2.IsSystemConditionType(condition.Type) {
+			return fmt.Errorf("cannot set ClaimCondition type: %s is a reserved Crossplane Condition", condition.Type)
+		}
+		c.rsp.Conditions = append(c.rsp.Conditions, condition.message())
+	}
+	return nil
+}
+
+func (t targetedCondition) message() *fnv1.Condition {
+	m := &fnv1.Condition{
+		Type:   string(t.Type),
+		Status: fnv1.Status_STATUS_CONDITION_UNKNOWN,
+		Reason: string(t.Reason),
+		Target: fnv1.Target_TARGET_COMPOSITE.Enum(),
+	}
+	switch t.Status {
+	case "True":
+		m.Status = fnv1.Status_STATUS_CONDITION_TRUE
+	case "False":
+		m.Status = fnv1.Status_STATUS_CONDITION_FALSE
+	}
+	if t.Message != "" {
+		m.Message = &t.Message
+	}
+	if t.Target == "CompositeAndClaim" {
+		m.Target = fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
+	}
+	return m
+}
+
+// context merges data into the context, or, if the request has none, puts it
+// there.
+func (c *change) context(d *unstructured.Unstructured) error {
+	data := map[string]any{}
+	if err := decodeField(d.Object, "data", &data); err != nil {
+		return fmt.Errorf("cannot get Contexts from input: %w", err)
+	}
+	for key, v := range data {
+		there, isObject := c.requestContext(key).AsInterface().(map[string]any)
+		if below, ok := v.(map[string]any); ok && isObject {
+			merge(there, below)
+			data[key] = there
+		}
+	}
+	return c.setContext(data)
+}
+
+// requestContext returns what the request's context has at key. The real function
+// writes into the request's context if there is one, so what it has written counts.
+func (c *change) requestContext(key string) *structpb.Value {
+	if c.req.GetContext() == nil {
+		return nil
+	}
+	return c.rsp.GetContext().GetFields()[key]
+}
+
+func (c *change) setContext(data map[string]any) error {
+	values, err := sdk.Struct(data)
+	if err != nil {
+		return fmt.Errorf("cannot convert value to structpb.Value: %w", err)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	fields := maps.Clone(c.rsp.GetContext().GetFields())
+	if fields == nil {
+		fields = map[string]*structpb.Value{}
+	}
+	maps.Copy(fields, values.GetFields())
+	c.rsp.Context = &structpb.Struct{Fields: fields}
+	return nil
+}
+
+// requirement is what a template asks for.
+type requirement struct {
+	APIVersion  string            `json:"apiVersion"`
+	Kind        string            `json:"kind"`
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	// MatchName wins over MatchLabels, unless it is empty.
+	MatchName string `json:"matchName,omitempty"`
+	// Namespace of the resource, with MatchName.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+func (r requirement) selector() *fnv1.ResourceSelector {
+	s := &fnv1.ResourceSelector{ApiVersion: r.APIVersion, Kind: r.Kind}
+	if r.MatchName == "" {
+		s.Match = &fnv1.ResourceSelector_MatchLabels{MatchLabels: &fnv1.MatchLabels{Labels: r.MatchLabels}}
+		return s
+	}
+	s.Match = &fnv1.ResourceSelector_MatchName{MatchName: r.MatchName}
+	if r.Namespace != "" {
+		s.Namespace = &r.Namespace
+	}
+	return s
+}
+
+// require adds requirements, and those without a namespace also in the field that
+// older versions of Crossplane read.
+func (c *change) require(d *unstructured.Unstructured) error {
+	var requirements map[string]requirement
+	if err := decodeField(d.Object, "requirements", &requirements); err != nil {
+		return fmt.Errorf("cannot get extra resources requirements: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(requirements)) {
+		asks := c.requirements.ProtoReflect()
+		extra, mapKey := asks.Mutable(extraField(asks)).Map(), protoreflect.ValueOfString(key).MapKey()
+		if extra.Has(mapKey) {
+			return fmt.Errorf("duplicate extra resource key %q", key)
+		}
+		if c.requirements.Resources == nil {
+			c.requirements.Resources = map[string]*fnv1.ResourceSelector{}
+		}
+		r := requirements[key]
+		c.requirements.Resources[key] = r.selector()
+		if r.Namespace == "" {
+			extra.Set(mapKey, protoreflect.ValueOfMessage(r.selector().ProtoReflect()))
+		}
+	}
+	return nil
+}
+
+// extraField returns the field extra_resources of a message, by its name: Go's
+// linters take issue with its being deprecated, but it has to be served.
+func extraField(m protoreflect.Message) protoreflect.FieldDescriptor {
+	return m.Descriptor().Fields().ByName("extra_resources")
+}
+
+// extraResources copies what was found for requirements into the context.
+func (c *change) extraResources() error {
+	extra := map[string]*fnv1.Resources{}
+	m := c.req.ProtoReflect()
+	m.Get(extraField(m)).Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+		extra[k.String()], _ = v.Message().Interface().(*fnv1.Resources)
+		return true
+	})
+	for _, found := range []map[string]*fnv1.Resources{extra, c.req.GetRequiredResources()} {
+		if err := c.copyResources(found); err != nil {
+			return fmt.Errorf("cannot convert extra resources: %w", err)
+		}
+	}
+	return nil
+}
+
+// copyResources adds resources to those in the context, in the JSON form that Go's
+// structs of them have.
+func (c *change) copyResources(found map[string]*fnv1.Resources) error {
+	if len(found) == 0 {
+		return nil
+	}
+	all := map[string]any{}
+	if there := c.requestContext(extraResourcesKey).GetStructValue(); there != nil {
+		all = there.AsMap()
+	}
+	raw, err := json.Marshal(found)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	return c.setContext(map[string]any{extraResourcesKey: all})
+}

@@ -1,0 +1,231 @@
+package gotemplating
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// environmentKey is the context key of the environment.
+const environmentKey = "apiextensions.crossplane.io/environment"
+
+// separator stands between the parts of a template.
+const separator = "\n---\n"
+
+// A template is at most maxTemplate bytes long, and made of maxFiles files. The
+// real function takes no message above 4 MiB.
+const (
+	maxTemplate = 4 << 20
+	maxFiles    = 10_000
+)
+
+// text returns the template that the input names.
+func (r *runner) text(ctx context.Context, in *GoTemplate, req *fnv1.RunFunctionRequest) (string, error) {
+	switch in.Source {
+	case "":
+		return "", errors.New("source is required")
+	case inlineSource:
+		return in.Inline.text()
+	case fileSystemSource:
+		return r.files(ctx, in.FileSystem)
+	case environmentSource:
+		return in.Environment.text(req.GetContext())
+	default:
+		return "", fmt.Errorf("invalid source: %s", in.Source)
+	}
+}
+
+func (i *inline) text() (string, error) {
+	switch {
+	case i == nil || i.Template == "" && len(i.Templates) == 0:
+		return "", errors.New("inline.template or inline.templates should be provided")
+	case i.Template != "":
+		return i.Template, nil
+	default:
+		return strings.Join(i.Templates, separator), nil
+	}
+}
+
+func (e *environment) text(in *structpb.Struct) (string, error) {
+	if e == nil || e.Key == "" {
+		return "", errors.New("environment.key should be provided")
+	}
+	env := in.GetFields()[environmentKey].GetStructValue()
+	if env == nil {
+		return "", fmt.Errorf("cannot read tmpl from the environment: %s key does not exist in context", environmentKey)
+	}
+	v, ok := env.GetFields()[e.Key]
+	if !ok {
+		return "", fmt.Errorf("cannot read tmpl from the environment: key: %s does not exist", e.Key)
+	}
+	if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {
+		return "", fmt.Errorf("cannot read tmpl from the environment: key: %s value is not a string", e.Key)
+	}
+	return v.GetStringValue(), nil
+}
+
+// folders returns the folders that may be read, in the order in which they are
+// asked.
+func (o Options) folders() []string {
+	dir := o.Dir
+	if dir == "" {
+		dir = "."
+	}
+	return append([]string{dir}, o.Templates...)
+}
+
+// files returns the text of the files that the input names, out of the first
+// folder that has them.
+func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
+	if f == nil || f.DirPath == "" {
+		return "", errors.New("fileSystem.dirPath should be provided")
+	}
+	var failed error
+	for _, folder := range r.folders {
+		text, err := readFolder(ctx, folder, f.DirPath)
+		if err == nil {
+			return text, nil
+		}
+		if failed == nil || absent(failed) && !absent(err) {
+			failed = err
+		}
+	}
+	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
+}
+
+// errOutside keeps a template from what is nobody's business.
+var errOutside = errors.New("it is outside of the folders that templates are read from")
+
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOutside)
+}
+
+func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
+	inside, err := within(folder, dirPath)
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	t := &tree{root: root, inside: inside, dirPath: dirPath}
+	info, err := root.Stat(inside)
+	if err != nil {
+		return "", t.explain("open", inside, err)
+	}
+	if !hidden(filepath.Base(filepath.FromSlash(dirPath))) {
+		err = t.read(ctx, inside, info.IsDir())
+	}
+	return t.text.String(), err
+}
+
+// within returns dirPath relative to the folder.
+func within(folder, dirPath string) (string, error) {
+	inside := filepath.Clean(filepath.FromSlash(dirPath))
+	if filepath.IsAbs(inside) {
+		abs, err := filepath.Abs(folder)
+		if err != nil {
+			return "", err
+		}
+		if inside, err = filepath.Rel(abs, inside); err != nil {
+			return "", errOutside
+		}
+	}
+	if !filepath.IsLocal(inside) {
+		return "", errOutside
+	}
+	return inside, nil
+}
+
+// A tree gathers the text of files. Of their errors it says where they are from
+// the input's point of view.
+type tree struct {
+	root            *os.Root
+	inside, dirPath string
+	text            strings.Builder
+	files           int
+}
+
+func hidden(name string) bool { return strings.HasPrefix(name, ".") }
+
+// read adds a file, or all that is in a folder and not hidden, in lexical order.
+// A link to a file is followed.
+func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.files++; t.files > maxFiles {
+		return fmt.Errorf("it has more than %d files", maxFiles)
+	}
+	if !isFolder {
+		return t.readFile(name)
+	}
+	entries, err := fs.ReadDir(t.root.FS(), filepath.ToSlash(name))
+	if err != nil {
+		return t.explain("open", name, err)
+	}
+	for _, e := range entries {
+		if hidden(e.Name()) {
+			continue
+		}
+		if err := t.read(ctx, filepath.Join(name, e.Name()), e.IsDir()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tree) readFile(name string) error {
+	info, err := t.root.Stat(name)
+	switch {
+	case err != nil:
+		return t.explain("open", name, err)
+	case info.IsDir():
+		return t.explain("read", name, syscall.EISDIR)
+	case !info.Mode().IsRegular():
+		return t.explain("read", name, errors.New("it is no regular file"))
+	}
+	f, err := t.root.Open(name)
+	if err != nil {
+		return t.explain("open", name, err)
+	}
+	defer f.Close()
+	left := int64(maxTemplate - t.text.Len())
+	n, err := io.Copy(&t.text, io.LimitReader(f, left+1))
+	if err != nil {
+		return t.explain("read", name, err)
+	}
+	if n > left {
+		return errTemplateSize
+	}
+	t.text.WriteString(separator)
+	return nil
+}
+
+var errTemplateSize = fmt.Errorf("the template is larger than %d MiB", maxTemplate>>20)
+
+// explain tells of a failure at name in the words of the os package, with the
+// path that the input gave.
+func (t *tree) explain(op, name string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	shown := t.dirPath
+	if rel, relErr := filepath.Rel(t.inside, name); relErr == nil && rel != "." {
+		shown = path.Join(t.dirPath, filepath.ToSlash(rel))
+	}
+	return &fs.PathError{Op: op, Path: shown, Err: err}
+}

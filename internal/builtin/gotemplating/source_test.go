@@ -1,0 +1,194 @@
+package gotemplating_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+)
+
+// write makes files of texts, and links of those that begin with "-> ".
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		target, isLink := strings.CutPrefix(text, "-> ")
+		err := error(nil)
+		if isLink {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFiles has what a FileSystem source may read. What was read is the message
+// of the failure that the template makes of itself.
+func TestFiles(t *testing.T) {
+	top := t.TempDir()
+	say := func(text string) string { return "{{ fail `" + text + "` }}" }
+	write(t, top, map[string]string{
+		"work/a/1.txt":            "{{ $all := `1` }}",
+		"work/a/b/2.txt":          "{{ $all = print $all 2 }}",
+		"work/a/c.txt":            "{{ fail $all }}",
+		"work/a/.hidden":          say("hidden"),
+		"work/a/.folder/x":        say("hidden"),
+		"work/file":               say("file"),
+		"work/links/inside":       "-> ../file",
+		"work/linked":             "-> a",
+		"work/out/secret":         "-> ../../secret",
+		"work/outfolder":          "-> ../elsewhere",
+		"work/absolute/secret":    "-> " + filepath.ToSlash(filepath.Join(top, "secret")),
+		"work/large/1":            strings.Repeat("x", 3<<20),
+		"work/large/2":            strings.Repeat("x", 3<<20),
+		"secret":                  say("secret"),
+		"elsewhere/x":             say("secret"),
+		"more/only":               say("more"),
+		"more/file":               say("shadowed"),
+		"last/only":               say("shadowed"),
+		"last/.keep/hidden/x.txt": say("hidden"),
+	})
+	const outside = "it is outside of the folders that templates are read from"
+	cases := map[string]struct {
+		reason  string
+		dirPath string
+		want    string
+	}{
+		"Folder": {
+			reason:  "files are one text, in lexical order, without what is hidden",
+			dirPath: "a",
+			want:    "12",
+		},
+		"Slash": {
+			reason:  "a slash at the end does not matter",
+			dirPath: "a/",
+			want:    "12",
+		},
+		"DotSlash": {
+			reason:  "nor does a dot before",
+			dirPath: "./a",
+			want:    "12",
+		},
+		"Up": {
+			reason:  "a path may go up, and down again",
+			dirPath: "a/../a/b/../c.txt",
+			want:    "undefined variable \"$all\"",
+		},
+		"File": {
+			reason:  "it may be a file",
+			dirPath: "file",
+			want:    "file",
+		},
+		"Link": {
+			reason:  "links to files are followed",
+			dirPath: "links",
+			want:    "file",
+		},
+		"LinkedFolder": {
+			reason:  "the folder itself may be a link",
+			dirPath: "linked",
+			want:    "12",
+		},
+		"Escape": {
+			reason:  "a link out of the folder is not followed",
+			dirPath: "out",
+			want:    "open out/secret: path escapes from parent",
+		},
+		"EscapeFile": {
+			reason:  "nor if it is the path",
+			dirPath: "out/secret",
+			want:    "open out/secret: path escapes from parent",
+		},
+		"EscapeFolder": {
+			reason:  "nor a link to a folder",
+			dirPath: "outfolder",
+			want:    "open outfolder: path escapes from parent",
+		},
+		"EscapeAbsolute": {
+			reason:  "nor an absolute one",
+			dirPath: "absolute",
+			want:    "open absolute/secret: path escapes from parent",
+		},
+		"Parent": {
+			reason:  "the parent is none of its business",
+			dirPath: "..",
+			want:    outside,
+		},
+		"ParentFile": {
+			reason:  "nor what is in it",
+			dirPath: "../secret",
+			want:    outside,
+		},
+		"Root": {
+			reason:  "nor the rest of the machine",
+			dirPath: "/",
+			want:    outside,
+		},
+		"AbsoluteOutside": {
+			reason:  "an absolute path may lie elsewhere",
+			dirPath: filepath.Join(top, "secret"),
+			want:    outside,
+		},
+		"AbsoluteInside": {
+			reason:  "or inside",
+			dirPath: filepath.Join(top, "work", "file"),
+			want:    "file",
+		},
+		"AbsoluteLater": {
+			reason:  "or in one of the later folders",
+			dirPath: filepath.Join(top, "more", "only"),
+			want:    "more",
+		},
+		"Later": {
+			reason:  "a later folder has what the first has not, and the first of them counts",
+			dirPath: "only",
+			want:    "more",
+		},
+		"First": {
+			reason:  "the first folder comes first",
+			dirPath: "file",
+			want:    "file",
+		},
+		"Missing": {
+			reason:  "none has it",
+			dirPath: "gone/x",
+			want:    "open gone/x: no such file or directory",
+		},
+		"Large": {
+			reason:  "the sum of all files counts",
+			dirPath: "large",
+			want:    "the template is larger than 4 MiB",
+		},
+		"HiddenParent": {
+			reason:  "only the last name of the path hides",
+			dirPath: ".keep/hidden",
+			want:    "hidden",
+		},
+	}
+	o := gotemplating.Options{Dir: filepath.Join(top, "work"), Templates: []string{filepath.Join(top, "more"), filepath.Join(top, "last")}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := answer(t, o, fmt.Sprintf("input: {source: FileSystem, fileSystem: {dirPath: %q}}", tc.dirPath))
+			text := got.(map[string]any)["results"].([]any)[0].(map[string]any)["message"].(string)
+			if !strings.HasSuffix(text, tc.want) {
+				t.Errorf("%s: got %q, want %q at the end", tc.reason, text, tc.want)
+			}
+		})
+	}
+	t.Run("WorkingDirectory", func(t *testing.T) {
+		t.Chdir(filepath.Join(top, "work"))
+		got := answer(t, gotemplating.Options{}, "input: {source: FileSystem, fileSystem: {dirPath: file}}")
+		if text := fmt.Sprint(got); !strings.Contains(text, "error calling fail: file") {
+			t.Errorf("got %s", text)
+		}
+	})
+}
