@@ -101,18 +101,18 @@ func TestStruct(t *testing.T) {
 
 func TestConditionStatus(t *testing.T) {
 	cases := map[string]struct{ reason, object, want string }{
-		"First":     {"the first of a type counts", `{status: {conditions: [{type: Synced, status: "False"}, {type: Ready, status: "True"}, {type: Ready, status: "False"}]}}`, "True"},
-		"None":      {"without one it is unknown", `{status: {conditions: []}}`, "Unknown"},
+		"First":      {"the first of a type counts", `{status: {conditions: [{type: Synced, status: "False"}, {type: Ready, status: "True"}, {type: Ready, status: "False"}]}}`, "True"},
+		"None":       {"without one it is unknown", `{status: {conditions: []}}`, "Unknown"},
 		"NullStatus": {"a status may be null", `{status: null}`, "Unknown"},
-		"NoStatus":  {"without status it is nothing", `{}`, ""},
+		"NoStatus":   {"without status it is nothing", `{}`, ""},
 		"TextStatus": {"nor with one that is no object", `{status: ok}`, ""},
-		"TextList": {"or conditions that are no list", `{status: {conditions: {}}}`, ""},
-		"Nulls":     {"nulls are nothing", `{status: {conditions: [null, {type: Ready, status: "True", message: null}]}}`, "True"},
-		"More":      {"other fields may be anything", `{status: {conditions: [{type: Ready, status: "True", x: [1]}]}}`, "True"},
-		"BadTime":   {"one condition with a time that is none spoils all", `{status: {conditions: [{type: Ready, status: "True"}, {type: A, lastTransitionTime: noon}]}}`, ""},
-		"BadStatus": {"or with a status that is no text", `{status: {conditions: [{type: Ready, status: true}]}}`, ""},
-		"BadNumber": {"or with half a generation", `{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1.5}]}}`, ""},
-		"NoObject":  {"or one that is no object", `{status: {conditions: [{type: Ready, status: "True"}, 7]}}`, ""},
+		"TextList":   {"or conditions that are no list", `{status: {conditions: {}}}`, ""},
+		"Nulls":      {"nulls are nothing", `{status: {conditions: [null, {type: Ready, status: "True", message: null}]}}`, "True"},
+		"More":       {"other fields may be anything", `{status: {conditions: [{type: Ready, status: "True", x: [1]}]}}`, "True"},
+		"BadTime":    {"one condition with a time that is none spoils all", `{status: {conditions: [{type: Ready, status: "True"}, {type: A, lastTransitionTime: noon}]}}`, ""},
+		"BadStatus":  {"or with a status that is no text", `{status: {conditions: [{type: Ready, status: true}]}}`, ""},
+		"BadNumber":  {"or with half a generation", `{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1.5}]}}`, ""},
+		"NoObject":   {"or one that is no object", `{status: {conditions: [{type: Ready, status: "True"}, 7]}}`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
