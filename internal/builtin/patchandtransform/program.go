@@ -15,9 +15,7 @@ import (
 type program struct {
 	environment []patch
 	templates   []template
-	// odd is what in it will do what nobody expects.
-	odd    []string
-	secret *input.ConnectionSecret
+	secret      *input.ConnectionSecret
 	// secretPatches are those of secret.
 	secretPatches []patch
 }
