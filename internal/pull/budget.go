@@ -41,6 +41,20 @@ func (b *budget) count(blobs int) error {
 	return nil
 }
 
+// layers counts an image's layers and makes sure that they may be fetched.
+func (b *budget) layers(descs []v1.Descriptor) error {
+	var sum int64
+	for _, d := range descs {
+		if d.Size < 0 || d.Size > maxLayers {
+			return fmt.Errorf("its layer %s has an impossible size of %d bytes", d.Digest, d.Size)
+		}
+		if sum += d.Size; sum > maxLayers {
+			return fmt.Errorf("its layers are larger than %d GiB", maxLayers>>30)
+		}
+	}
+	return b.count(len(descs))
+}
+
 // artifact returns a remote image or index with its metadata in memory: these
 // bytes, and no others, are checked, written and asked again.
 func (b *budget) artifact(a xpkg.Artifact, depth int) (xpkg.Artifact, error) {

@@ -17,8 +17,12 @@ import (
 type Options struct {
 	// Remote reaches the registry. Nil means a new client without options.
 	Remote *remote.Client
-	// Progress is told the bytes that File has written.
+	// Progress is told the bytes that File has written, or that a Store has
+	// fetched.
 	Progress progress.Func
+	// Offline keeps a Store from asking any registry: what is in the cache
+	// counts, whatever a Request's policy, and what is not is an error.
+	Offline bool
 }
 
 func (o Options) client() *remote.Client {

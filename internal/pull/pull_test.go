@@ -61,14 +61,14 @@ func send(t *testing.T, host, file string) (name.Tag, v1.Hash) {
 	return ref, h
 }
 
-func parse(t *testing.T, host string) name.Tag {
+func parse(t testing.TB, host string) name.Tag {
 	t.Helper()
 	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
 	must(t, err)
 	return ref
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

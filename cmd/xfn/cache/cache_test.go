@@ -1,0 +1,139 @@
+package cache_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+)
+
+const (
+	name   = "r.example/fn:v1"
+	digest = "sha256:1d3f0a3d6ff5d9f6e6d9bff3e62e6b8d0fb8a7ad9b0ec6b2ff2c6a15dcf6a6f0"
+	// file is the SHA-256 sum of name.
+	file = "e8e953f2e780e90c5807df7f44a4a40a8f5cefa1b5d6a57d02cdb2a6896959d4"
+)
+
+// cached makes a cache with one reference, last used some time ago, and a blob
+// of a size.
+func cached(t *testing.T, ago time.Duration, size int64) cache.Dir {
+	t.Helper()
+	dir := t.TempDir()
+	for _, folder := range []string{"refs", "blobs/sha256"} {
+		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
+	}
+	ref := filepath.Join(dir, "refs", file+".json")
+	must(t, os.WriteFile(ref, []byte(`{"reference":"`+name+`","digest":"`+digest+`"}`), 0o600))
+	used := time.Now().Add(-ago)
+	must(t, os.Chtimes(ref, used, used))
+	blob := filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))
+	must(t, os.WriteFile(blob, nil, 0o600))
+	must(t, os.Truncate(blob, size))
+	return cache.Dir{CacheDir: dir}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type command interface {
+	Run(context.Context, *terminal.Terminal) error
+}
+
+func output(t *testing.T, c command) string {
+	t.Helper()
+	var out bytes.Buffer
+	must(t, c.Run(t.Context(), &terminal.Terminal{Stdout: &out}))
+	return out.String()
+}
+
+func TestInfo(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		ago    time.Duration
+		size   int64
+		want   string
+	}{
+		"Now":     {"what was used just now", 0, 0, "0 B now"},
+		"Minutes": {"minutes ago", 90 * time.Second, 1023, "1023 B 1m"},
+		"Hours":   {"hours ago", 47 * time.Hour, 1536, "1.5 KiB 47h"},
+		"Days":    {"days ago", 50 * time.Hour, 5 << 20, "5.0 MiB 2d"},
+		"Large":   {"a large one", 0, 3 << 30, "3.0 GiB now"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			dir := cached(t, tc.ago, tc.size)
+			lines := strings.Split(output(t, &cache.InfoCmd{Dir: dir}), "\n")
+			got := strings.Join(strings.Fields(lines[len(lines)-2]), " ")
+			if want := name + " " + digest[:19] + " " + tc.want; got != want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
+			}
+		})
+	}
+}
+
+func TestOlderThan(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		than   string
+		gone   bool
+		err    bool
+	}{
+		"Hours":    {reason: "hours", than: "12h", gone: true},
+		"Days":     {reason: "days", than: "3d", gone: true},
+		"Younger":  {reason: "what is younger stays", than: "5d"},
+		"Century":  {reason: "a very long time does not become a short one", than: "4000000000d"},
+		"None":     {reason: "no time would be everything", than: "0s", err: true},
+		"Negative": {reason: "and less than none is nothing", than: "-1h", err: true},
+		"Word":     {reason: "a word is no time", than: "d", err: true},
+		"Empty":    {reason: "nor is nothing", err: true},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			c := &cache.PruneCmd{Dir: cached(t, 4*24*time.Hour, 10)}
+			if err := c.OlderThan.UnmarshalText([]byte(tc.than)); (err != nil) != tc.err {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			if tc.err {
+				return
+			}
+			want := "images: removed 0 files, 0 B\n"
+			if tc.gone {
+				want = "removed " + name + "\nimages: removed 1 file, 10 B\n"
+			}
+			if diff := cmp.Diff(want, output(t, c)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPath(t *testing.T) {
+	if got, err := (cache.Dir{CacheDir: "mine"}).Path(); err != nil || got != "mine" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems have the user's caches elsewhere")
+	}
+	t.Setenv("XDG_CACHE_HOME", "/caches")
+	if got, err := (cache.Dir{}).Path(); err != nil || got != "/caches/xfn" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	if _, err := (cache.Dir{}).Path(); err == nil {
+		t.Error("a user without a home has a cache")
+	}
+}

@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+)
+
+// InfoCmd shows the cache.
+type InfoCmd struct {
+	Dir
+	format
+}
+
+// Help is shown by --help.
+func (InfoCmd) Help() string {
+	return `SIZE is that of the files that a name needs; names may share them. USED is how long ago it was used.
+
+Example:
+
+    xfn cache info --format json
+`
+}
+
+// holdings is what the cache has, for machines.
+type holdings struct {
+	Directory string    `json:"directory"`
+	Stores    []content `json:"stores"`
+}
+
+// Run prints what is in the cache.
+func (c *InfoCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	dir, err := c.Path()
+	if err != nil {
+		return err
+	}
+	all, err := contents(func(s store) (content, error) { return s.info(ctx, dir) })
+	if err != nil {
+		return err
+	}
+	return c.print(term.Stdout, holdings{dir, all}, func(w io.Writer) error {
+		return list(w, dir, all, time.Now())
+	})
+}
+
+// list prints each store in a line, and what has a name in a table.
+func list(w io.Writer, dir string, all []content, now time.Time) error {
+	fmt.Fprintln(w, dir)
+	for _, c := range all {
+		fmt.Fprintf(w, "%s: %s\n", c.Store, count(c))
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "\nNAME\tDIGEST\tSIZE\tUSED\n"
+	for _, c := range all {
+		for _, e := range c.Entries {
+			fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\n", head, e.Name, short(e.Digest), size(e.Bytes), age(now.Sub(e.Used)))
+			head = ""
+		}
+	}
+	return tw.Flush()
+}
+
+// count says how much there is in a few words.
+func count(c content) string {
+	text := fmt.Sprintf("%d %s, %s", c.Files, plural(c.Files, "file"), size(c.Bytes))
+	if c.Leftovers > 0 {
+		text += fmt.Sprintf("; %d unfinished, %s", c.Leftovers, size(c.LeftoverBytes))
+	}
+	return text
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// short is a digest that fits in a table, long enough to tell it from others.
+func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for value >= 1<<10 && unit < len(units)-1 {
+		value /= 1 << 10
+		unit++
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}
+
+// age is a time that has passed, for people.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+}

@@ -1,0 +1,99 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+)
+
+// PruneCmd prunes the cache.
+type PruneCmd struct {
+	OlderThan duration `placeholder:"DURATION" xor:"which" help:"Also remove what was not used for so long, as in 12h or 30d."`
+	All       bool     `xor:"which" help:"Also remove everything else that no running program uses."`
+	DryRun    bool     `help:"Remove nothing, and say what would be."`
+	Dir
+	format
+}
+
+// Help is shown by --help.
+func (PruneCmd) Help() string {
+	return `Without flags, it removes what no name in the cache needs, and what killed programs have left. What a running program uses stays, whatever the flags.
+
+Example:
+
+    xfn cache prune --older-than 30d --dry-run
+`
+}
+
+// outcome is what was removed, for machines.
+type outcome struct {
+	Directory string    `json:"directory"`
+	DryRun    bool      `json:"dryRun"`
+	Removed   []content `json:"removed"`
+}
+
+// Run removes, and prints what it removed.
+func (c *PruneCmd) Run(ctx context.Context, term *terminal.Terminal) error {
+	dir, err := c.Path()
+	if err != nil {
+		return err
+	}
+	o := old{all: c.All, dry: c.DryRun}
+	if c.OlderThan > 0 {
+		o.before = time.Now().Add(-time.Duration(c.OlderThan))
+	}
+	all, err := contents(func(s store) (content, error) { return s.prune(ctx, dir, o) })
+	if err != nil {
+		return err
+	}
+	return c.print(term.Stdout, outcome{dir, c.DryRun, all}, func(w io.Writer) error {
+		return c.tell(w, all)
+	})
+}
+
+// tell prints the names that are gone, and how much that was.
+func (c *PruneCmd) tell(w io.Writer, all []content) error {
+	did := "removed"
+	if c.DryRun {
+		did = "would remove"
+	}
+	for _, content := range all {
+		for _, e := range content.Entries {
+			if _, err := fmt.Fprintf(w, "%s %s\n", did, e.Name); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s %s\n", content.Store, did, count(content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A duration is that of Go, or a number of days.
+type duration time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *duration) UnmarshalText(text []byte) error {
+	parsed, err := parseDuration(string(text))
+	if err != nil || parsed <= 0 {
+		return fmt.Errorf("parsing duration %q: it is to be like 12h or 30d", text)
+	}
+	*d = duration(parsed)
+	return nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	digits, isDays := strings.CutSuffix(text, "d")
+	if !isDays {
+		return time.ParseDuration(text)
+	}
+	const most = 36500 // A century; more would not fit.
+	days, err := strconv.ParseUint(digits, 10, 32)
+	return time.Duration(min(days, most)) * 24 * time.Hour, err
+}

@@ -1,0 +1,85 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/pull"
+)
+
+// A store is a part of the cache that looks after its own files.
+type store struct {
+	name  string
+	info  func(ctx context.Context, dir string) (content, error)
+	prune func(ctx context.Context, dir string, o old) (content, error)
+}
+
+// stores returns the parts of the cache.
+func stores() []store { return []store{{"images", imagesInfo, imagesPrune}} }
+
+// old is what to prune.
+type old struct {
+	all    bool
+	before time.Time
+	dry    bool
+}
+
+// content is what a store has, or what was taken out of it.
+type content struct {
+	Store string `json:"store"`
+	// Files is how many files there are, and Bytes how large they are together.
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+	// Leftovers is how many files there are that were not finished.
+	Leftovers     int     `json:"leftovers"`
+	LeftoverBytes int64   `json:"leftoverBytes"`
+	Entries       []entry `json:"entries"`
+}
+
+// An entry is something in a store that has a name.
+type entry struct {
+	Name     string    `json:"name"`
+	Digest   string    `json:"digest"`
+	Bytes    int64     `json:"bytes"`
+	Resolved time.Time `json:"resolved"`
+	Used     time.Time `json:"used"`
+}
+
+// contents calls of for each store.
+func contents(of func(store) (content, error)) ([]content, error) {
+	var all []content
+	for _, s := range stores() {
+		c, err := of(s)
+		if err != nil {
+			return nil, err
+		}
+		c.Store = s.name
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func imagesInfo(_ context.Context, dir string) (content, error) {
+	return images(dir, (*pull.Store).Info)
+}
+
+func imagesPrune(ctx context.Context, dir string, o old) (content, error) {
+	return images(dir, func(s *pull.Store) (pull.Info, error) {
+		return s.Prune(ctx, pull.Old{All: o.all, Before: o.before}, o.dry)
+	})
+}
+
+func images(dir string, do func(*pull.Store) (pull.Info, error)) (c content, err error) {
+	s, err := pull.Open(dir)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	info, err := do(s)
+	c = content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: []entry{}}
+	for _, r := range info.Refs {
+		c.Entries = append(c.Entries, entry{r.Reference, r.Digest, r.Bytes, r.Resolved, r.Used.UTC()})
+	}
+	return c, err
+}

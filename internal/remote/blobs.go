@@ -1,0 +1,115 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// Blobs reads the blobs of a repository, from any byte on, which
+// go-containerregistry cannot.
+type Blobs struct {
+	client *http.Client
+	repo   name.Repository
+}
+
+// Blobs returns the Blobs of repo, after asking its registry how to log in. Its
+// errors are for Explain.
+func (c *Client) Blobs(ctx context.Context, repo name.Repository) (*Blobs, error) {
+	auth, err := authn.Resolve(ctx, c.keychain, repo)
+	if err != nil {
+		return nil, err
+	}
+	agent := transport.NewUserAgent(c.transport, c.userAgent)
+	t, err := transport.NewWithContext(ctx, repo.Registry, auth, agent, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	return &Blobs{&http.Client{Transport: t, CheckRedirect: checkRedirect}, repo}, nil
+}
+
+// Open returns the bytes of a blob until ctx is done, as the registry sends
+// them: nothing is checked. They start at byte from, or at 0 where the registry
+// has no parts (RFC 9110, "Range Requests"; the OCI distribution spec leaves
+// that to it). Errors are for Explain.
+func (b *Blobs) Open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
+	resp, err := b.get(ctx, desc, from)
+	if err != nil {
+		return nil, 0, err
+	}
+	if from > 0 && resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		discard(resp)
+		if resp, err = b.get(ctx, desc, 0); err != nil {
+			return nil, 0, err
+		}
+	}
+	if resp.StatusCode == http.StatusPartialContent {
+		err = checkPart(resp, from)
+		start = from
+	} else {
+		err = transport.CheckError(resp, http.StatusOK)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, resp.Body.Close())
+	}
+	return resp.Body, start, nil
+}
+
+func (b *Blobs) get(ctx context.Context, desc v1.Descriptor, from int64) (*http.Response, error) {
+	u := url.URL{
+		Scheme: b.repo.Scheme(),
+		Host:   b.repo.RegistryStr(),
+		Path:   fmt.Sprintf("/v2/%s/blobs/%s", b.repo.RepositoryStr(), desc.Digest),
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, desc.Size-1))
+	}
+	return b.client.Do(req)
+}
+
+// checkPart makes sure that an answer is the part that was asked for.
+func checkPart(resp *http.Response, from int64) error {
+	var first, last int64
+	n, _ := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/", &first, &last)
+	if n != 2 || from == 0 || first != from {
+		return fmt.Errorf("the registry sent another part of a blob than was asked for: %q", resp.Header.Get("Content-Range"))
+	}
+	return nil
+}
+
+// checkRedirect follows a registry to where its blobs are stored, which may be
+// anywhere public: not to what only this machine can reach, and not from a
+// connection that is private to one that is not. Credentials stay with the
+// registry.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	switch {
+	case len(via) >= 10:
+		return errors.New("the registry redirects without end")
+	case first.Scheme == "https" && req.URL.Scheme != "https":
+		return fmt.Errorf("the registry redirects from https to %q", req.URL.Scheme)
+	case req.URL.Hostname() != first.Hostname() && isPrivate(req.URL.Hostname()):
+		return fmt.Errorf("the registry redirects to the private address %q", req.URL.Hostname())
+	default:
+		return nil
+	}
+}
+
+func isPrivate(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.Unmap().IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+}

@@ -1,0 +1,136 @@
+package remote_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+var blob = bytes.Repeat([]byte("0123456789"), 100)
+
+// serveBlob serves blob at each path, by parts.
+func serveBlob(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v2/" {
+		return
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
+}
+
+func openBlob(t *testing.T, host string, from int64) ([]byte, int64, error) {
+	t.Helper()
+	repo, err := name.NewRepository(host + "/gold/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fast(remote.Options{UserAgent: "xfn/v0.1.0"})
+	b, err := c.Blobs(t.Context(), repo)
+	if err != nil {
+		return nil, 0, c.Explain(repo.Tag("v1"), err)
+	}
+	h, size, err := v1.SHA256(bytes.NewReader(blob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, start, err := b.Open(t.Context(), v1.Descriptor{Digest: h, Size: size}, from)
+	if err != nil {
+		return nil, 0, c.Explain(repo.Tag("v1"), err)
+	}
+	defer func() { _ = rc.Close() }()
+	data, err := io.ReadAll(rc)
+	return data, start, err
+}
+
+func TestBlobs(t *testing.T) {
+	answer := func(status int, contentRange, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Range") == "" {
+				serveBlob(w, r)
+				return
+			}
+			if contentRange != "" {
+				w.Header().Set("Content-Range", contentRange)
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	var tries atomic.Int64
+	cases := map[string]struct {
+		reason string
+		serve  http.HandlerFunc
+		from   int64
+		start  int64
+		err    string
+	}{
+		"Whole":     {reason: "a blob from its start", serve: serveBlob},
+		"Part":      {reason: "a blob from a byte on", serve: serveBlob, from: 300, start: 300},
+		"NoParts":   {reason: "a registry may have no parts", serve: answer(200, "", string(blob)), from: 300},
+		"Refused":   {reason: "or not understand what a part is", serve: answer(416, "", ""), from: 300},
+		"OtherPart": {reason: "a part that was not asked for", serve: answer(206, "bytes 200-999/1000", "x"), from: 300, err: "another part of a blob"},
+		"NoRange":   {reason: "a part that does not say which it is", serve: answer(206, "", "x"), from: 300, err: "another part of a blob"},
+		"Denied":    {reason: "a blob that nobody may have", serve: answer(403, "", ""), from: 300, err: "does not permit"},
+		"Gone":      {reason: "a blob that is not there", serve: answer(404, "", ""), from: 300, err: "lacks a blob"},
+		"Busy": {reason: "a registry that is busy is asked again", from: 300, start: 300, serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v2/" && tries.Add(1) < 3 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			serveBlob(w, r)
+		}},
+		"Loop": {reason: "redirects may go on without end", err: "redirects without end", serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				return
+			}
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		}},
+		"Private": {reason: "or lead into somebody's network", err: `the private address "169.254.169.254"`, serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				return
+			}
+			http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, start, err := openBlob(t, remotetest.Serve(t, tc.serve), tc.from)
+			checkError(t, tc.reason, err, tc.err, "")
+			if err == nil && (start != tc.start || !bytes.Equal(got, blob[start:])) {
+				t.Errorf("%s: got %d bytes from %d, want those from %d", tc.reason, len(got), start, tc.start)
+			}
+		})
+	}
+}
+
+// Whoever stores a registry's blobs hears neither its credentials nor less
+// about who asks.
+func TestBlobsRedirected(t *testing.T) {
+	var heard atomic.Value
+	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard.Store(fmt.Sprintf("%q %q %s", r.Header.Get("Authorization"), r.Header.Get("Range"), strings.Fields(r.UserAgent())[0]))
+		serveBlob(w, r)
+	}))
+	host := remotetest.Serve(t, remotetest.BasicAuth(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			http.Redirect(w, r, "http://"+storage+"/stored?signature=x", http.StatusTemporaryRedirect)
+		}
+	}), user, password))
+	configure(t, map[string]any{"auths": map[string]auth{host: {"username": user, "password": password}}}, "")
+	got, start, err := openBlob(t, host, 300)
+	if err != nil || start != 300 || !bytes.Equal(got, blob[300:]) {
+		t.Errorf("got %d bytes from %d, %v", len(got), start, err)
+	}
+	if want := `"" "bytes=300-999" xfn/v0.1.0`; heard.Load() != want {
+		t.Errorf("the storage heard %v, want %s", heard.Load(), want)
+	}
+}
