@@ -10,11 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 const (
@@ -24,16 +20,13 @@ const (
 	killGrace = 5 * time.Second
 	// pipeGrace is how long output is read on after a function has ended.
 	pipeGrace = 500 * time.Millisecond
-	// deathGrace is how long after its connection broke a function is seen to
-	// have ended.
-	deathGrace = 2 * time.Second
 )
 
 // A child is a process that leads a process group.
 type child struct {
 	cmd   *exec.Cmd
 	group *group
-	out   *output
+	out   *local.Output
 	done  chan struct{} // closed once the group is dead and the output read
 }
 
@@ -42,7 +35,7 @@ type child struct {
 // A program that was just written cannot be executed ("text file busy") while
 // a process that was forked meanwhile, for another function, still holds it
 // open: that lasts until it has executed its own program.
-func startChild(ctx context.Context, prog program, addr address, out *output) (*child, error) {
+func startChild(ctx context.Context, prog program, addr address, out *local.Output) (*child, error) {
 	for delay := time.Millisecond; ; delay *= 2 {
 		c := &child{cmd: prog.command(addr), out: out, done: make(chan struct{})}
 		c.cmd.Stdout, c.cmd.Stderr = out, out
@@ -76,7 +69,7 @@ func (c *child) live(started chan<- error) {
 		return
 	}
 	c.group.wait(c.cmd)
-	c.out.flush()
+	c.out.Flush()
 	close(c.done)
 }
 
@@ -118,11 +111,11 @@ func (c *child) ended() bool {
 // An endedError is a process that ended before its time.
 type endedError struct {
 	state *os.ProcessState
-	out   *output
+	out   *local.Output
 }
 
 func (e endedError) Error() string {
-	return fmt.Sprintf("it ended by itself (%s)%s", e.state, e.out.quote())
+	return fmt.Sprintf("it ended by itself (%s)%s", e.state, e.out.Quote())
 }
 
 // explain kills a process that did not come to answer because of err, and says
@@ -134,11 +127,11 @@ func (c *child) explain(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		err = context.Cause(ctx) // The user knows why.
 	case ctx.Err() != nil:
-		err = fmt.Errorf("%w%s", context.Cause(ctx), c.out.quote())
+		err = fmt.Errorf("%w%s", context.Cause(ctx), c.out.Quote())
 	case ended:
 		return endedError{c.cmd.ProcessState, c.out}
 	default:
-		err = fmt.Errorf("%w%s", err, c.out.quote())
+		err = fmt.Errorf("%w%s", err, c.out.Quote())
 	}
 	return errors.Join(err, killErr)
 }
@@ -147,32 +140,15 @@ func (c *child) explain(ctx context.Context, err error) error {
 // whatever library reads its command line, its complaint names the flag.
 func refusesNetworkFlag(err error) bool {
 	var ended endedError
-	return errors.As(err, &ended) && !ended.state.Success() && ended.out.contains("-network")
+	return errors.As(err, &ended) && !ended.state.Success() && ended.out.Contains("-network")
 }
 
 // An instance is a function that runs.
 type instance struct {
-	client *grpc.Client
-	child  *child
-}
-
-// RunFunction calls the function.
-func (s *instance) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	rsp, err := s.client.RunFunction(ctx, name, req)
-	if status.Code(err) != codes.Unavailable {
-		return rsp, err
-	}
-	timer := time.NewTimer(deathGrace)
-	defer timer.Stop()
-	select {
-	case <-s.child.done:
-		return nil, fmt.Errorf("calling function %q: %w", name, endedError{s.child.cmd.ProcessState, s.child.out})
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return nil, err
+	*local.Function
+	child *child
 }
 
 func (s *instance) stop(ctx context.Context) error {
-	return errors.Join(s.client.Close(), s.child.stop(ctx))
+	return errors.Join(s.Client.Close(), s.child.stop(ctx))
 }

@@ -4,21 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-)
 
-const (
-	socketName = "fn.sock"
-	// maxSocketPath is how long the path of a unix socket may be, in bytes, on
-	// the system that allows the least (darwin, with the final NUL).
-	maxSocketPath = 103
-	// socketsWork is false where functions are not expected to listen on them.
-	socketsWork = runtime.GOOS != "windows"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 func executableName() string {
@@ -28,32 +20,6 @@ func executableName() string {
 	return "function"
 }
 
-// privateDir makes a directory that nobody else may enter, with a path short
-// enough for a socket in it.
-func privateDir(parent string) (string, error) {
-	parents := []string{parent}
-	if socketsWork {
-		parents = append(parents, "/tmp")
-	}
-	var dir string
-	for _, parent := range parents {
-		var err error
-		if dir, err = os.MkdirTemp(parent, "xfn-"); err != nil {
-			return "", fmt.Errorf("making a private directory: %w", err)
-		}
-		if dir, err = filepath.Abs(dir); err != nil {
-			return "", err
-		}
-		if len(filepath.Join(dir, socketName)) <= maxSocketPath || !socketsWork {
-			return dir, nil
-		}
-		if err := os.Remove(dir); err != nil {
-			return "", fmt.Errorf("removing a private directory: %w", err)
-		}
-	}
-	return "", fmt.Errorf("%q is too long for the path of a unix socket", dir)
-}
-
 // An address is where a function listens, as we and as it are told.
 type address struct {
 	target string
@@ -61,7 +27,7 @@ type address struct {
 }
 
 func unixAddress(dir string) address {
-	path := filepath.Join(dir, socketName)
+	path := local.Socket(dir)
 	return address{target: "unix://" + path, args: []string{"--network=unix", "--address=" + path}}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // Process starts functions as child processes. The zero value is ready to use
@@ -41,7 +42,7 @@ type Process struct {
 	// /tmp takes its place.
 	TempDir string
 	// StartTimeout bounds the time from the start of a function to its first
-	// answer. Zero means 30 seconds. Compiling and unpacking are not bounded.
+	// answer. Zero means local.DefaultStartTimeout. Compiling and unpacking are not bounded.
 	StartTimeout time.Duration
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
@@ -55,8 +56,6 @@ type Process struct {
 }
 
 var _ runtimes.Runtime = Process{}
-
-const defaultStartTimeout = 30 * time.Second
 
 // A program is what is run as a function.
 type program struct {
@@ -80,7 +79,7 @@ func (prog program) advise(err error) error {
 // with a Go main package, or an .xpkg file with an image for Linux and this
 // machine's architecture. It then starts it and returns once it answers.
 func (p Process) Start(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
-	dir, err := privateDir(p.TempDir)
+	dir, err := local.PrivateDir(p.TempDir)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
@@ -134,7 +133,7 @@ func (p Process) compile(ctx context.Context, source, dir string) (program, erro
 
 // run starts prog and waits until it answers, over a unix socket if it can.
 func (p Process) run(ctx context.Context, name string, prog program, dir string) (*instance, error) {
-	if socketsWork {
+	if local.SocketsWork {
 		s, err := p.launch(ctx, name, prog, unixAddress(dir))
 		if !refusesNetworkFlag(err) {
 			return s, err
@@ -152,7 +151,7 @@ func (p Process) launch(ctx context.Context, name string, prog program, addr add
 	if err != nil {
 		return nil, err
 	}
-	out := &output{each: func(line string) {
+	out := &local.Output{Each: func(line string) {
 		if p.Output != nil {
 			p.Output(name, line)
 		}
@@ -162,32 +161,13 @@ func (p Process) launch(ctx context.Context, name string, prog program, addr add
 		err = fmt.Errorf("running it: %w", ioerror.Cause(err))
 		return nil, errors.Join(prog.advise(err), client.Close())
 	}
-	if err := p.await(ctx, client, c); err != nil {
+	f := &local.Function{Client: client, Done: c.done, Ended: func() error { return endedError{c.cmd.ProcessState, c.out} }}
+	if err := f.Await(ctx, p.StartTimeout); err != nil {
 		err = c.explain(ctx, err)
 		if ctx.Err() == nil {
 			err = prog.advise(err)
 		}
 		return nil, errors.Join(err, client.Close())
 	}
-	return &instance{client: client, child: c}, nil
-}
-
-// await returns once the function answers, ends, or has had its time.
-func (p Process) await(ctx context.Context, client *grpc.Client, c *child) error {
-	timeout := p.StartTimeout
-	if timeout == 0 {
-		timeout = defaultStartTimeout
-	}
-	ctx, stop := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
-	defer stop()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-c.done:
-			cancel(errors.New("it ended"))
-		case <-ctx.Done():
-		}
-	}()
-	return client.WaitReady(ctx)
+	return &instance{f, c}, nil
 }

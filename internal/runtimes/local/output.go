@@ -1,4 +1,4 @@
-package process
+package local
 
 import (
 	"bytes"
@@ -13,9 +13,11 @@ const (
 	maxLine     = 2 << 10 // bytes; what is longer counts as several lines
 )
 
-// An output keeps the last lines that a process wrote. Its memory is bounded.
-type output struct {
-	each func(line string)
+// An Output keeps the last lines that a function wrote. Its memory is bounded.
+// It is safe for concurrent use.
+type Output struct {
+	// Each gets every line, without control characters. It may be nil.
+	Each func(line string)
 
 	mu    sync.Mutex
 	rest  []byte // of a line that has not ended
@@ -23,7 +25,7 @@ type output struct {
 }
 
 // Write takes what a process wrote.
-func (o *output) Write(p []byte) (int, error) {
+func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(p)
@@ -40,8 +42,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush ends the last line.
-func (o *output) flush() {
+// Flush ends the last line.
+func (o *Output) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.rest) > 0 {
@@ -49,14 +51,16 @@ func (o *output) flush() {
 	}
 }
 
-func (o *output) endLine() {
+func (o *Output) endLine() {
 	line := printable(string(o.rest))
 	o.rest = o.rest[:0]
 	if len(o.lines) == keptLines {
 		o.lines = append(o.lines[:0], o.lines[1:]...)
 	}
 	o.lines = append(o.lines, line)
-	o.each(line)
+	if o.Each != nil {
+		o.Each(line)
+	}
 }
 
 // printable drops what could play tricks on a terminal.
@@ -69,7 +73,8 @@ func printable(s string) string {
 	}, s), " \t")
 }
 
-func (o *output) contains(text string) bool {
+// Contains reports whether one of the last hundred lines holds text.
+func (o *Output) Contains(text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, line := range o.lines {
@@ -80,8 +85,8 @@ func (o *output) contains(text string) bool {
 	return false
 }
 
-// quote returns the last lines, to be put behind an error.
-func (o *output) quote() string {
+// Quote returns the last lines, to be put behind an error.
+func (o *Output) Quote() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.lines) == 0 {

@@ -1,0 +1,68 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+// DefaultStartTimeout is how long a function may take to its first answer,
+// unless somebody says otherwise.
+const DefaultStartTimeout = 30 * time.Second
+
+// deathGrace is how long after its connection broke a function is seen to have
+// ended.
+const deathGrace = 2 * time.Second
+
+// A Function runs on this machine.
+type Function struct {
+	Client *grpc.Client
+	// Done is closed when it has ended and all that it wrote was read.
+	Done <-chan struct{}
+	// Ended says how, after that.
+	Ended func() error
+}
+
+// Await returns once the function answers, has ended, or has had its time: zero
+// means DefaultStartTimeout.
+func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
+	if timeout == 0 {
+		timeout = DefaultStartTimeout
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-f.Done:
+			cancel(errors.New("it ended"))
+		case <-ctx.Done():
+		}
+	}()
+	return f.Client.WaitReady(ctx)
+}
+
+// RunFunction calls the function. If it has ended, the error says how.
+func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp, err := f.Client.RunFunction(ctx, name, req)
+	if status.Code(err) != codes.Unavailable {
+		return rsp, err
+	}
+	timer := time.NewTimer(deathGrace)
+	defer timer.Stop()
+	select {
+	case <-f.Done:
+		return nil, fmt.Errorf("calling function %q: %w", name, f.Ended())
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return nil, err
+}
