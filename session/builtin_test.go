@@ -38,8 +38,8 @@ func TestBuiltinVersions(t *testing.T) {
 		"Older":        {"an older one may do otherwise", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Auto, "stands for v0.8.0 to below v0.11.0, not for v0.1.4", ""},
 		"OlderStrict":  {"which strict refuses", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Strict, "", "stands for v0.8.0 to below v0.11.0, not for v0.1.4"},
 		"Newer":        {"so may a newer one", "crossplane-contrib/function-patch-and-transform:v0.11.0", builtin.Auto, "not for v0.11.0", ""},
-		"Branch":       {"what is no version says nothing", "crossplane-contrib/function-patch-and-transform:main", builtin.Auto, "", ""},
-		"BranchStrict": {"except to strict", "crossplane-contrib/function-patch-and-transform:main", builtin.Strict, "", `the tag "main" is no version`},
+		"Branch":       {"what is no version may be any", "crossplane-contrib/function-patch-and-transform:main", builtin.Auto, `the tag "main" is no version`, ""},
+		"BranchStrict": {"which strict refuses", "crossplane-contrib/function-patch-and-transform:main", builtin.Strict, "", `the tag "main" is no version`},
 		"PortInHost":   {"a port is no tag", "localhost:5000/crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
 	}
 	for name, tc := range cases {
@@ -130,7 +130,7 @@ func TestCrosscheck(t *testing.T) {
 	}{
 		"Alike":       {"two that answer alike are one", "function-patch-and-transform", alike, map[string]string{"function-patch-and-transform": "pt.xpkg"}, ""},
 		"Managed":     {"also by the name that the package manager gives", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},
-		"Differ":      {"a difference is an error", "function-patch-and-transform", differs, map[string]string{"function-patch-and-transform": "pt.xpkg"}, `desired.resources.thing.ready is nothing by the builtin, but "READY_TRUE" by the package`},
+		"Differ":      {"a difference is an error", "function-patch-and-transform", differs, map[string]string{"function-patch-and-transform": "pt.xpkg"}, `desired.resources.thing.ready is nothing by the builtin, but "READY_TRUE" by the runtime Process`},
 		"NoBuiltin":   {"what has no builtin just runs", "function-mine", differs, map[string]string{"function-mine": "mine.xpkg"}, ""},
 		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "there is only the builtin"},
 	}

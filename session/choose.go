@@ -164,14 +164,28 @@ func (s *Session) chooseAuto(c choice, isFile bool) (choice, error) {
 	}
 	b, ok := s.config.Builtins.For(c.fn.Package)
 	if !ok {
-		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package),
-			"name the package's file or its source folder by --package "+c.fn.Name+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
+		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package), s.waysToRun(c.fn))
 	}
 	c.runtime, c.builtin = Builtin, b
 	if s.config.Builtins.Mode != builtin.Strict {
 		return c, nil
 	}
-	return c, hint.Wrap(b.CheckVersion(c.fn.Package, true), "name the package's file by --package "+c.fn.Name+"=PATH, or leave out --builtins=strict")
+	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file by --package "+c.fn.Name+"=PATH, or leave out --builtins=strict")
+}
+
+// waysToRun says how a function could be run that no rule runs: by a builtin, if
+// one has the name of its repository.
+func (s *Session) waysToRun(fn runtimes.Function) string {
+	ways := "name the package's file or its source folder by --package " + fn.Name + "=PATH, or start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+	b, ok := s.config.Builtins.Forced(fn.Package)
+	switch {
+	case !ok:
+		return ways
+	case s.config.Builtins.Mode == builtin.Off:
+		return "leave out --builtins=off to let " + b.Name + " of this binary stand in; or " + ways
+	default:
+		return "let " + b.Name + " of this binary stand in by --runtime Builtin or --builtin REPO=" + b.Name + "; or " + ways
+	}
 }
 
 // crosschecked adds to a choice the builtin that the function is to be checked

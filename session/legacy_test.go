@@ -165,7 +165,7 @@ func TestLegacyStrict(t *testing.T) {
 // TestLegacyLibrary renders an XR by a legacy Composition of a library, and
 // tells of it once; others that could not be rendered do no harm.
 func TestLegacyLibrary(t *testing.T) {
-	alpha := strings.NewReplacer("XWidget", "XOther", "widgets", "others", "  resources:", "  functions: []\n  resources:").Replace(old)
+	alpha := strings.NewReplacer("XWidget", "XOther", "widgets", "others", "  resources:", "  functions: [{name: f}]\n  resources:").Replace(old)
 	files := map[string]string{
 		"xr.yaml": xr + "---" + strings.Replace(xr, "alpha", "beta", 1), "other.yaml": strings.Replace(xr, "XWidget", "XOther", 1),
 		"lib/old.yaml": old, "lib/alpha.yaml": alpha, "functions.yaml": fn("function-dummy", "x", ""),

@@ -198,6 +198,8 @@ func (s *Session) checkIntegrity(e composition.Entry, p plan) error {
 	switch {
 	case !unknown:
 		return err
+	case e.Converted:
+		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package by --package function-environment-configs=PATH, or take out what selects EnvironmentConfigs and give the environment by --context-values apiextensions.crossplane.io/environment=YAML")
 	case s.config.Functions == "":
 		return hint.Wrap(err, "name a functions file after the Composition, or a package by --package NAME=PATH")
 	default:

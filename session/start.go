@@ -155,7 +155,7 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 	}
 	instance.Runner = crosscheck.New(
 		crosscheck.Side{Name: "the builtin", Runner: c.builtin.New(s.config.BuiltinOptions)},
-		crosscheck.Side{Name: "the package", Runner: instance.Runner},
+		crosscheck.Side{Name: "the runtime " + string(c.runtime), Runner: instance.Runner},
 	)
 	instance.Detail += ", checked against the builtin " + c.builtin.Name
 	instance.Identity = ""
@@ -164,7 +164,7 @@ func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, e
 
 func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 	b := c.builtin
-	if err := b.CheckVersion(c.fn.Package, false); err != nil {
+	if err := b.CheckVersion(c.fn.Package); err != nil {
 		s.config.Progress.Warn(fmt.Sprintf("function %q: %v", c.fn.Name, err))
 	}
 	instance := &runtimes.Instance{

@@ -89,7 +89,15 @@ func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) 
 	if err != nil {
 		return nil, err
 	}
+	if isFatal(first) != isFatal(second) {
+		// All else differs because of that.
+		return difference("results", get(a, "results"), get(b, "results"))
+	}
 	return difference("", a, b)
+}
+
+func isFatal(rsp *fnv1.RunFunctionResponse) bool {
+	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
 }
 
 func decoded(rsp *fnv1.RunFunctionResponse) (v map[string]any, err error) {

@@ -22,6 +22,7 @@ func TestCrosscheck(t *testing.T) {
 		"Element":  {"a list may be shorter", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.l[1] is 2 by the builtin, but nothing by the package`},
 		"More":     {"or there may be more", resource, `{"context": {"a": 1}, "desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": context is nothing by the builtin, but {"a":1} by the package`},
 		"Type":     {"objects are not lists", `{"context": {"a": {}}}`, `{"context": {"a": []}}`, `crosschecking function "f": context.a is {} by the builtin, but [] by the package`},
+		"Fatal":    {"a fatal result comes before all that it keeps from happening", `{"context": {"a": 1}}`, `{"results": [{"severity": "SEVERITY_FATAL", "message": "b"}]}`, `crosschecking function "f": results is nothing by the builtin, but [{"message":"b","severity":"SEVERITY_FATAL"}] by the package`},
 		"Messages": {"words count", `{"results": [{"message": "a"}]}`, `{"results": [{"message": "b"}]}`, `crosschecking function "f": results[0].message is "a" by the builtin, but "b" by the package`},
 	}
 	for name, tc := range cases {

@@ -131,9 +131,8 @@ func (p Policy) Forced(pkg string) (Builtin, bool) {
 }
 
 // CheckVersion returns an error if the tag of spec.package pkg is a version that
-// b does not stand for. If strict is set, so is a tag that is no version. A
-// package without a tag may be of any.
-func (b Builtin) CheckVersion(pkg string, strict bool) error {
+// b does not stand for, or no version. A package without a tag may be of any.
+func (b Builtin) CheckVersion(pkg string) error {
 	last, _, _ := strings.Cut(path.Base(pkg), "@")
 	_, tag, _ := strings.Cut(last, ":")
 	version := "v" + strings.TrimPrefix(tag, "v")
@@ -144,10 +143,8 @@ func (b Builtin) CheckVersion(pkg string, strict bool) error {
 		return nil
 	case semver.IsValid(version):
 		return fmt.Errorf("the builtin %s stands for %s, not for %s", b.Name, b.Versions(), tag)
-	case strict:
-		return fmt.Errorf("the builtin %s stands for %s, and the tag %q is no version", b.Name, b.Versions(), tag)
 	default:
-		return nil
+		return fmt.Errorf("the builtin %s stands for %s, and the tag %q is no version", b.Name, b.Versions(), tag)
 	}
 }
 
@@ -174,8 +171,8 @@ func (p Policy) Check() error {
 		if _, err := name.NewRepository(repo); err != nil {
 			return fmt.Errorf("%q is not a repository", repo)
 		}
-		if _, ok := Named(p.Repositories[repo]); !ok {
-			return fmt.Errorf("there is no builtin %q", p.Repositories[repo])
+		if _, err := Find(p.Repositories[repo]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -184,10 +181,24 @@ func (p Policy) Check() error {
 func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
 	for mirror, builtin := range p.Repositories {
 		if r, err := name.NewRepository(mirror); err == nil && r.Name() == repo.Name() {
-			return Named(builtin)
+			b, err := Find(builtin)
+			return b, err == nil
 		}
 	}
 	return Builtin{}, false
+}
+
+// Find returns the builtin that people call so: "function-" may be left out. The
+// error lists what there is.
+func Find(name string) (Builtin, error) {
+	var names []string
+	for _, b := range All() {
+		if name == b.Name || "function-"+name == b.Name {
+			return b, nil
+		}
+		names = append(names, b.Name)
+	}
+	return Builtin{}, fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
 }
 
 // Named returns the builtin of that name.

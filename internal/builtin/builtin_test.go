@@ -61,7 +61,8 @@ func TestForced(t *testing.T) {
 func TestCheck(t *testing.T) {
 	cases := map[string]struct{ reason, repo, builtin, want string }{
 		"Good":       {"a repository and a builtin", "ghcr.io/acme/fd", "function-dummy", ""},
-		"Builtin":    {"a builtin has to be one", "ghcr.io/acme/fd", "nope", `there is no builtin "nope"`},
+		"Short":      {"function- may be left out", "ghcr.io/acme/fd", "dummy", ""},
+		"Builtin":    {"a builtin has to be one", "ghcr.io/acme/fd", "nope", `there is no builtin "nope": the builtins are function-auto-ready, function-dummy, function-go-templating, function-patch-and-transform`},
 		"Repository": {"a repository has to be one", "A B", "function-dummy", `"A B" is not a repository`},
 	}
 	for name, tc := range cases {
@@ -90,24 +91,21 @@ func TestAll(t *testing.T) {
 func TestCheckVersion(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
 	cases := map[string]struct {
-		reason, pkg string
-		strict      bool
-		want        string
+		reason, pkg, want string
 	}{
-		"First":      {"the first version is one", "a/b:v0.8.0", true, ""},
-		"Last":       {"so is the last before the end", "a/b:v0.10.99", true, ""},
-		"End":        {"the end is none", "a/b:v0.11.0", false, "the builtin function-x stands for v0.8.0 to below v0.11.0, not for v0.11.0"},
-		"Candidate":  {"a candidate comes before its version", "a/b:v0.8.0-rc.1", false, "not for v0.8.0-rc.1"},
-		"Short":      {"a version may be cut short", "a/b:v0.9", true, ""},
-		"Bare":       {"or go without a v", "a/b:0.7.1", false, "not for 0.7.1"},
-		"Branch":     {"a branch may be any version", "a/b:main", false, ""},
-		"BranchHard": {"which is not strict", "a/b:main", true, `the tag "main" is no version`},
-		"None":       {"nothing asks for no version", "a/b", true, ""},
-		"Digest":     {"a digest is compared with nothing", "a/b@sha256:0123", true, ""},
+		"First":     {"the first version is one", "a/b:v0.8.0", ""},
+		"Last":      {"so is the last before the end", "a/b:v0.10.99", ""},
+		"End":       {"the end is none", "a/b:v0.11.0", "the builtin function-x stands for v0.8.0 to below v0.11.0, not for v0.11.0"},
+		"Candidate": {"a candidate comes before its version", "a/b:v0.8.0-rc.1", "not for v0.8.0-rc.1"},
+		"Short":     {"a version may be cut short", "a/b:v0.9", ""},
+		"Bare":      {"or go without a v", "a/b:0.7.1", "not for 0.7.1"},
+		"Branch":    {"a branch may be any version", "a/b:main", `the builtin function-x stands for v0.8.0 to below v0.11.0, and the tag "main" is no version`},
+		"None":      {"nothing asks for no version", "a/b", ""},
+		"Digest":    {"a digest is compared with nothing", "a/b@sha256:0123", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := b.CheckVersion(tc.pkg, tc.strict)
+			err := b.CheckVersion(tc.pkg)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tc.want)) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}

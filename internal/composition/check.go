@@ -107,10 +107,10 @@ func (ps *problems) checkMode(e Entry) {
 	switch e.Spec.Mode {
 	case apiextv1.CompositionModePipeline:
 	case "":
-		ps.add(UnknownMode, "spec.mode", "no mode is set, and only Pipeline can be rendered")
+		ps.add(UnknownMode, "spec.mode", "no mode is set, and only Pipeline and Resources can be rendered")
 	default:
 		// What such a mode has in place of a pipeline is not looked at.
-		ps.add(UnknownMode, "spec.mode", "%q is not a mode that can be rendered: only Pipeline is", e.Spec.Mode)
+		ps.add(UnknownMode, "spec.mode", "%q is not a mode that can be rendered: only Pipeline and Resources are", e.Spec.Mode)
 		return
 	}
 	if len(e.Spec.Pipeline) == 0 {

@@ -61,11 +61,11 @@ func TestCheck(t *testing.T) {
     credentials: [{name: a, source: None}]
 `), nil},
 		"NoMode": {"a mode has to be set, and what else is wrong is said, too", head + "spec:\n  compositeTypeRef: {}\n", []string{
-			"3 spec.mode UnknownMode: no mode is set, and only Pipeline can be rendered",
+			"3 spec.mode UnknownMode: no mode is set, and only Pipeline and Resources can be rendered",
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
 		"OtherMode": {"a mode without a pipeline needs none", head + "spec:\n  mode: Magic\n", []string{
-			`4 spec.mode UnknownMode: "Magic" is not a mode that can be rendered: only Pipeline is`,
+			`4 spec.mode UnknownMode: "Magic" is not a mode that can be rendered: only Pipeline and Resources are`,
 		}},
 		"Legacy": {"a legacy Composition is checked as the pipeline that it is, at the lines that it has", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
 			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls function "function-patch-and-transform", which is not there`,
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 			"4 spec.functions UnknownMode: functions of the alpha cannot be rendered",
 		}},
 		"ModeIsCaseSensitive": {"a mode is exactly so", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
-			`4 spec.mode UnknownMode: "pipeline" is not a mode that can be rendered: only Pipeline is`,
+			`4 spec.mode UnknownMode: "pipeline" is not a mode that can be rendered: only Pipeline and Resources are`,
 		}},
 		"EmptyPipeline": {"a pipeline needs a step", head + "spec:\n  mode: Pipeline\n  pipeline: []\n", []string{
 			"5 spec.pipeline EmptyPipeline: the pipeline has no steps",
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
 		"NoSpec": {"all may be missing", head, []string{
-			"1 spec.mode UnknownMode: no mode is set, and only Pipeline can be rendered",
+			"1 spec.mode UnknownMode: no mode is set, and only Pipeline and Resources can be rendered",
 			"1 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
 		"DuplicateStep": {"each repetition names the first", pipeline(`  - step: make

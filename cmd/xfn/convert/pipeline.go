@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode"
 
@@ -28,7 +29,7 @@ type Cmd struct {
 // PipelineCmd converts Compositions.
 type PipelineCmd struct {
 	InputFile  string `arg:"" name:"file" optional:"" default:"-" help:"File with the Composition, or - for stdin, the default. Other documents in it stay as they are."`
-	OutputFile string `short:"o" placeholder:"FILE" help:"File to write. Default: stdout."`
+	OutputFile string `short:"o" placeholder:"FILE" help:"File to write, or - for stdout, the default."`
 
 	FunctionName           string `short:"f" aliases:"function-patch-and-transform-ref" default:"function-patch-and-transform" placeholder:"NAME" help:"Name of the Function that patches and transforms. Default: ${default}."`
 	EnvironmentConfigsName string `name:"function-environment-configs-ref" default:"function-environment-configs" placeholder:"NAME" help:"Name of the Function that reads EnvironmentConfigs. Default: ${default}."`
@@ -51,17 +52,54 @@ func (c *PipelineCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
+	for _, doc := range docs {
+		if _, err := doc.StrictJSON(); err != nil {
+			term.Warn(err.Error() + "; the last one counts")
+		}
+	}
+	if docs, err = unlisted(docs); err != nil {
+		return err
+	}
 	out, err := c.convert(docs, term)
 	if err != nil {
 		return err
 	}
-	if c.OutputFile != "" {
+	if c.OutputFile != "" && c.OutputFile != manifest.Stdin {
 		return atomicfile.WriteBytes(c.OutputFile, 0o644, out)
 	}
 	if _, err := term.Stdout.Write(out); err != nil {
 		return fmt.Errorf("printing the pipeline: %w", err)
 	}
 	return nil
+}
+
+// unlisted puts the items of each v1 List, as kubectl prints one, in its place.
+// Their lines count from the beginning of the item.
+func unlisted(docs []manifest.Document) ([]manifest.Document, error) {
+	var all []manifest.Document
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		items, isList := obj["items"].([]any)
+		if !isList || obj["kind"] != "List" {
+			all = append(all, doc)
+			continue
+		}
+		for i, item := range items {
+			text, err := yaml.Marshal(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s: encoding items[%d]: %w", doc.Position(), i, err)
+			}
+			some, err := manifest.Split(fmt.Sprintf("%s, items[%d]", doc.Path, i), text)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+	}
+	return all, nil
 }
 
 // convert returns the documents with each legacy Composition converted. There
@@ -118,12 +156,32 @@ func (c *PipelineCmd) convertOne(out *bytes.Buffer, doc manifest.Document, obj m
 		term.Warn(note.At(doc.Path, lines).Error())
 		out.WriteString("# - " + oneLine(note.Error()) + "\n")
 	}
+	forgetServer(pipeline)
 	text, err := yaml.Marshal(pipeline)
 	if err != nil {
 		return fmt.Errorf("%s: encoding the pipeline: %w", doc.Position(), err)
 	}
 	out.Write(text)
 	return nil
+}
+
+// forgetServer removes what only an API server sets, so that what kubectl has
+// printed can be applied. It changes obj, but nothing that obj shares.
+func forgetServer(obj map[string]any) {
+	metadata, ok := obj["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	metadata = maps.Clone(metadata)
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
+		delete(metadata, field)
+	}
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		annotations = maps.Clone(annotations)
+		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		metadata["annotations"] = annotations
+	}
+	obj["metadata"] = metadata
 }
 
 // other says what an object is that is no legacy Composition.

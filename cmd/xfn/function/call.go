@@ -68,7 +68,7 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if _, err := term.Stdout.Write(text); err != nil {
 		return fmt.Errorf("printing the response: %w", err)
 	}
-	return fatal(c.Function, rsp)
+	return c.fatal(rsp)
 }
 
 func (c *CallCmd) check() error {
@@ -142,12 +142,18 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// fatal returns the first fatal result as an error.
-func fatal(name string, rsp *fnv1.RunFunctionResponse) error {
+// fatal returns the first fatal result as an error, with what the builtin that
+// gave it has to say about it.
+func (c *CallCmd) fatal(rsp *fnv1.RunFunctionResponse) error {
 	for _, r := range rsp.GetResults() {
-		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			return &fatalError{engine.FatalError{Step: name, Message: r.GetMessage()}}
+		if r.GetSeverity() != fnv1.Severity_SEVERITY_FATAL {
+			continue
 		}
+		err := error(&fatalError{engine.FatalError{Step: c.Function, Message: r.GetMessage()}})
+		if b, findErr := find(c.Function); findErr == nil && b.Advice(r.GetMessage()) != "" {
+			return hint.Wrap(err, b.Advice(r.GetMessage()))
+		}
+		return err
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package function
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -33,14 +30,11 @@ func (f builtinFlags) runner(b builtin.Builtin, term *terminal.Terminal) functio
 	return b.New(builtin.Options{Templates: f.Templates, Progress: term.Progress})
 }
 
-// find returns the builtin of that name, of which "function-" may be left out.
+// find returns a builtin by what people call it.
 func find(name string) (builtin.Builtin, error) {
-	var names []string
-	for _, b := range builtin.All() {
-		if name == b.Name || "function-"+name == b.Name {
-			return b, nil
-		}
-		names = append(names, b.Name)
+	b, err := builtin.Find(name)
+	if err != nil {
+		return b, &terminal.UsageError{Err: err}
 	}
-	return builtin.Builtin{}, &terminal.UsageError{Err: fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))}
+	return b, nil
 }

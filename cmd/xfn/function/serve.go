@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 // ServeCmd serves a builtin.
@@ -68,15 +71,38 @@ const unixScheme = "unix://"
 // listen takes what target gives. Its errors do not name the address.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	network := "tcp"
-	if path, ok := strings.CutPrefix(address, unixScheme); ok {
-		network, address = "unix", path
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, address = "unix", strings.TrimPrefix(path, "//")
+	}
+	if address == "" {
+		return nil, errors.New("it is empty")
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, network, address)
+	if errors.Is(err, syscall.EADDRINUSE) && network == "unix" && isDead(ctx, address) {
+		// Somebody was killed before removing it.
+		if err := os.Remove(address); err != nil {
+			return nil, ioerror.Cause(err)
+		}
+		listener, err = (&net.ListenConfig{}).Listen(ctx, network, address)
+	}
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
 	}
 	return listener, err
+}
+
+// isDead reports whether path is a socket that nobody listens on.
+func isDead(ctx context.Context, path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSocket == 0 {
+		return false
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // target returns an address as `xfn function call` takes it.

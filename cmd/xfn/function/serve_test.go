@@ -3,6 +3,7 @@ package function_test
 import (
 	"bufio"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,5 +128,33 @@ func TestServeAddresses(t *testing.T) {
 				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
 			}
 		})
+	}
+}
+
+// A socket that a killed process has left is no reason not to serve, but one
+// that somebody serves is, and so is a file.
+func TestServeOverDeadSocket(t *testing.T) {
+	dir := t.TempDir()
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	served(t, function.ServeCmd{Name: "dummy", Address: "unix://" + filepath.Join(dir, "dead"), Insecure: true})
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"dead", "file"} {
+		cmd := function.ServeCmd{Name: "dummy", Address: "unix:" + filepath.Join(dir, name), Insecure: true}
+		err := cmd.Run(t.Context(), terminal.New(os.Stdin, os.Stdout, os.Stderr))
+		if err == nil || !strings.Contains(err.Error(), "address already in use") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(text) != "precious" {
+		t.Errorf("the file is %q, %v", text, err)
 	}
 }

@@ -65,7 +65,7 @@ type engineFlags struct {
 type runtimeFlags struct {
 	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Process or Development."`
-	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: ${enum}."`
+	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: auto takes one for crossplane-contrib by tag, any for any owner's, strict only for versions that it was measured for, off none."`
 	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Let builtin NAME stand in for a repository. Repeatable."`
 	Crosscheck            bool              `help:"Run the builtin beside each package that there is one for, and fail if they differ."`
 	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, besides this one. Repeatable."`
@@ -84,7 +84,7 @@ Examples:
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
     xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
-    xfn render --xr xrs/ --all-documents composition.yaml functions.yaml --output-dir rendered
+    xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
 
 Exit codes: 0 rendered, 1 failed, 2 used wrongly, 3 a function returned a fatal result.
 `

@@ -63,7 +63,8 @@ func Is(obj map[string]any) bool {
 // of the alpha, which a pipeline cannot call.
 func HasFunctions(obj map[string]any) bool {
 	spec, _ := specOf(obj)
-	return Is(obj) && spec["functions"] != nil
+	functions, isList := spec["functions"].([]any)
+	return Is(obj) && spec["functions"] != nil && (!isList || len(functions) > 0)
 }
 
 // specOf returns the spec of a Composition.
