@@ -11,8 +11,8 @@ BENCHTIME ?= 1s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 # Go files of this module. The bundled template is a module of its own, and
-# files under testdata may be wrong on purpose.
-SOURCES = find . -name '*.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
+# files under testdata may be wrong on purpose. Generated files are as they are.
+SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
 # The race detector needs cgo, which go turns off where there is no C compiler.
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)

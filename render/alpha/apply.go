@@ -1,0 +1,108 @@
+package alpha
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// deleteUndesired forgets what the last function did not return, and deletes
+// what of it exists and belongs to the XR.
+func (r *reconcile) deleteUndesired() {
+	for _, c := range r.sorted() {
+		if c.desired != nil {
+			continue
+		}
+		delete(r.resources, c.name)
+		o, owner := c.observed, r.xr
+		if r.LiteralDeletion {
+			o, owner = c.object, r.returned
+		}
+		if !r.exists(c) {
+			continue
+		}
+		if controller := metav1.GetControllerOfNoCopy(o); controller != nil && controller.UID == owner.GetUID() {
+			r.store.delete(o)
+		}
+	}
+}
+
+// exists reports whether a resource counts as one that exists. To the code, one
+// that was rendered or returned did only if it had a time of creation.
+func (r *reconcile) exists(c *composed) bool {
+	if r.LiteralDeletion {
+		created := c.object.GetCreationTimestamp()
+		return !created.IsZero()
+	}
+	return c.observed != nil
+}
+
+// references returns what the XR refers to: all resources, but for those that
+// could not be rendered and do not exist.
+func (r *reconcile) references() []any {
+	refs := []any{}
+	for _, c := range r.sorted() {
+		switch {
+		case !c.unrendered:
+			refs = append(refs, reference(c.object))
+		case !r.exists(c):
+		case r.LiteralDeletion:
+			refs = append(refs, reference(c.object))
+		default:
+			refs = append(refs, reference(c.observed))
+		}
+	}
+	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(sortKey(a), sortKey(b)) })
+	return refs
+}
+
+func sortKey(ref any) (key string) {
+	for _, field := range []string{"apiVersion", "kind", "name"} {
+		text, _ := ref.(map[string]any)[field].(string)
+		key += text
+	}
+	return key
+}
+
+func reference(u *unstructured.Unstructured) map[string]any {
+	ref := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind()}
+	for key, value := range map[string]string{"namespace": u.GetNamespace(), "name": u.GetName(), "uid": string(u.GetUID())} {
+		if value != "" {
+			ref[key] = value
+		}
+	}
+	return ref
+}
+
+// apply puts the XR into the store, and then what it refers to.
+func (r *reconcile) apply(result *Result) error {
+	_ = unstructured.SetNestedSlice(r.returned.Object, r.references(), "spec", "resourceRefs")
+	stored, err := r.store.apply(r.returned, func(*unstructured.Unstructured) error { return nil })
+	if err != nil {
+		return fmt.Errorf("cannot apply composite resource: %w", err)
+	}
+	result.stored = stored
+	for _, c := range r.sorted() {
+		applied := Composed{Name: c.name}
+		if !c.unrendered {
+			applied.Desired = c.object
+			if c.object, err = r.store.apply(c.object, controllableBy(stored)); err != nil {
+				return fmt.Errorf("cannot apply composed resource %q: %w", c.name, err)
+			}
+		}
+		result.Composed = append(result.Composed, applied)
+	}
+	return nil
+}
+
+func controllableBy(xr *unstructured.Unstructured) func(*unstructured.Unstructured) error {
+	return func(current *unstructured.Unstructured) error {
+		if c := metav1.GetControllerOfNoCopy(current); c != nil && c.UID != xr.GetUID() {
+			return fmt.Errorf("existing object is not controlled by UID %q", xr.GetUID())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,165 @@
+package alpha
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	fnio "github.com/xfn-dev/xfn/render/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/render/composite"
+)
+
+// patchAndTransform patches the environment, then renders the templates in
+// their order. What a template cannot render is an event, and no error; what
+// cannot be patched to the XR is one.
+func (r *reconcile) patchAndTransform() error {
+	for i, p := range r.environment {
+		if err := r.patchEnvironment(p); err != nil {
+			return fmt.Errorf("cannot apply environment patch at index %d: %w", i, err)
+		}
+	}
+	for i := range r.templates {
+		t := &r.templates[i]
+		c := r.composed(t.name)
+		c.template = t
+		if c.observed != nil {
+			if err := r.patchXR(t, c.observed); err != nil {
+				return fmt.Errorf("cannot render composite resource from composed resource %q (a %s named %s): %w", t.name, c.observed.GetKind(), c.observed.GetName(), err)
+			}
+		}
+		if err := r.render(t, c); err != nil {
+			c.unrendered = true
+			r.events = append(r.events, Event{fnio.Warning, fmt.Sprintf("composed resource %q: %s", t.name, err)})
+		}
+	}
+	return nil
+}
+
+func (r *reconcile) patchEnvironment(p patch) error {
+	if r.Environment == nil {
+		return nil
+	}
+	switch p.kind {
+	case "FromCompositeFieldPath", "CombineFromComposite":
+		return r.move(p, r.xr.Object, &r.Environment)
+	case "ToCompositeFieldPath", "CombineToComposite":
+		return r.move(p, r.Environment, &r.xr.Object)
+	default:
+		return nil
+	}
+}
+
+// patchXR runs the patches that go from a resource that exists to the XR.
+func (r *reconcile) patchXR(t *template, observed *unstructured.Unstructured) error {
+	for i, p := range t.patches {
+		if p.kind != "ToCompositeFieldPath" && p.kind != "CombineToComposite" {
+			continue
+		}
+		if err := r.move(p, observed.Object, &r.xr.Object); err != nil {
+			return fmt.Errorf("cannot apply the patch at index %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// patchComposed runs a patch between the resource being rendered and what is
+// not: a patch to the XR has been run by then.
+func (r *reconcile) patchComposed(p patch, rendered *unstructured.Unstructured) error {
+	switch p.kind {
+	case "FromCompositeFieldPath", "CombineFromComposite":
+		return r.move(p, r.xr.Object, &rendered.Object)
+	case "ToCompositeFieldPath", "CombineToComposite":
+		return nil
+	}
+	if r.Environment == nil {
+		return nil
+	}
+	switch p.kind {
+	case "FromEnvironmentFieldPath", "CombineFromEnvironment":
+		return r.move(p, r.Environment, &rendered.Object)
+	case "ToEnvironmentFieldPath", "CombineToEnvironment":
+		return r.move(p, rendered.Object, &r.Environment)
+	default:
+		return nil
+	}
+}
+
+// move applies a patch. One that is optional does nothing if there is nothing
+// to read.
+func (r *reconcile) move(p patch, from map[string]any, to *map[string]any) error {
+	if p.missing != nil {
+		return p.missing
+	}
+	changed, err := r.Patch(p.raw, from, *to)
+	switch {
+	case err == nil:
+		*to = changed
+		return nil
+	case fieldpath.IsNotFound(err) && !p.required:
+		return nil
+	default:
+		return err
+	}
+}
+
+// render makes a template's resource, of which nothing is left that exists but
+// its name. After an error it is as far as it came.
+func (r *reconcile) render(t *template, c *composed) error {
+	kind, name, namespace := c.object.GetKind(), c.object.GetName(), c.object.GetNamespace()
+	base := &unstructured.Unstructured{}
+	if err := json.Unmarshal(t.base, base); err != nil {
+		return fmt.Errorf("cannot unmarshal base template: %w", err)
+	}
+	c.object = base
+	if kind != "" && base.GetKind() != kind {
+		return errors.New("cannot change the kind of an existing composed resource")
+	}
+	prefix := r.xr.GetLabels()[composite.LabelComposite]
+	if prefix == "" {
+		return errors.New("name prefix is not found in labels")
+	}
+	base.SetGenerateName(prefix + "-")
+	base.SetName(name)
+	base.SetNamespace(namespace)
+	for i, p := range t.patches {
+		if err := r.patchComposed(p, base); err != nil {
+			return fmt.Errorf("cannot apply the patch at index %d: %w", i, err)
+		}
+	}
+	if err := mark(base, t.name, r.xr); err != nil {
+		return err
+	}
+	if base.GetName() == "" && base.GetGenerateName() != "" {
+		r.store.dryRun(base)
+	}
+	return nil
+}
+
+// mark makes u the composed resource of that name that the XR controls. Labels
+// that the XR lacks are empty.
+func mark(u *unstructured.Unstructured, name string, xr *unstructured.Unstructured) error {
+	labels, annotations := u.GetLabels(), u.GetAnnotations()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for _, key := range []string{composite.LabelComposite, composite.LabelClaimName, composite.LabelClaimNamespace} {
+		labels[key] = xr.GetLabels()[key]
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[composite.AnnotationResourceName] = name
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+	if c := metav1.GetControllerOfNoCopy(u); c != nil && c.UID != xr.GetUID() {
+		return fmt.Errorf("cannot set controller reference: %s is already controlled by %s %s (UID %s)", u.GetName(), c.Kind, c.Name, c.UID)
+	}
+	if err := composite.SetController(u, xr); err != nil {
+		return fmt.Errorf("cannot set controller reference: %w", err)
+	}
+	return nil
+}
