@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func list(w io.Writer, dir string, all []content, now time.Time) error {
 
 // count says how much there is in a few words.
 func count(c content) string {
-	text := fmt.Sprintf("%d %s, %s", c.Files, plural(c.Files, "file"), size(c.Bytes))
+	text := fmt.Sprintf("%d %s, %s", c.Files, plural(c.Files, cmp.Or(c.noun, "file")), size(c.Bytes))
 	if c.Leftovers > 0 {
 		text += fmt.Sprintf("; %d unfinished, %s", c.Leftovers, size(c.LeftoverBytes))
 	}

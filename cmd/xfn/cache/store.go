@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/rootfs"
 )
 
 // A store is a part of the cache that looks after its own files.
@@ -16,7 +17,9 @@ type store struct {
 }
 
 // stores returns the parts of the cache.
-func stores() []store { return []store{{"images", imagesInfo, imagesPrune}} }
+func stores() []store {
+	return []store{{"images", imagesInfo, imagesPrune}, {"roots", rootsInfo, rootsPrune}}
+}
 
 // old is what to prune.
 type old struct {
@@ -28,13 +31,16 @@ type old struct {
 // content is what a store has, or what was taken out of it.
 type content struct {
 	Store string `json:"store"`
-	// Files is how many files there are, and Bytes how large they are together.
+	// Files is how many files there are, or unpacked images, and Bytes how large
+	// they are together.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 	// Leftovers is how many files there are that were not finished.
 	Leftovers     int     `json:"leftovers"`
 	LeftoverBytes int64   `json:"leftoverBytes"`
 	Entries       []entry `json:"entries"`
+	// noun is what Files counts, if that is not files.
+	noun string
 }
 
 // An entry is something in a store that has a name.
@@ -82,4 +88,24 @@ func images(dir string, do func(*pull.Store) (pull.Info, error)) (c content, err
 		c.Entries = append(c.Entries, entry{r.Reference, r.Digest, r.Bytes, r.Resolved, r.Used.UTC()})
 	}
 	return c, err
+}
+
+func rootsInfo(ctx context.Context, dir string) (content, error) {
+	u, err := rootfs.Used(ctx, dir)
+	return roots(u), err
+}
+
+// rootsPrune removes unpacked images that are old. They can be unpacked again
+// from the images as long as these are there.
+func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
+	before := o.before
+	if o.all {
+		before = time.Now().AddDate(1, 0, 0)
+	}
+	u, err := rootfs.Prune(ctx, dir, before, o.dry)
+	return roots(u), err
+}
+
+func roots(u rootfs.Usage) content {
+	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []entry{}, noun: "unpacked image"}
 }
