@@ -1,0 +1,132 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
+)
+
+func TestOutput(t *testing.T) {
+	var many strings.Builder
+	for n := range 150 {
+		fmt.Fprintf(&many, "line %d\n", n)
+	}
+	var last []string
+	for n := 130; n < 150; n++ {
+		last = append(last, fmt.Sprintf("line %d", n))
+	}
+	cases := map[string]struct {
+		reason string
+		writes []string
+		want   string
+	}{
+		"Nothing":  {"nothing is said, too", nil, "; it wrote no output"},
+		"Pieces":   {"lines come in pieces", []string{"a", "b\nc", "\nd"}, "; its last output:\n  ab\n  c\n  d"},
+		"Controls": {"what plays tricks on a terminal is dropped", []string{"\x1b[31mred\x07\t.\r\n"}, "; its last output:\n  [31mred\t."},
+		"Long":     {"a long line is several", []string{strings.Repeat("x", 5000)}, "; its last output:\n  " + strings.Repeat("x", 2048) + "\n  " + strings.Repeat("x", 2048) + "\n  " + strings.Repeat("x", 904)},
+		"Many":     {"of many the last count", []string{many.String()}, "; its last output:\n  " + strings.Join(last, "\n  ")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := &local.Output{}
+			for _, text := range tc.writes {
+				if n, err := out.Write([]byte(text)); n != len(text) || err != nil {
+					t.Errorf("wrote %d, %v", n, err)
+				}
+			}
+			out.Flush()
+			if diff := cmp.Diff(tc.want, out.Quote()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestOutputContains(t *testing.T) {
+	var lines []string
+	out := &local.Output{Each: func(line string) { lines = append(lines, line) }}
+	fmt.Fprintf(out, "unknown flag --network\n%s", strings.Repeat("more\n", 99))
+	if !out.Contains("-network") || out.Contains("--address") {
+		t.Error("of the last hundred lines one says --network, and none --address")
+	}
+	fmt.Fprintln(out, "one more")
+	if out.Contains("-network") {
+		t.Error("a line is kept that is older than the last hundred")
+	}
+	if len(lines) != 101 {
+		t.Errorf("%d lines were told, not 101", len(lines))
+	}
+}
+
+func TestPrivateDir(t *testing.T) {
+	parent := t.TempDir()
+	dir, err := local.PrivateDir(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("got %v, %v: others may enter", info, err)
+	}
+	deep := filepath.Join(parent, strings.Repeat("d", 100))
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := local.PrivateDir(deep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(elsewhere) })
+	if strings.HasPrefix(elsewhere, deep) {
+		t.Errorf("%q is too long for a socket", elsewhere)
+	}
+	left, err := os.ReadDir(deep)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v is left there, %v", left, err)
+	}
+	if _, err := local.PrivateDir(filepath.Join(parent, "absent")); err == nil {
+		t.Error("a folder that is not there cannot hold another")
+	}
+}
+
+// A function that ends says how, whoever waits for it or calls it.
+func TestFunctionEnds(t *testing.T) {
+	client, err := grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	done := make(chan struct{})
+	f := &local.Function{Client: client, Done: done, Ended: func() error { return errors.New("it fell over") }}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
+	if err := f.Await(ctx, time.Minute); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+	if err := f.Await(t.Context(), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
+		t.Errorf("got %v", err)
+	}
+	close(done)
+	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "it ended") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": it fell over` {
+		t.Errorf("got %v", err)
+	}
+}
