@@ -1,6 +1,7 @@
 package gotemplating
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -59,6 +60,10 @@ func compile(key programKey, options []string) (*program, error) {
 	return p, nil
 }
 
+// maxLookups bounds how often the parser compares the use of a variable with a
+// declaration: it does so with all of them.
+const maxLookups = 1 << 28
+
 func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	left := key.left
 	if left == "" {
@@ -69,6 +74,8 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 		return nil, errTemplateSize
 	case strings.Count(key.text, left) > maxActions:
 		return nil, fmt.Errorf("the template has more than %d actions", maxActions)
+	case strings.Count(key.text, ":=")*strings.Count(key.text, "$") > maxLookups:
+		return nil, errors.New("the template has too many variables")
 	}
 	known := maps.Clone(limit.Known())
 	maps.Copy(known, (&execution{}).functions())

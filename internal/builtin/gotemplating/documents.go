@@ -33,22 +33,9 @@ const (
 
 var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument>>20)
 
-// readDocuments returns the objects in what a template printed, and checks their
-// annotations.
+// readDocuments returns the objects in what a template printed. The annotations of
+// each are checked before the next is read.
 func readDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, error) {
-	documents, err := decodeDocuments(b, out)
-	if err != nil {
-		return nil, fmt.Errorf("cannot decode manifest: %w", err)
-	}
-	for _, d := range documents {
-		if err := checkAnnotations(d); err != nil {
-			return nil, err
-		}
-	}
-	return documents, nil
-}
-
-func decodeDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
 	r := newReader(out)
 	for {
@@ -60,11 +47,14 @@ func decodeDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured,
 		case errors.Is(err, io.EOF):
 			return documents, nil
 		case err != nil:
-			return nil, explainSyntax(err, out, len(documents))
+			return nil, fmt.Errorf("cannot decode manifest: %w", explainSyntax(err, out, len(documents)))
 		case d == nil:
 			continue
 		}
 		if err := b.SpendOn(reflect.ValueOf(d.Object)); err != nil {
+			return nil, fmt.Errorf("cannot decode manifest: %w", err)
+		}
+		if err := checkAnnotations(d); err != nil {
 			return nil, err
 		}
 		documents = append(documents, d)
@@ -173,7 +163,7 @@ func checkYAML(raw []byte) error {
 	if yamlv2.Unmarshal(raw, &v) != nil {
 		return nil // as it will be for whoever reads it
 	}
-	return limit.New(func() error { return nil }).Measure(reflect.ValueOf(v))
+	return limit.Fits(reflect.ValueOf(v))
 }
 
 // skipSpace returns text without white space before the end of its first line. It

@@ -15,7 +15,7 @@ func Render(ctx context.Context, text string, data map[string]any, options ...st
 	if err != nil {
 		return "", err
 	}
-	return p.execute(limit.New(func() error { return context.Cause(ctx) }), data)
+	return p.execute(limit.New(ctx), data)
 }
 
 // Objects returns the objects in a template's output, as far as they can be read,

@@ -10,8 +10,8 @@ import (
 
 	v2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
+	"gopkg.in/yaml.v3"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -70,11 +70,48 @@ func (e *execution) fromYAML(text string) (any, error) {
 	if err := e.budget.Afford(float64(yamlSize * len(text))); err != nil {
 		return nil, err
 	}
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &node); err != nil || node.Kind == 0 {
+		return nil, err
+	}
+	if err := checkKeys(&node); err != nil {
+		return nil, err
+	}
 	var v any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+	if err := node.Decode(&v); err != nil {
 		return nil, err
 	}
 	return v, e.budget.SpendOn(reflect.ValueOf(v))
+}
+
+// The library compares each key of a mapping with each, and describes every pair
+// that is alike.
+const (
+	maxKeys  = 10_000
+	maxTwins = 1000
+)
+
+// checkKeys returns an error for mappings that take the library too long.
+func checkKeys(n *yaml.Node) error {
+	if n.Kind == yaml.MappingNode {
+		twins, seen := 0, map[string]int{}
+		for i := 0; i < len(n.Content); i += 2 {
+			twins += seen[n.Content[i].Value]
+			seen[n.Content[i].Value]++
+		}
+		switch {
+		case len(n.Content)/2 > maxKeys:
+			return fmt.Errorf("yaml: line %d: a mapping has more than %d keys", n.Line, maxKeys)
+		case twins > maxTwins:
+			return fmt.Errorf("yaml: line %d: a mapping has keys more than %d times", n.Line, maxTwins)
+		}
+	}
+	for _, below := range n.Content {
+		if err := checkKeys(below); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func randomChoice(choices ...string) string { return choices[rand.Intn(len(choices))] }

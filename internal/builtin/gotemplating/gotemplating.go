@@ -53,7 +53,13 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 
 // answer does the steps in the order that the real function has them in, so that
 // what is set by an earlier one holds when a later one fails.
-func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
+func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (err error) {
+	defer func() {
+		// A library gave up on what a template made.
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("cannot execute template: %v", reason)
+		}
+	}()
 	in := &GoTemplate{}
 	if err := sdk.Decode(req.GetInput(), in); err != nil {
 		return fmt.Errorf("cannot get Function input from *v1.RunFunctionRequest: %w", err)
@@ -65,8 +71,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("invalid function input: %w", err)
 	}
-	key := newProgramKey(text, in)
-	program, err := r.programs.Get(key, func() (*program, error) { return compile(key, in.Options) })
+	program, err := r.program(newProgramKey(text, in), in.Options)
 	if err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("cannot convert request to map: %w", err)
 	}
-	budget := limit.New(func() error { return context.Cause(ctx) })
+	budget := limit.New(ctx)
 	out, err := program.execute(budget, data)
 	if err != nil {
 		return fmt.Errorf("cannot execute template: %w", err)
@@ -84,6 +89,17 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 		return err
 	}
 	return apply(req, rsp, documents)
+}
+
+// maxKept is the longest text whose program is kept, in bytes: a program takes
+// forty times as much.
+const maxKept = 64 << 10
+
+func (r *runner) program(key programKey, options []string) (*program, error) {
+	if len(key.text) > maxKept {
+		return compile(key, options)
+	}
+	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
 }
 
 // templateData returns what the template sees of the request: its JSON form.

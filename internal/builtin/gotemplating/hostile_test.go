@@ -214,11 +214,6 @@ func TestHostile(t *testing.T) {
 			template: `{{ $d := dict }}{{ $_ := set $d "a" (list 1 $d) }}{{ $d }}`,
 			want:     tooDeep,
 		},
-		"CyclicMerged": {
-			reason:   "made by merging",
-			template: `{{ $d := dict }}{{ $_ := merge $d (dict "a" $d) }}{{ $d }}`,
-			want:     tooDeep,
-		},
 		"CyclicYaml": {
 			reason:   "written as YAML",
 			template: cyclic + `{{ toYaml $d }}`,
@@ -423,6 +418,26 @@ b: [{{ repeat 300000 "{a: }," }}]
 ---
 `, 10),
 			want: tooMuch,
+		},
+		"RepeatedKeys": {
+			reason:   "keys of YAML that are alike, of which each pair would be described",
+			template: `{{ fromYaml (repeat 500000 "a:\n") }}`,
+			want:     "a mapping has ",
+		},
+		"ManyKeys": {
+			reason:   "keys that are compared with each other",
+			template: `{{ $s := "" }}{{ range $i := until 11000 }}{{ $s = print $s $i ":\n" }}{{ end }}{{ fromYaml $s }}`,
+			want:     "",
+		},
+		"Variables": {
+			reason:   "variables, which the parser compares with each other",
+			template: strings.Repeat("{{$v:=1}}", 30000) + "{{print" + strings.Repeat(" $", 30000) + "}}",
+			want:     "the template has too many variables",
+		},
+		"Decimals": {
+			reason:   "decimals that get longer by each argument",
+			template: `{{ divf ` + strings.Repeat("1e-308 ", 5000) + `}}`,
+			want:     "arguments",
 		},
 		"JSONKeys": {
 			reason: "the same in JSON",

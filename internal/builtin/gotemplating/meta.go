@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
@@ -51,7 +52,7 @@ func decodeField(object map[string]any, name string, into any) error {
 	if err != nil {
 		return fmt.Errorf("cannot marshal value to JSON: %w", err)
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
+	if err := kjson.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("cannot unmarshal value from JSON: %w", err)
 	}
 	return nil
@@ -144,7 +145,7 @@ func (c *change) context(d *unstructured.Unstructured) error {
 // requestContext returns what the request's context has at key. The real function
 // writes into the request's context if there is one, so what it has written counts.
 func (c *change) requestContext(key string) *structpb.Value {
-	if c.req.GetContext() == nil {
+	if c.req.GetContext().GetFields() == nil {
 		return nil
 	}
 	return c.rsp.GetContext().GetFields()[key]

@@ -111,6 +111,9 @@ func absent(err error) bool {
 }
 
 func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
+	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
+		return "", nil // It is there, and hidden by its name.
+	}
 	inside, err := within(folder, dirPath)
 	if err != nil {
 		return "", err

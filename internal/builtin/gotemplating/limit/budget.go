@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -31,15 +32,16 @@ var (
 // A Budget is what one execution of a template may use. It is for one goroutine.
 type Budget struct {
 	cause  func() error
+	done   <-chan struct{}
 	memory float64
 	stack  int
 	loops  int
 }
 
-// New returns the budget of an execution, that ends with an error when cause
-// returns one.
-func New(cause func() error) *Budget {
-	return &Budget{cause: cause, memory: maxMemory, stack: maxStack, loops: maxLoops}
+// New returns the budget of an execution that ends when ctx does, with its cause.
+func New(ctx context.Context) *Budget {
+	cause := func() error { return context.Cause(ctx) }
+	return &Budget{cause: cause, done: ctx.Done(), memory: maxMemory, stack: maxStack, loops: maxLoops}
 }
 
 // Check returns an error if the execution is to end.
@@ -75,6 +77,13 @@ func (b *Budget) SpendOn(v reflect.Value) error {
 // text, or nested without an end.
 func (b *Budget) Measure(v reflect.Value) error {
 	_, err := sizeOf(v, b.memory)
+	return err
+}
+
+// Fits returns an error if v is more than a template may make, or nested without an
+// end.
+func Fits(v reflect.Value) error {
+	_, err := sizeOf(v, maxMemory)
 	return err
 }
 

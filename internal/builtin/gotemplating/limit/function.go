@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,6 +32,12 @@ var Known = sync.OnceValue(func() map[string]any {
 	known["html"] = template.HTMLEscaper
 	known["js"] = template.JSEscaper
 	known["urlquery"] = template.URLQueryEscaper
+	for _, name := range []string{"merge", "mergeOverwrite"} {
+		known[name] = merging(known[name].(func(map[string]any, ...map[string]any) any))
+	}
+	for _, name := range []string{"mustMerge", "mustMergeOverwrite"} {
+		known[name] = mustMerging(known[name].(func(map[string]any, ...map[string]any) (any, error)))
+	}
 	known["eq"] = equal
 	known["ne"] = notEqual
 	return known
@@ -69,12 +76,12 @@ func (b *Budget) guard(f any, r rule) any {
 		if err != nil {
 			panic(err)
 		}
-		var results []reflect.Value
-		if signature.IsVariadic() {
-			results = call.CallSlice(args)
-		} else {
-			results = call.Call(args)
-		}
+		results := b.wait(r, func() []reflect.Value {
+			if signature.IsVariadic() {
+				return call.CallSlice(args)
+			}
+			return call.Call(args)
+		})
 		if err := b.Spend(r.due(price, results[0])); err != nil {
 			panic(err)
 		}
@@ -82,12 +89,42 @@ func (b *Budget) guard(f any, r rule) any {
 	}).Interface()
 }
 
+// wait makes a call. One that may be long it does not wait for when the execution
+// is to end: that goes on by itself until it is done.
+func (b *Budget) wait(r rule, call func() []reflect.Value) []reflect.Value {
+	if !r.long {
+		return call()
+	}
+	type outcome struct {
+		results  []reflect.Value
+		panicked any
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			done <- o
+		}()
+		o.results = call()
+	}()
+	select {
+	case o := <-done:
+		if o.panicked != nil {
+			panic(o.panicked)
+		}
+		return o.results
+	case <-b.done:
+		panic(b.cause())
+	}
+}
+
 // ask returns the price of a call, or an error if the budget is too small.
 func (b *Budget) ask(r rule, signature reflect.Type, args []reflect.Value) (float64, error) {
 	if err := b.Check(); err != nil {
 		return 0, err
 	}
-	if signature.IsVariadic() && args[len(args)-1].Len() > maxArguments {
+	if signature.IsVariadic() && args[len(args)-1].Len() > cmp.Or(r.arguments, maxArguments) {
 		return 0, errArguments
 	}
 	price, err := r.price(args, b.memory)
@@ -105,10 +142,13 @@ func (r rule) due(price float64, result reflect.Value) float64 {
 	result = concrete(result)
 	switch result.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Struct:
-		if !r.borrows {
-			return price
+		if r.borrows {
+			return min(price, surfaceOf(result))
 		}
-		return min(price, surfaceOf(result))
+		if size, err := sizeOf(result, price); err == nil {
+			return min(price, size)
+		}
+		return price
 	default:
 		return surfaceOf(result)
 	}

@@ -19,6 +19,10 @@ type price func(args []reflect.Value, most float64) (float64, error)
 type rule struct {
 	price   price
 	borrows bool
+	// long calls may take longer than the execution has.
+	long bool
+	// arguments is how many there may be, if that is less than for others.
+	arguments int
 }
 
 // rules has those functions whose price is not that of their arguments as text.
@@ -29,32 +33,37 @@ var rules = sync.OnceValue(func() map[string]rule {
 			table[name] = r
 		}
 	}
-	add(rule{flat, true}, `all any coalesce default dig empty first get hasKey kindIs kindOf last mustFirst mustLast
+	add(rule{price: flat, borrows: true}, `all any coalesce default dig empty first get hasKey kindIs kindOf last mustFirst mustLast
 		set ternary typeIs typeIsLike typeOf unset`)
-	add(rule{surface, true}, `append compact concat initial keys list mustAppend mustCompact mustInitial mustPrepend
+	add(rule{price: surface, borrows: true}, `append compact concat initial keys list mustAppend mustCompact mustInitial mustPrepend
 		mustPush mustRest mustReverse omit pick pluck prepend push rest reverse tuple values`)
-	add(rule{surface, false}, `chunk mustChunk`)
-	add(rule{indexes, true}, `mustSlice slice`)
-	add(rule{pairs, false}, `dict`)
-	add(rule{square, true}, `mustUniq mustWithout uniq without`)
-	add(rule{times(4, text), false}, `deepCopy merge mergeOverwrite mustDeepCopy mustMerge mustMergeOverwrite`)
-	add(rule{times(8, text), false}, `fromJson mustFromJson`)
-	add(rule{repeated, false}, `repeat`)
-	add(rule{indented, false}, `indent nindent`)
-	add(rule{replaced, false}, `replace`)
-	add(rule{joined, false}, `join`)
-	add(rule{wrapped, false}, `wrap wrapWith`)
-	add(rule{parts, true}, `split splitList splitn`)
-	add(rule{formatted, false}, `printf`)
-	add(rule{sequence, false}, `seq`)
-	add(rule{steps, false}, `until untilStep`)
-	add(rule{random, false}, `randAlpha randAlphaNum randAscii randBytes randNumeric`)
-	add(rule{matched, true}, `mustRegexFind mustRegexFindAll mustRegexMatch mustRegexSplit regexFind regexFindAll
-		regexMatch regexSplit`)
-	add(rule{substituted, false}, `mustRegexReplaceAll mustRegexReplaceAllLiteral regexReplaceAll
+	add(rule{price: surface}, `chunk mustChunk`)
+	add(rule{price: indexes, borrows: true}, `mustSlice slice`)
+	add(rule{price: pairs}, `dict`)
+	add(rule{price: square, borrows: true}, `mustUniq mustWithout uniq without`)
+	add(rule{price: times(4, text)}, `deepCopy mustDeepCopy`)
+	add(rule{price: merged}, `merge mergeOverwrite mustMerge mustMergeOverwrite`)
+	add(rule{price: times(8, text)}, `fromJson mustFromJson`)
+	add(rule{price: repeated}, `repeat`)
+	add(rule{price: indented}, `indent nindent`)
+	add(rule{price: replaced}, `replace`)
+	add(rule{price: joined}, `join`)
+	add(rule{price: wrapped}, `wrap wrapWith`)
+	add(rule{price: parts, borrows: true}, `split splitList splitn`)
+	add(rule{price: formatted}, `printf`)
+	add(rule{price: sequence}, `seq`)
+	add(rule{price: steps}, `until untilStep`)
+	add(rule{price: random}, `randAlpha randAlphaNum randAscii randBytes randNumeric`)
+	add(rule{price: matched, borrows: true}, `mustRegexFind mustRegexMatch regexFind regexMatch`)
+	// These search on after each match, to the end of the text if it comes to that.
+	add(rule{price: matched, borrows: true, long: true}, `mustRegexFindAll mustRegexSplit regexFindAll regexSplit`)
+	add(rule{price: substituted, long: true}, `mustRegexReplaceAll mustRegexReplaceAllLiteral regexReplaceAll
 		regexReplaceAllLiteral`)
-	add(rule{short(1 << 10), false}, `semver semverCompare`)
-	add(rule{short(16 << 10), false}, `buildCustomCert genCAWithKey genSelfSignedCertWithKey genSignedCertWithKey`)
+	// Decimals get longer by each argument, keys take what they take.
+	add(rule{price: text, long: true, arguments: 100}, `addf divf mulf subf`)
+	add(rule{price: text, long: true}, `bcrypt derivePassword genCA genPrivateKey genSelfSignedCert genSignedCert htpasswd`)
+	add(rule{price: short(1 << 10)}, `semver semverCompare`)
+	add(rule{price: short(16 << 10), long: true}, `buildCustomCert genCAWithKey genSelfSignedCertWithKey genSignedCertWithKey`)
 	return table
 })
 
@@ -100,7 +109,16 @@ func surface(args []reflect.Value, _ float64) (float64, error) {
 			}
 		}
 	}
-	return 4 * total, nil
+	return 2 * total, nil
+}
+
+// merged is the price of adding the other arguments to the first, which is only
+// looked at.
+func merged(args []reflect.Value, most float64) (float64, error) {
+	if size, err := sizeOf(args[0], most); err != nil {
+		return size, err
+	}
+	return times(4, text)(args[1:], most)
 }
 
 func indexes(args []reflect.Value, most float64) (float64, error) { return text(args[1:], most) }
@@ -254,7 +272,7 @@ func matched(args []reflect.Value, _ float64) (float64, error) {
 	if err != nil {
 		return scalarSize, nil // what the function says of it is better
 	}
-	size := expanded(parsed)
+	size := expanded(parsed) * float64(1+parsed.MaxCap())
 	if size*in > maxWork {
 		return 0, errWork
 	}
