@@ -24,10 +24,12 @@ type Runtime string
 
 const (
 	// Auto chooses for each function: a builtin where one stands in for the
-	// package, a process where the package is a file or a folder.
+	// package, a process where that is a folder with source, else a sandbox.
 	Auto Runtime = ""
 	// Builtin is a function that lives in this binary.
 	Builtin Runtime = "Builtin"
+	// Sandbox is a container of this process's making, on Linux.
+	Sandbox Runtime = "Sandbox"
 	// Process is the function's own binary as a child of this process.
 	Process Runtime = "Process"
 	// Development is a function that somebody else runs.
@@ -40,12 +42,12 @@ func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
 	}
-	for _, r := range []Runtime{Builtin, Process, Development} {
+	for _, r := range []Runtime{Builtin, Sandbox, Process, Development} {
 		if strings.EqualFold(name, string(r)) {
 			return r, nil
 		}
 	}
-	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Process or Development")
+	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Process or Development")
 }
 
 // A choice is a function that the pipeline uses, and how to run it.
@@ -158,11 +160,19 @@ func (s *Session) chooseOne(fn runtimes.Function) (choice, error) {
 }
 
 func (s *Session) chooseAuto(c choice, isFile bool) (choice, error) {
+	_, sandboxed := s.config.Runtimes[Sandbox]
 	if isFile {
 		c.runtime = Process
+		if sandboxed && !s.isSource(c.fn.Package) {
+			c.runtime = Sandbox
+		}
 		return c, nil
 	}
 	b, ok := s.config.Builtins.For(c.fn.Package)
+	if !ok && sandboxed {
+		c.runtime = Sandbox
+		return c, nil
+	}
 	if !ok {
 		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package), s.waysToRun(c.fn))
 	}
@@ -197,6 +207,17 @@ func (c choice) crosschecked() (choice, error) {
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)
 	return c, nil
+}
+
+// isSource reports whether a path is a folder with the source of a function, and
+// not one with an OCI image layout.
+func (s *Session) isSource(path string) bool {
+	dir, err := afero.IsDir(s.config.Reader.FS, path)
+	if err != nil || !dir {
+		return false
+	}
+	layout, err := afero.Exists(s.config.Reader.FS, filepath.Join(path, "oci-layout"))
+	return err == nil && !layout
 }
 
 // isPath reports whether spec.package names a file or folder and not a

@@ -36,6 +36,9 @@ type started struct {
 // fails, the starts of the others are cancelled, unless another render waits
 // for them, too; what runs is stopped by Close.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
+	if err := s.prepare(ctx, choices); err != nil {
+		return nil, err
+	}
 	entries, fresh, err := s.enter(ctx, choices)
 	if err != nil {
 		return nil, err
@@ -56,6 +59,24 @@ func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 		s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
 	}
 	return runs, nil
+}
+
+// prepare fetches what functions need that do not run yet.
+func (s *Session) prepare(ctx context.Context, choices []choice) error {
+	needed := map[Runtime][]runtimes.Function{}
+	for _, c := range choices {
+		if _, runs := s.instance(c.fn.Name); !runs {
+			needed[c.runtime] = append(needed[c.runtime], c.fn)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(needed)) {
+		if p, ok := s.config.Runtimes[r].(runtimes.Preparer); ok {
+			if err := p.Prepare(ctx, needed[r]...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // enter returns the entries of the chosen functions, and those of them whose

@@ -5,9 +5,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 func main() {
+	if code, is := sandbox.Supervise(os.Args); is {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// A reader that goes away makes writing fail, and does not kill: there is
 	// cleaning up to do.

@@ -13,9 +13,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if code, is := sandbox.Supervise(os.Args); is {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){"xfn": main})
 }
 
@@ -78,17 +83,14 @@ func runs(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free
-// port until the script ends, and sets VAR to its address.
+// port, and sets VAR to its address. At the end of the script it is interrupted,
+// as by Ctrl-C, and leaves nothing behind.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "registry", "serve", args[1:])
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	ts.Defer(func() {
-		ts.Check(cmd.Process.Kill())
-		// It was killed, so this is an error.
-		_ = cmd.Wait()
-	})
+	ts.Defer(func() { interrupt(ts, cmd) })
 	ts.Setenv(args[0], address(ts, out, "listening on "))
 }
 
@@ -100,11 +102,14 @@ func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 	notes, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	ts.Defer(func() {
-		ts.Check(cmd.Process.Signal(os.Interrupt))
-		ts.Check(cmd.Wait())
-	})
+	ts.Defer(func() { interrupt(ts, cmd) })
 	ts.Setenv(args[0], address(ts, notes, "note: serving "+args[1]+" on "))
+}
+
+// interrupt ends a server, for which that is no error.
+func interrupt(ts *testscript.TestScript, cmd *exec.Cmd) {
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	ts.Check(cmd.Wait())
 }
 
 func command(ts *testscript.TestScript, group, name string, args []string) *exec.Cmd {

@@ -25,6 +25,12 @@ type Runtime interface {
 	Start(ctx context.Context, fn Function) (*Instance, error)
 }
 
+// A Preparer is a Runtime that can fetch what functions need before any of them
+// starts, so that one error names all that is missing.
+type Preparer interface {
+	Prepare(ctx context.Context, fns ...Function) error
+}
+
 // An Instance is a running function.
 type Instance struct {
 	// Runner calls the function. A call that fails because the function died

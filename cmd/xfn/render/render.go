@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -64,7 +65,7 @@ type engineFlags struct {
 // runtimeFlags are how functions run.
 type runtimeFlags struct {
 	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
-	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Process or Development."`
+	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Process or Development."`
 	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: auto takes one for crossplane-contrib by tag, any for any owner's, strict only for versions that it was measured for, off none."`
 	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Let builtin NAME stand in for a repository. Repeatable."`
 	Crosscheck            bool              `help:"Run the builtin beside each package that there is one for, and fail if they differ."`
@@ -72,12 +73,15 @@ type runtimeFlags struct {
 	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The largest answer of a function, in MiB."`
 	FunctionResponseCache string            `placeholder:"DIR" help:"Keep functions' answers in DIR, for as long as their TTL says."`
 	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The longest that an answer is kept, whatever its TTL."`
+	Offline               bool              `help:"Fetch nothing: what is not in the cache is an error that lists all of it."`
+	Registry              string            `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of packages that name none."`
 	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, over what its file says. Repeatable."`
+	cache.Dir
 }
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Functions run in this process where they are builtin, else as processes started from their packages, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development).
+	return `Functions run in this process where they are builtin, else in a sandbox (on Linux), from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development).
 
 Examples:
 
@@ -91,12 +95,12 @@ Exit codes: 0 rendered, 1 failed, 2 used wrongly, 3 a function returned a fatal 
 }
 
 // Run renders and prints the documents.
-func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
+func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	in, functions, err := c.inputs()
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	config, err := c.config(term)
+	config, err := c.config(term, program)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -128,7 +132,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
 
 // config says what all renders share, but for the functions file. Its errors
 // are those of flags.
-func (c *Cmd) config(term *terminal.Terminal) (session.Config, error) {
+func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
 	if c.Timeout <= 0 {
 		return session.Config{}, fmt.Errorf("reading --timeout: %s is no time to render in", c.Timeout)
 	}
@@ -149,6 +153,10 @@ func (c *Cmd) config(term *terminal.Terminal) (session.Config, error) {
 	if err := builtins.Check(); err != nil {
 		return session.Config{}, fmt.Errorf("reading --builtin: %w", err)
 	}
+	started, err := c.started(term, program)
+	if err != nil {
+		return session.Config{}, err
+	}
 	return session.Config{
 		Reader:         manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
 		Packages:       c.Package,
@@ -160,7 +168,7 @@ func (c *Cmd) config(term *terminal.Terminal) (session.Config, error) {
 		Builtins:       builtins,
 		BuiltinOptions: builtin.Options{Templates: c.Templates, Progress: term.Progress},
 		Crosscheck:     c.Crosscheck,
-		Runtimes:       c.started(term),
+		Runtimes:       started,
 		Progress:       term.Progress,
 	}, nil
 }

@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// pipeGrace is how long output is read on after a function has ended.
+const pipeGrace = 500 * time.Millisecond
+
+// A child is a sandbox with what its function writes.
+type child struct {
+	process *sandbox.Process
+	out     *local.Output
+	done    chan struct{} // closed once it has ended and its output was read
+	cancel  context.CancelFunc
+}
+
+// launch starts a sandbox whose life does not depend on ctx once it runs.
+func launch(ctx context.Context, spec sandbox.Spec, out *local.Output) (*child, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	spec.Stdout, spec.Stderr = write, write
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// The start itself ends with ctx.
+	unhook := context.AfterFunc(ctx, cancel)
+	process, err := sandbox.Start(life, spec)
+	err = errors.Join(err, write.Close())
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, read.Close())
+	}
+	unhook()
+	c := &child{process: process, out: out, done: make(chan struct{}), cancel: cancel}
+	go c.live(read)
+	return c, nil
+}
+
+// live reads what the function writes until it has ended.
+func (c *child) live(read *os.File) {
+	defer close(c.done)
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(c.out, read)
+	}()
+	<-c.process.Done()
+	timer := time.NewTimer(pipeGrace)
+	defer timer.Stop()
+	select {
+	case <-copied:
+	case <-timer.C:
+	}
+	_ = read.Close()
+	<-copied
+	c.out.Flush()
+}
+
+// ended says how the function ended.
+func (c *child) ended() error {
+	code, err := c.process.Wait()
+	return errors.Join(fmt.Errorf("it ended by itself (exit code %d)%s", code, c.out.Quote()), err)
+}
+
+// explain says why a function did not come to answer because of err.
+func (c *child) explain(ctx context.Context, err error) error {
+	select {
+	case <-c.done:
+		return c.ended()
+	default:
+	}
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("%w%s", err, c.out.Quote())
+}
+
+func (c *child) stop() error {
+	err := c.process.Stop()
+	c.cancel()
+	<-c.done
+	return err
+}

@@ -1,0 +1,246 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// port is where functions listen, inside: the address that function SDKs have
+// by default.
+const port = 9443
+
+// Sandbox starts functions in containers. A function is started as its image
+// says (ENTRYPOINT and CMD), with --insecure after its own arguments, and has to
+// listen on port 9443 of the loopback interface, which is a network of its own.
+type Sandbox struct {
+	// Cache is where images are kept, and unpacked.
+	Cache string
+	// Registry is that of packages that name none. If it is empty, there is none.
+	Registry string
+	// Pull says how images are fetched.
+	Pull pull.Options
+	// TempDir is where each function's private directory is made; empty is the
+	// system's choice. If it is too long for the path of a unix socket, /tmp
+	// takes its place.
+	TempDir string
+	// StartTimeout bounds the time from the start of a function to its first
+	// answer. Zero means local.DefaultStartTimeout. Pulling and unpacking are
+	// not bounded.
+	StartTimeout time.Duration
+	// MaxMessageSize is the largest answer in bytes. Zero means
+	// grpc.DefaultMaxMessageSize.
+	MaxMessageSize int
+	// Progress hears of what takes long. It may be nil.
+	Progress progress.Func
+	// Output gets each line that a function writes to stdout or stderr, without
+	// control characters. It may be nil, and must be safe for concurrent use.
+	Output func(function, line string)
+}
+
+var (
+	_ runtimes.Runtime  = Sandbox{}
+	_ runtimes.Preparer = Sandbox{}
+)
+
+// Prepare pulls the images of functions whose packages are references. A
+// pull.MissingError names all of them that may not be fetched.
+func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err error) {
+	var requests []pull.Request
+	for _, fn := range fns {
+		if isLocal(fn.Package) {
+			continue
+		}
+		settings, err := settingsOf(fn.Annotations)
+		if err != nil {
+			return fmt.Errorf("starting function %q: %w", fn.Name, err)
+		}
+		request, err := s.requestOf(fn.Package, settings.policy)
+		if err != nil {
+			return fmt.Errorf("starting function %q: %w", fn.Name, err)
+		}
+		requests = append(requests, request)
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	store, err := pull.Open(s.Cache)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	_, err = store.Images(ctx, requests, s.Pull)
+	return err
+}
+
+// isLocal reports whether a package is a file or a folder.
+func isLocal(pkg string) bool {
+	_, err := os.Stat(pkg)
+	return err == nil || filepath.IsAbs(pkg) || strings.HasSuffix(pkg, ".xpkg")
+}
+
+// Start pulls the function's image, unpacks it, and runs it in a sandbox, as its
+// annotations say. It returns once the function answers.
+func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	instance, err := s.start(ctx, fn)
+	if err != nil {
+		return nil, fmt.Errorf("starting function %q: %w", fn.Name, advise(err))
+	}
+	return instance, nil
+}
+
+// advise adds the ways out where the system forbids sandboxes.
+func advise(err error) error {
+	var forbidden *sandbox.NamespaceError
+	if !errors.As(err, &forbidden) {
+		return err
+	}
+	return hint.Wrap(err, "allow user namespaces (see user_namespaces(7)), or run functions that you trust by --runtime Process")
+}
+
+func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
+	settings, err := settingsOf(fn.Annotations)
+	if err != nil {
+		return nil, err
+	}
+	var stops stops
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stops.all(context.WithoutCancel(ctx)))
+		}
+	}()
+	img, err := s.image(ctx, fn.Package, settings.policy, &stops)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return nil, fmt.Errorf("reading the image's manifest: %w", err)
+	}
+	s.Progress.Step("unpacking " + fn.Package)
+	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: s.Cache, Owner: owner(), Progress: s.Progress})
+	if err != nil {
+		return nil, err
+	}
+	stops.add(func(context.Context) error { return root.Release() })
+	f, report, err := s.run(ctx, fn.Name, root, settings, &stops)
+	if err != nil {
+		return nil, err
+	}
+	return &runtimes.Instance{
+		Runner:   settings.bounded(f),
+		Detail:   fmt.Sprintf("%s in a sandbox (%s)", fn.Package, describe(report)),
+		Identity: digest.String(),
+		Stop:     stops.all,
+	}, nil
+}
+
+// owner says who unpacked files belong to: the ids that a sandbox is given, if
+// this process may give away any.
+func owner() *rootfs.Owner {
+	if !sandbox.MapsIDs() {
+		return nil
+	}
+	return &rootfs.Owner{UID: sandbox.DefaultHostID, GID: sandbox.DefaultHostID}
+}
+
+// run runs the function of a root until it answers.
+func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, sandbox.Report, error) {
+	spec, err := specOf(root, settings)
+	if err != nil {
+		return nil, sandbox.Report{}, err
+	}
+	target, err := s.listen(&spec, stops)
+	if err != nil {
+		return nil, sandbox.Report{}, err
+	}
+	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: s.MaxMessageSize})
+	if err != nil {
+		return nil, sandbox.Report{}, err
+	}
+	stops.add(func(context.Context) error { return client.Close() })
+	out := &local.Output{Each: func(line string) {
+		if s.Output != nil {
+			s.Output(name, line)
+		}
+	}}
+	c, err := launch(ctx, spec, out)
+	if err != nil {
+		return nil, sandbox.Report{}, err
+	}
+	stops.add(func(context.Context) error { return c.stop() })
+	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}
+	if err := f.Await(ctx, s.StartTimeout); err != nil {
+		return nil, sandbox.Report{}, c.explain(ctx, err)
+	}
+	return f, c.process.Report(), nil
+}
+
+// listen makes the socket that the supervisor carries to the function.
+func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
+	dir, err := local.PrivateDir(s.TempDir)
+	if err != nil {
+		return "", err
+	}
+	stops.add(func(context.Context) error { return os.RemoveAll(dir) })
+	path := local.Socket(dir)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return "", fmt.Errorf("listening on %q: %w", path, err)
+	}
+	stops.add(func(context.Context) error { return listener.Close() })
+	spec.Listener, spec.Port = listener, port
+	return "unix://" + path, nil
+}
+
+// image returns the image of a package: a file, a folder or a reference.
+func (s Sandbox) image(ctx context.Context, pkg string, policy pull.Policy, stops *stops) (v1.Image, error) {
+	if isLocal(pkg) {
+		file, err := pull.OpenLocal(ctx, pkg, v1.Platform{})
+		if err != nil {
+			return nil, err
+		}
+		stops.add(func(context.Context) error { return file.Close() })
+		return file.Image, nil
+	}
+	request, err := s.requestOf(pkg, policy)
+	if err != nil {
+		return nil, err
+	}
+	store, err := pull.Open(s.Cache)
+	if err != nil {
+		return nil, err
+	}
+	stops.add(func(context.Context) error { return store.Close() })
+	return store.Image(ctx, request, s.Pull)
+}
+
+// stops are what ends a function, in the order in which it came to be.
+type stops []func(context.Context) error
+
+func (s *stops) add(stop func(context.Context) error) { *s = append(*s, stop) }
+
+// all ends everything, the last first.
+func (s *stops) all(ctx context.Context) error {
+	var errs []error
+	for i := len(*s) - 1; i >= 0; i-- {
+		errs = append(errs, (*s)[i](ctx))
+	}
+	return errors.Join(errs...)
+}

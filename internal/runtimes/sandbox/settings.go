@@ -1,0 +1,130 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// The annotations of a Function that say how it runs in its sandbox.
+const (
+	// AnnotationNetwork is Isolated by default; Runner gives the function the
+	// network of this machine.
+	AnnotationNetwork = "render.crossplane.io/runtime-sandbox-network"
+	// AnnotationEnv adds to the image's environment: KEY=value, separated by
+	// commas.
+	AnnotationEnv = "render.crossplane.io/runtime-sandbox-env"
+	// AnnotationMemory and AnnotationCPU are quantities, as 128Mi and 500m.
+	AnnotationMemory = "render.crossplane.io/runtime-sandbox-memory"
+	AnnotationCPU    = "render.crossplane.io/runtime-sandbox-cpu"
+	// AnnotationTimeout bounds each call, as 20s.
+	AnnotationTimeout = "render.crossplane.io/runtime-sandbox-timeout"
+	// AnnotationWritable lets the function write to a copy of its root in
+	// memory: true or false.
+	AnnotationWritable = "render.crossplane.io/runtime-sandbox-writable"
+	// AnnotationPullPolicy is IfNotPresent by default, or Always, or Never.
+	AnnotationPullPolicy = "render.crossplane.io/runtime-sandbox-pull-policy"
+)
+
+// settings are what a function's annotations say.
+type settings struct {
+	network  sandbox.Network
+	env      []string
+	limits   sandbox.Limits
+	timeout  time.Duration
+	writable bool
+	policy   pull.Policy
+}
+
+// settingsOf reads annotations. Those that are not there leave the default.
+func settingsOf(annotations map[string]string) (s settings, err error) {
+	for _, setting := range []struct {
+		annotation string
+		read       func(string) error
+	}{
+		{AnnotationNetwork, s.readNetwork},
+		{AnnotationEnv, s.readEnv},
+		{AnnotationMemory, func(text string) (err error) {
+			s.limits.Memory, err = positive(text, (*resource.Quantity).Value)
+			return err
+		}},
+		{AnnotationCPU, func(text string) (err error) {
+			s.limits.CPU, err = positive(text, (*resource.Quantity).MilliValue)
+			return err
+		}},
+		{AnnotationTimeout, s.readTimeout},
+		{AnnotationWritable, func(text string) (err error) { s.writable, err = strconv.ParseBool(text); return err }},
+		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = pull.ParsePolicy(text); return err }},
+	} {
+		text, ok := annotations[setting.annotation]
+		if !ok {
+			continue
+		}
+		if err := setting.read(text); err != nil {
+			return s, fmt.Errorf("annotation %s: %w", setting.annotation, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *settings) readNetwork(text string) error {
+	switch text {
+	case "Isolated":
+		s.network = sandbox.Isolated
+	case "Runner":
+		s.network = sandbox.Runner
+	default:
+		return fmt.Errorf("unknown network %q: it is Isolated or Runner", text)
+	}
+	return nil
+}
+
+func (s *settings) readEnv(text string) error {
+	for pair := range strings.SplitSeq(text, ",") {
+		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
+			return fmt.Errorf("expected KEY=value, got %q", pair)
+		}
+		s.env = append(s.env, pair)
+	}
+	return nil
+}
+
+func (s *settings) readTimeout(text string) (err error) {
+	if s.timeout, err = time.ParseDuration(text); err == nil && s.timeout <= 0 {
+		err = fmt.Errorf("%s is no time to answer in", text)
+	}
+	return err
+}
+
+// positive reads a quantity, in the unit of value.
+func positive(text string, value func(*resource.Quantity) int64) (int64, error) {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no quantity", text)
+	}
+	if q.Sign() <= 0 {
+		return 0, fmt.Errorf("%q is not above zero", text)
+	}
+	return value(&q), nil
+}
+
+// bounded holds each call of a function to the timeout, if there is one.
+func (s settings) bounded(r function.Runner) function.Runner {
+	if s.timeout == 0 {
+		return r
+	}
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("no answer within %s", s.timeout))
+		defer cancel()
+		return r.RunFunction(ctx, name, req)
+	})
+}

@@ -1,0 +1,155 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// defaultPath is the PATH of an image that sets none, as with container engines.
+const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// requestOf reads a reference to an image.
+func (s Sandbox) requestOf(pkg string, policy pull.Policy) (pull.Request, error) {
+	ref, err := remote.ParseReference(pkg, s.Registry)
+	return pull.Request{Reference: ref, Policy: policy}, err
+}
+
+// specOf says how to run the function of a root (OCI image spec, config.md).
+func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
+	config := root.Config
+	args := slices.Concat(config.Entrypoint, config.Cmd)
+	if len(args) == 0 {
+		return sandbox.Spec{}, hint.Wrap(errors.New("its image has no entrypoint"), "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
+	}
+	uid, gid, err := userOf(root.Path, config.User)
+	if err != nil {
+		return sandbox.Spec{}, fmt.Errorf("finding the image's user %q: %w", config.User, err)
+	}
+	spec := sandbox.Spec{
+		Root: root.Path, Args: append(args, "--insecure"),
+		Env: lastOf(slices.Concat([]string{defaultPath}, config.Env, s.env)), Dir: path.Join("/", config.WorkingDir),
+		UID: uid, GID: gid, Writable: s.writable, Network: s.network, Limits: s.limits,
+	}
+	if s.network == sandbox.Runner {
+		// A name server is best effort: not every machine has one.
+		spec.Resolver, _ = os.ReadFile("/etc/resolv.conf")
+	}
+	return spec, nil
+}
+
+// lastOf leaves of each variable the last that is said of it, since programs do
+// not agree on which of several counts.
+func lastOf(env []string) []string {
+	var last []string
+	for _, pair := range env {
+		key, _, _ := strings.Cut(pair, "=")
+		last = slices.DeleteFunc(last, func(other string) bool { return strings.HasPrefix(other, key+"=") })
+		last = append(last, pair)
+	}
+	return last
+}
+
+// userOf returns the ids of an image's user: "uid", "uid:gid", or names, which
+// are looked up in the root's own files. No user is 0:0.
+func userOf(root, user string) (uid, gid int, err error) {
+	if user == "" {
+		return 0, 0, nil
+	}
+	name, group, hasGroup := strings.Cut(user, ":")
+	uid, gid, err = lookup(root, "etc/passwd", name, 3)
+	if err == nil && hasGroup {
+		gid, _, err = lookup(root, "etc/group", group, 2)
+	}
+	return uid, gid, err
+}
+
+// maxAccounts bounds what is read of a file of accounts, in bytes.
+const maxAccounts = 1 << 20
+
+// lookup returns the id of an account, and the number in another field of its
+// line. A number need not have an account.
+func lookup(root, file, name string, field int) (id, other int, err error) {
+	number, err := strconv.Atoi(name)
+	isNumber := err == nil
+	lines, err := linesOf(root, file)
+	if err != nil && !isNumber {
+		return 0, 0, err
+	}
+	for _, line := range lines {
+		fields := strings.Split(line, ":")
+		if len(fields) <= max(field, 2) || fields[0] != name && fields[2] != name {
+			continue
+		}
+		if id, err = strconv.Atoi(fields[2]); err != nil {
+			continue
+		}
+		other, _ = strconv.Atoi(fields[field])
+		return id, other, nil
+	}
+	if isNumber {
+		return number, 0, nil
+	}
+	return 0, 0, fmt.Errorf("%s has no %q", file, name)
+}
+
+// linesOf reads a file of the root. No link leads out of that.
+func linesOf(root, file string) ([]string, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	defer dir.Close()
+	info, err := dir.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, ioerror.Cause(err))
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxAccounts {
+		return nil, fmt.Errorf("%s is no file of accounts", file)
+	}
+	f, err := dir.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, ioerror.Cause(err))
+	}
+	defer f.Close()
+	var lines []string
+	scanner := bufio.NewScanner(f)
+	for scanner.Scan() {
+		lines = append(lines, scanner.Text())
+	}
+	return lines, scanner.Err()
+}
+
+// describe says what confines a function, for people.
+func describe(r sandbox.Report) string {
+	said := []string{"loopback only"}
+	if r.Network == sandbox.Runner {
+		said = []string{"network of this machine"}
+	}
+	for _, l := range []struct {
+		name  string
+		limit sandbox.Limit
+		unit  string
+		size  int64
+	}{{"memory", r.Memory, " MiB", 1 << 20}, {"CPU", r.CPU, "m", 1}} {
+		if l.limit.By != sandbox.Nothing {
+			said = append(said, fmt.Sprintf("%s %d%s by %s", l.name, l.limit.Value/l.size, l.unit, l.limit.By))
+		}
+	}
+	if r.Landlock == 0 {
+		said = append(said, "no Landlock")
+	}
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,80 @@
+package cgroup
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A hierarchy is a mounted tree of groups, and where in it the caller is.
+type hierarchy struct {
+	mount       string // where it is mounted
+	own         string // the directory of the caller's group
+	unified     bool   // version 2
+	controllers []string
+}
+
+func (h hierarchy) controls(controller string) bool {
+	return slices.Contains(h.controllers, controller)
+}
+
+func (h hierarchy) contains(dir string) bool {
+	return dir == h.mount || strings.HasPrefix(dir, strings.TrimSuffix(h.mount, "/")+"/")
+}
+
+// locate finds the hierarchies that a process can see its group in, from its
+// mountinfo and cgroup files: see proc_pid_mountinfo(5) and cgroups(7).
+func locate(mountinfo, own string) []hierarchy {
+	var found []hierarchy
+	for line := range strings.Lines(mountinfo) {
+		before, after, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+		fields, source := strings.Fields(before), strings.Fields(after)
+		if !ok || len(fields) < 6 || len(source) < 3 {
+			continue
+		}
+		h := hierarchy{mount: unescape(fields[4])}
+		switch source[0] {
+		case "cgroup2":
+			h.unified = true
+		case "cgroup":
+			h.controllers = strings.Split(source[2], ",")
+		default:
+			continue
+		}
+		if h.own, ok = h.place(unescape(fields[3]), own); ok {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// place returns the directory of the caller's group, if it is below the root of
+// the mount.
+func (h hierarchy) place(root, own string) (string, bool) {
+	for line := range strings.Lines(own) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 || !h.named(parts[1]) {
+			continue
+		}
+		rel, err := filepath.Rel(root, parts[2])
+		if err != nil || !filepath.IsLocal(rel) {
+			return "", false
+		}
+		return filepath.Join(h.mount, rel), true
+	}
+	return "", false
+}
+
+// named tells whether a line of the cgroup file with these controllers is this
+// hierarchy's.
+func (h hierarchy) named(controllers string) bool {
+	if h.unified {
+		return controllers == ""
+	}
+	return controllers != "" && !slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !h.controls(c) })
+}
+
+// unescape undoes the octal escapes of the kernel's lists.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sealSelf returns a copy of this program in memory that nobody can write to any
+// more. A function that comes to reach its supervisor's program then reaches
+// that copy, and not the file that the user will run next (CVE-2019-5736).
+func sealSelf() (*os.File, error) {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, fmt.Errorf("opening this program: %w", err)
+	}
+	defer self.Close()
+	sealed, err := seal(self)
+	if err != nil {
+		return nil, fmt.Errorf("copying this program to memory: %w", err)
+	}
+	return sealed, nil
+}
+
+func seal(src io.Reader) (*os.File, error) {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate(supervisorName, flags|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 every one is executable
+		fd, err = unix.MemfdCreate(supervisorName, flags)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), supervisorName)
+	if _, err = io.Copy(f, src); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err == nil {
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// socketPair returns two ends of a stream. The first obeys deadlines.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a pair of sockets: %w", err)
+	}
+	err = unix.SetNonblock(fds[0], true)
+	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), err
+}
+
+// descriptors returns the files that a supervisor starts with, and a function
+// that closes those of them that are nobody else's.
+func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), err error) {
+	var own []*os.File
+	closeThem = func() {
+		for _, f := range own {
+			_ = f.Close() // a null device, or a duplicate
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, closeThem, err
+	}
+	own = append(own, null)
+	program, err := sealed()
+	if err != nil {
+		return nil, closeThem, err
+	}
+	var listener *os.File
+	if s.Listener != nil {
+		if listener, err = s.Listener.File(); err != nil {
+			return nil, closeThem, fmt.Errorf("sharing the listening socket: %w", err)
+		}
+		own = append(own, listener)
+	}
+	files = []*os.File{orDefault(s.Stdin, null), orDefault(s.Stdout, null), orDefault(s.Stderr, null), control, listener, program}
+	return files, closeThem, givePipes(s, files[:3])
+}
+
+// givePipes gives pipes among the function's files to its user, so that it can
+// open them by name: /dev/stderr.
+func givePipes(s Spec, files []*os.File) error {
+	if !mayMapIDs() {
+		return nil
+	}
+	for _, f := range files {
+		info, err := f.Stat()
+		if err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+			err = f.Chown(s.HostID+s.UID, s.HostID+s.GID)
+		}
+		if err != nil {
+			return fmt.Errorf("sharing %q with the sandbox: %w", f.Name(), err)
+		}
+	}
+	return nil
+}

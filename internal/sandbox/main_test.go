@@ -1,0 +1,156 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// What the environment asks of this program when it plays another part.
+const (
+	hostileVar     = "XFN_TEST_HOSTILE"     // the hostile program is built, and is here
+	callerVar      = "XFN_TEST_CALLER"      // be a caller that is killed
+	interpreterVar = "XFN_TEST_INTERPRETER" // be what a script's #! names
+)
+
+func TestMain(m *testing.M) {
+	if code, is := sandbox.Supervise(os.Args); is {
+		os.Exit(code)
+	}
+	switch {
+	case os.Getenv(callerVar) != "":
+		os.Exit(call(os.Getenv(callerVar)))
+	case os.Getenv(interpreterVar) != "":
+		os.Exit(interpret())
+	}
+	code := m.Run()
+	if dir, err := hostile(); err == nil && os.Getenv(hostileVar) == "" {
+		os.RemoveAll(filepath.Dir(dir))
+	}
+	os.Exit(code)
+}
+
+// hostile builds the hostile program, static, and returns its path, in a
+// directory that every user may enter.
+var hostile = sync.OnceValues(func() (string, error) {
+	if file := os.Getenv(hostileVar); file != "" {
+		return file, nil
+	}
+	dir, err := os.MkdirTemp("", "hostile")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "hostile")
+	build := exec.Command("go", "build", "-o", file, "./testdata/hostile")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return file, os.Chmod(dir, 0o755)
+})
+
+// newRoot returns a root with the hostile program and nothing else.
+func newRoot(t testing.TB) string {
+	t.Helper()
+	file, err := hostile()
+	if err != nil {
+		t.Fatalf("building the hostile program: %v", err)
+	}
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "hostile"), data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// acting returns a spec by which the hostile program does something.
+func acting(root string, act ...string) sandbox.Spec {
+	return sandbox.Spec{Root: root, Args: append([]string{"/hostile"}, act...), UID: 65532, GID: 65532}
+}
+
+// begin starts a sandbox that ends with the test. It skips the test where the
+// system forbids that, and fails it if XFN_REQUIRE asks for sandboxes.
+func begin(t testing.TB, spec sandbox.Spec) *sandbox.Process {
+	t.Helper()
+	p, err := sandbox.Start(t.Context(), spec)
+	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) && !strings.Contains(os.Getenv("XFN_REQUIRE"), "sandbox") {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("Start(): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Errorf("Stop(): %v", err)
+		}
+	})
+	return p
+}
+
+// pipe returns both ends, which are closed with the test.
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// play runs a sandbox to its end and returns what it wrote to stdout, without
+// the last newline, and how it ended.
+func play(t testing.TB, spec sandbox.Spec) (said string, code int) {
+	t.Helper()
+	r, w := pipe(t)
+	spec.Stdout = w
+	p := begin(t, spec)
+	w.Close()
+	out, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		t.Fatalf("reading stdout: %v", err)
+	}
+	code, err = p.Wait()
+	if err != nil {
+		t.Errorf("Wait(): %v", err)
+	}
+	return strings.TrimSuffix(string(out), "\n"), code
+}
+
+// interpret tells from inside of a sandbox how this program can be written to.
+func interpret() int {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		fmt.Println(err)
+		return 0
+	}
+	seals, err := unix.FcntlInt(self.Fd(), unix.F_GET_SEALS, 0)
+	const want = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+	fmt.Println("sealed:", seals&want == want, err)
+	return 0
+}
+
+// call is a caller: it starts a sandbox of the root given, whose output is its
+// own, and waits for a death that comes from elsewhere.
+func call(root string) int {
+	return 1
+}

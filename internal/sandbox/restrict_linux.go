@@ -1,0 +1,162 @@
+package sandbox
+
+import (
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
+
+	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
+)
+
+// restrict gives up, for ever, all that the function must not have, and returns
+// the version of Landlock in use. Capabilities and system calls are given up by
+// all threads; Landlock and the bounding set bind the calling thread only, from
+// which the function descends.
+func restrict(o orders) (abi int, err error) {
+	if err := limitResources(o); err != nil {
+		return 0, err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("setting no_new_privs: %w", err)
+	}
+	if abi, err = confineFiles(o); err != nil {
+		return 0, err
+	}
+	if err := dropCapabilities(); err != nil {
+		return 0, err
+	}
+	return abi, seccomp.Install()
+}
+
+// limitResources sets the limits of single processes. The function inherits
+// them; the supervisor has them too, and lives with them.
+func limitResources(o orders) error {
+	limits := []struct {
+		resource int
+		value    int64
+	}{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_NOFILE, o.Files},
+		{unix.RLIMIT_MEMLOCK, 64 << 10},
+		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_NICE, 0},
+		{unix.RLIMIT_RTPRIO, 0},
+		{unix.RLIMIT_DATA, o.Memory},
+		{unix.RLIMIT_NPROC, o.PIDs},
+	}
+	for _, l := range limits {
+		optional := l.resource == unix.RLIMIT_DATA || l.resource == unix.RLIMIT_NPROC
+		if optional && l.value == 0 {
+			continue
+		}
+		if err := lower(l.resource, uint64(l.value)); err != nil {
+			return fmt.Errorf("setting resource limit %d to %d: %w", l.resource, l.value, err)
+		}
+	}
+	return nil
+}
+
+// lower sets a resource limit, or keeps a lower one.
+func lower(resource int, value uint64) error {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(resource, &now); err != nil {
+		return err
+	}
+	value = min(value, now.Max)
+	// The syscall package must know, or it undoes the limit of open files.
+	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
+}
+
+// dropCapabilities takes all capabilities from all threads, and from the calling
+// one the way to get any back by executing a program.
+func dropCapabilities() error {
+	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL {
+			return fmt.Errorf("dropping capability %d: %w", c, err)
+		}
+	}
+	const (
+		noRoot, noSetuidFixup, noAmbient = 1 << 0, 1 << 2, 1 << 6
+		locks                            = noRoot<<1 | noSetuidFixup<<1 | noAmbient<<1
+	)
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noAmbient|locks, 0, 0, 0); err != nil {
+		return fmt.Errorf("taking the powers of user 0: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if _, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0); errno != 0 {
+		return fmt.Errorf("dropping all capabilities: %w", errno)
+	}
+	return nil
+}
+
+// The rights of a Landlock ruleset, by what they are for.
+const (
+	readRights  = landlock.AccessFSExecute | landlock.AccessFSReadFile | landlock.AccessFSReadDir
+	writeRights = landlock.AccessFSWriteFile | landlock.AccessFSTruncate
+	makeRights  = landlock.AccessFSRemoveDir | landlock.AccessFSRemoveFile | landlock.AccessFSMakeDir | landlock.AccessFSMakeReg |
+		landlock.AccessFSMakeSock | landlock.AccessFSMakeFifo | landlock.AccessFSMakeSym | landlock.AccessFSRefer
+	deviceRights = landlock.AccessFSMakeChar | landlock.AccessFSMakeBlock
+)
+
+// confineFiles puts the calling thread, if the kernel has Landlock, into a
+// domain that reads and executes, writes only where a write can end well, and,
+// since version 6, reaches no abstract socket and signals no process outside of
+// it. It says again what mounts and namespaces say, in case that one is wrong.
+func confineFiles(o orders) (abi int, err error) {
+	abi, err = landlock.LandlockGetABIVersion()
+	if err != nil {
+		return 0, nil // none, or not turned on
+	}
+	handled := uint64(readRights | writeRights | makeRights | deviceRights)
+	if abi < 2 {
+		handled &^= landlock.AccessFSRefer
+	}
+	if abi < 3 {
+		handled &^= landlock.AccessFSTruncate
+	}
+	attr := landlock.RulesetAttr{HandledAccessFS: handled}
+	if abi >= 6 {
+		attr.Scoped = landlock.ScopeAbstractUnixSocket | landlock.ScopeSignal
+	}
+	ruleset, err := landlock.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return 0, fmt.Errorf("making a Landlock ruleset: %w", err)
+	}
+	defer unix.Close(ruleset)
+	for path, rights := range fileRights(o) {
+		if err := allow(ruleset, path, rights&handled); err != nil {
+			return 0, fmt.Errorf("allowing %q by Landlock: %w", path, err)
+		}
+	}
+	if err := landlock.LandlockRestrictSelf(ruleset, 0); err != nil {
+		return 0, fmt.Errorf("confining by Landlock: %w", err)
+	}
+	return abi, nil
+}
+
+func fileRights(o orders) map[string]uint64 {
+	rights := map[string]uint64{
+		"/":     readRights,
+		"/tmp":  readRights | writeRights | makeRights,
+		"/dev":  readRights | writeRights,
+		"/proc": readRights | writeRights,
+	}
+	if o.Writable {
+		rights["/"] = rights["/tmp"]
+	}
+	return rights
+}
+
+func allow(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return landlock.LandlockAddPathBeneathRule(ruleset, &landlock.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0)
+}

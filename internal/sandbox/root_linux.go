@@ -1,0 +1,367 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// stage is where the new root is put together: a directory that every system
+// has and everybody may enter. A file system in memory covers it meanwhile, and
+// remains as the function's /tmp.
+const stage = "/dev"
+
+// isolate makes the namespaces this process's own: their name, their loopback
+// and their files, with root, an open directory, as the root of them.
+func isolate(o orders, root int) (done reply, err error) {
+	// The first thing that needs a right in the new namespaces.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+			return reply{}, fmt.Errorf("%w: %w", errForbidden, err)
+		}
+		return reply{}, fmt.Errorf("making the mounts private: %w", err)
+	}
+	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
+		return reply{}, fmt.Errorf("making a cgroup namespace: %w", err)
+	}
+	if err := unix.Sethostname([]byte(o.Hostname)); err != nil {
+		return reply{}, fmt.Errorf("setting the host name %q: %w", o.Hostname, err)
+	}
+	if o.Isolated {
+		if err := raiseLoopback(); err != nil {
+			return reply{}, fmt.Errorf("bringing up the loopback: %w", err)
+		}
+	}
+	done.Proc, err = mountAll(o, root)
+	return done, err
+}
+
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// mountAll puts the new root together and makes it the only one.
+func mountAll(o orders, root int) (proc bool, err error) {
+	devices, err := openDevices()
+	if err != nil {
+		return false, err
+	}
+	// An entry for every 4 KiB; the function's user owns it, but not all is its.
+	data := fmt.Sprintf("mode=0755,size=%d,nr_inodes=%d", o.Tmp, max(o.Tmp>>12, 64))
+	if err := mount("tmpfs", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
+		return false, err
+	}
+	if err := bindRoot(root); err != nil {
+		return false, err
+	}
+	unix.Close(root)
+	dir, err := layRoot(o)
+	if err != nil {
+		return false, err
+	}
+	if proc, err = furnish(o, dir, devices); err != nil {
+		return false, err
+	}
+	if err := pivot(dir); err != nil {
+		return false, err
+	}
+	if proc {
+		err = maskProc()
+	}
+	return proc, err
+}
+
+// bindRoot shows the root at stage/lower, read-only.
+func bindRoot(root int) error {
+	if err := mkdirs("lower", "skel", "tmp"); err != nil {
+		return err
+	}
+	lower := path.Join(stage, "lower")
+	if err := mount(self(root), lower, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return remount(lower, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
+}
+
+// layRoot returns the directory that will be the root: the one given or, where
+// the function may write or a directory to mount on is missing, an overlay.
+func layRoot(o orders) (string, error) {
+	lower := path.Join(stage, "lower")
+	missing, err := lacking(lower, o)
+	if err != nil || !missing && !o.Writable {
+		return lower, err
+	}
+	if err := skeleton(o); err != nil {
+		return "", err
+	}
+	merged := path.Join(stage, "root")
+	options := fmt.Sprintf("lowerdir=%s:%s", lower, path.Join(stage, "skel"))
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_RDONLY)
+	if o.Writable {
+		options += fmt.Sprintf(",upperdir=%s,workdir=%s", path.Join(stage, "upper"), path.Join(stage, "work"))
+		flags &^= unix.MS_RDONLY
+	}
+	// With attributes that a user may set, as kernels since 5.11 have them.
+	if mount("overlay", merged, "overlay", flags, options+",userxattr") == nil {
+		return merged, nil
+	}
+	return merged, mount("overlay", merged, "overlay", flags, options)
+}
+
+// lacking tells whether dir lacks one of the things to mount on. What is there
+// must not be a link: that could lead anywhere (CVE-2021-30465).
+func lacking(dir string, o orders) (bool, error) {
+	for _, name := range targets(o) {
+		switch info, err := os.Lstat(path.Join(dir, name)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return true, nil
+		case err != nil:
+			return false, err
+		case name != resolvConf && !info.IsDir():
+			return false, fmt.Errorf("the root's /%s is not a directory", name)
+		}
+	}
+	return false, nil
+}
+
+const resolvConf = "etc/resolv.conf"
+
+// targets are what is mounted on, in the root.
+func targets(o orders) []string {
+	names := []string{"dev", "proc", "tmp"}
+	if o.Resolver != nil {
+		names = append(names, resolvConf)
+	}
+	return names
+}
+
+// skeleton fills the lowest layer of the overlay.
+func skeleton(o orders) error {
+	err := mkdirs("root", "upper", "work", "skel/dev", "skel/proc", "skel/tmp", "skel/etc")
+	if err == nil && o.Resolver != nil {
+		err = os.WriteFile(path.Join(stage, "skel", resolvConf), o.Resolver, 0o644)
+	}
+	return err
+}
+
+// furnish mounts what a function expects on its root.
+func furnish(o orders, dir string, devices map[string]int) (proc bool, err error) {
+	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false, fmt.Errorf("opening the new root: %w", err)
+	}
+	defer unix.Close(root)
+	if err := os.Chmod(path.Join(stage, "tmp"), 0o777|fs.ModeSticky); err != nil {
+		return false, err
+	}
+	if err := mountOn(root, "tmp", path.Join(stage, "tmp"), "", unix.MS_BIND, ""); err != nil {
+		return false, err
+	}
+	if err := mountDevices(root, devices); err != nil {
+		return false, err
+	}
+	if o.Resolver != nil {
+		if err := mountResolver(root, o); err != nil {
+			return false, err
+		}
+	}
+	return mountProc(root)
+}
+
+// mountProc mounts a /proc of the new process namespace, in which nobody sees
+// processes that it may not trace: so not the supervisor. Inside of another
+// container, whose own /proc is masked, the kernel refuses it.
+func mountProc(root int) (bool, error) {
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	err := mountOn(root, "proc", "proc", "proc", flags, "hidepid=4")
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.8
+		err = mountOn(root, "proc", "proc", "proc", flags, "hidepid=2")
+	}
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// mountResolver lays the resolver's configuration over the root's own, if that
+// is a file: a link of the image's is left as it is.
+func mountResolver(root int, o orders) error {
+	etc, err := unix.Openat(root, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(etc)
+	var st unix.Stat_t
+	if err := unix.Fstatat(etc, "resolv.conf", &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil
+	}
+	file := path.Join(stage, "resolver")
+	if err := os.WriteFile(file, o.Resolver, 0o644); err != nil {
+		return err
+	}
+	target, err := unix.Openat(etc, "resolv.conf", unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	if err := mount(file, self(target), "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return nil
+}
+
+// openDevices opens the host's devices that every program may use.
+func openDevices() (map[string]int, error) {
+	devices := map[string]int{}
+	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, fmt.Errorf("opening /dev/%s: %w", name, err)
+		}
+		devices[name] = fd
+	}
+	return devices, nil
+}
+
+// mountDevices mounts a read-only /dev of these devices and the usual links.
+// Shared memory is in /tmp, and so within its bounds.
+func mountDevices(root int, devices map[string]int) error {
+	dev := path.Join(stage, "dev")
+	if err := mkdirs("dev"); err != nil {
+		return err
+	}
+	if err := mount("tmpfs", dev, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k"); err != nil {
+		return err
+	}
+	for name, fd := range devices {
+		file := path.Join(dev, name)
+		if err := os.WriteFile(file, nil, 0o666); err != nil {
+			return err
+		}
+		if err := mount(self(fd), file, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		unix.Close(fd)
+	}
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp",
+	} {
+		if err := os.Symlink(target, path.Join(dev, name)); err != nil {
+			return err
+		}
+	}
+	if err := remount(dev, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	return mountOn(root, "dev", dev, "", unix.MS_MOVE, "")
+}
+
+// pivot makes dir the root of this namespace, and lets go of the host's.
+func pivot(dir string) error {
+	err := os.Chdir(dir)
+	if err == nil {
+		err = unix.PivotRoot(".", ".")
+	}
+	if err == nil { // The old root lies over the new one.
+		err = unix.Unmount(".", unix.MNT_DETACH)
+	}
+	if err == nil {
+		err = os.Chdir("/")
+	}
+	if err != nil {
+		return fmt.Errorf("changing the root: %w", err)
+	}
+	return nil
+}
+
+// maskProc hides what /proc tells of the host, and makes its settings
+// read-only. The lists are those of the OCI runtimes.
+func maskProc() error {
+	for _, name := range strings.Fields("kcore keys latency_stats timer_list timer_stats sched_debug kmsg interrupts softirqs") {
+		if err := ifThere(mount("/dev/null", "/proc/"+name, "", unix.MS_BIND, "")); err != nil {
+			return err
+		}
+	}
+	for _, name := range strings.Fields("acpi scsi") {
+		if err := ifThere(mount("tmpfs", "/proc/"+name, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=0,nr_inodes=1")); err != nil {
+			return err
+		}
+	}
+	for _, name := range strings.Fields("asound bus fs irq sys sysrq-trigger") {
+		err := mount("/proc/"+name, "/proc/"+name, "", unix.MS_BIND|unix.MS_REC, "")
+		if err == nil {
+			err = remount("/proc/"+name, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC)
+		}
+		if err = ifThere(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ifThere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// self names an open file, by a name that leads to it whatever lies on the way.
+func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
+
+// mountOn mounts on an entry of an open directory, which must not be a link.
+func mountOn(dir int, name, source, fstype string, flags uintptr, data string) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening /%s to mount on it: %w", name, err)
+	}
+	defer unix.Close(fd)
+	return mount(source, self(fd), fstype, flags, data)
+}
+
+func mount(source, target, fstype string, flags uintptr, data string) error {
+	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
+		return &fs.PathError{Op: "mounting " + orDefault(fstype, source) + " on", Path: target, Err: err}
+	}
+	return nil
+}
+
+// remount changes the flags of one mount. Those that the host's mount has stay,
+// which the kernel insists on.
+func remount(target string, flags uintptr) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(target, &st); err != nil {
+		return &fs.PathError{Op: "looking at", Path: target, Err: err}
+	}
+	for has, keep := range map[int64]uintptr{unix.ST_NOEXEC: unix.MS_NOEXEC, unix.ST_NOSUID: unix.MS_NOSUID, unix.ST_NODEV: unix.MS_NODEV} {
+		if int64(st.Flags)&has != 0 {
+			flags |= keep
+		}
+	}
+	return mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|flags, "")
+}
+
+// mkdirs makes directories on the stage.
+func mkdirs(names ...string) error {
+	for _, name := range names {
+		if err := os.MkdirAll(path.Join(stage, name), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxReplies bounds in bytes what is read from a supervisor in all.
+const maxReplies = 64 << 10
+
+// sealed is the copy of this program that supervisors run from. One serves all.
+var sealed = sync.OnceValues(sealSelf)
+
+// A Process is a sandbox that runs.
+type Process struct {
+	proc   *os.Process
+	bounds *bounds
+	report Report
+	cancel func() bool // ends the watch over the context
+	done   chan struct{}
+	state  *os.ProcessState // how it ended, once done is closed
+}
+
+// Start starts a sandbox and in it the function, which runs when Start returns.
+// When ctx ends, all of the sandbox is killed; it also ends with this process,
+// however that ends. The error is a [NamespaceError] where the system forbids
+// sandboxes.
+func Start(ctx context.Context, spec Spec) (*Process, error) {
+	spec, err := spec.withDefaults()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	}
+	p, err := start(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	}
+	return p, nil
+}
+
+func start(ctx context.Context, spec Spec) (*Process, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
+	p := &Process{done: make(chan struct{})}
+	err = p.launch(spec, theirs)
+	if err != nil {
+		return nil, err
+	}
+	p.cancel = context.AfterFunc(ctx, func() {
+		_ = p.proc.Kill() // it may have ended
+		_ = ours.SetDeadline(time.Unix(1, 0))
+	})
+	p.bounds = bound(p.proc.Pid, spec.Limits)
+	if err := p.instruct(spec, ours); err != nil {
+		err = errors.Join(p.explain(ctx, err), p.Stop())
+		return nil, err
+	}
+	return p, nil
+}
+
+// launch starts the supervisor, which waits for its orders.
+func (p *Process) launch(spec Spec, control *os.File) error {
+	defer control.Close()
+	files, closeFiles, err := descriptors(spec, control)
+	defer closeFiles()
+	if err != nil {
+		return err
+	}
+	attr := &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attributes(spec)}
+	started := make(chan error)
+	go p.live(attr, started)
+	if err := <-started; err != nil {
+		return forbidden(err)
+	}
+	return nil
+}
+
+// live is the life of the supervisor. It keeps to one thread, since the
+// supervisor is bound to the life of the thread that started it.
+func (p *Process) live(attr *os.ProcAttr, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var err error
+	p.proc, err = os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", programFD), []string{supervisorName}, attr)
+	started <- err
+	if err != nil {
+		return
+	}
+	p.state, _ = p.proc.Wait() // nobody else waits for it
+	close(p.done)
+}
+
+// attributes are the namespaces of a supervisor, and who it is in them.
+func attributes(spec Spec) *syscall.SysProcAttr {
+	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if spec.Network == Isolated {
+		flags |= unix.CLONE_NEWNET
+	}
+	attr := &syscall.SysProcAttr{
+		Cloneflags:  uintptr(flags),
+		Setsid:      true, // so that no terminal can be written to from inside
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: spec.UID, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: spec.GID, HostID: os.Getegid(), Size: 1}},
+		// What the supervisor needs in its own namespaces until the function
+		// starts: to become another user, to mount, and to bring up a network.
+		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
+	}
+	if mayMapIDs() {
+		ids := []syscall.SysProcIDMap{{HostID: spec.HostID, Size: idRange}}
+		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = ids, ids, true
+	}
+	return attr
+}
+
+// mayMapIDs tells whether this process may give away ids that are not its own.
+func mayMapIDs() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	const need = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&need == need
+}
+
+// instruct tells the supervisor what to do, and hears of it until the function
+// runs. After that nothing is read from it.
+func (p *Process) instruct(spec Spec, control *os.File) error {
+	p.report = p.bounds.report(spec)
+	out, in := json.NewEncoder(control), json.NewDecoder(io.LimitReader(control, maxReplies))
+	if err := out.Encode(ordersFor(spec, p.report)); err != nil {
+		return err
+	}
+	if _, err := hear(in); err != nil {
+		return err
+	}
+	// The supervisor has bound its life to this process's while that lived.
+	if err := out.Encode(proceed); err != nil {
+		return err
+	}
+	r, err := hear(in)
+	if err != nil {
+		return err
+	}
+	p.report.Landlock, p.report.Proc = r.Landlock, r.Proc
+	if _, err = hear(in); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// hear reads one reply.
+func hear(in *json.Decoder) (reply, error) {
+	var r reply
+	if err := in.Decode(&r); err != nil {
+		return reply{}, err
+	}
+	switch {
+	case r.Forbidden:
+		return reply{}, forbidden(errors.New(r.Error))
+	case r.Error != "":
+		return reply{}, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// explain says why instructing failed, where err only says how it was noticed.
+func (p *Process) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		_ = p.proc.Kill()
+		<-p.done
+		return fmt.Errorf("its supervisor ended (%s)", p.state)
+	}
+	return err
+}
+
+// Report returns what confines the function.
+func (p *Process) Report() Report { return p.report }
+
+// Done returns a channel that is closed when all of the sandbox has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits for the end of the sandbox and returns the function's exit code, or
+// 128 and the number of the signal that ended it. This is what the sandbox says
+// of itself: a hostile one may say anything.
+func (p *Process) Wait() (int, error) {
+	<-p.done
+	p.cancel()
+	err := p.bounds.remove()
+	if status, ok := p.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), err
+	}
+	return p.state.ExitCode(), err
+}
+
+// Signal sends a signal to the supervisor, which forwards those that usually
+// ask a program for something: HUP, INT, QUIT, TERM, USR1, USR2, WINCH, CONT.
+func (p *Process) Signal(sig os.Signal) error {
+	if err := p.proc.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending the signal %q to a sandbox: %w", sig, err)
+	}
+	return nil
+}
+
+// Stop kills all of the sandbox, and waits for its end.
+func (p *Process) Stop() error {
+	if err := p.proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing a sandbox: %w", err)
+	}
+	_, err := p.Wait()
+	return err
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var acts map[string]func(args []string) string
+
+func init() {
+	acts = map[string]func(args []string) string{
+		"hello":    func([]string) string { return "hello" },
+		"env":      func([]string) string { return strings.Join(os.Environ(), ",") },
+		"exit":     func(args []string) string { os.Exit(number(args[0])); return "" },
+		"die":      func(args []string) string { return outcome(unix.Kill(os.Getpid(), syscall.Signal(number(args[0])))) },
+		"hostname": func([]string) string { name, err := os.Hostname(); return either(name, err) },
+		"cwd":      func([]string) string { dir, err := os.Getwd(); return either(dir, err) },
+		"ids": func([]string) string {
+			groups, err := os.Getgroups()
+			return either(fmt.Sprintf("%d:%d %d %v", os.Getuid(), os.Getgid(), os.Getpid(), groups), err)
+		},
+		"cat":    cat,
+		"list":   list,
+		"open":   open,
+		"write":  write,
+		"status": status,
+		"fds":    descriptors,
+		"pids":   pids,
+		"dial":   dial,
+		"route":  dialIfRouteless,
+		"signal": func(args []string) string {
+			return outcome(unix.Kill(number(args[0]), syscall.Signal(number(args[1]))))
+		},
+		"syscall":   rawSyscall,
+		"int80":     func([]string) string { return outcome(int80()) },
+		"setuid":    runSetuid,
+		"fork-bomb": forkBomb,
+		"memory":    eatMemory,
+		"disk":      eatDisk,
+		"inodes":    eatInodes,
+		"stderr":    floodStderr,
+		"orphan":    orphan,
+		"block":     block,
+		"serve":     serve,
+		"reopen": func([]string) string {
+			f, err := os.OpenFile("/dev/stderr", os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteString("by name\n")
+			}
+			return outcome(err)
+		},
+		"relay":   relaySignals,
+		"rlimits": rlimits,
+		"seals":   seals,
+	}
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// outcome names what came of an attempt: the error's number, if it has one.
+func outcome(err error) string {
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return "done"
+	case errors.As(err, &errno):
+		return unix.ErrnoName(errno)
+	default:
+		return err.Error()
+	}
+}
+
+func either(s string, err error) string {
+	if err != nil {
+		return outcome(err)
+	}
+	return s
+}
+
+func cat(args []string) string {
+	data, err := os.ReadFile(args[0])
+	return either(string(data), err)
+}
+
+func list(args []string) string {
+	entries, err := os.ReadDir(args[0])
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return either(strings.Join(names, " "), err)
+}
+
+// open opens a file for reading ("r"), writing ("w") or both ("rw"), or reads
+// where it links to ("link").
+func open(args []string) string {
+	if args[1] == "link" {
+		to, err := os.Readlink(args[0])
+		return either("leads to "+to, err)
+	}
+	flag := map[string]int{"r": os.O_RDONLY, "w": os.O_WRONLY, "rw": os.O_RDWR}[args[1]]
+	_, err := os.OpenFile(args[0], flag, 0)
+	return outcome(err)
+}
+
+func write(args []string) string { return outcome(os.WriteFile(args[0], []byte("0\n"), 0o666)) }
+
+// status gives some of the lines of /proc/self/status.
+func status(args []string) string {
+	data, err := os.ReadFile("/proc/self/status")
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(line, ":")
+		for _, want := range args {
+			if name == want {
+				lines = append(lines, name+"="+strings.TrimSpace(value))
+			}
+		}
+	}
+	return either(strings.Join(lines, " "), err)
+}
+
+// descriptors lists what the process was started with.
+func descriptors([]string) string {
+	var open []string
+	for fd := range 1024 {
+		target, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err == nil && !strings.HasPrefix(target, "anon_inode:[event") {
+			kind, _, _ := strings.Cut(target, ":")
+			open = append(open, strconv.Itoa(fd)+"="+kind)
+		}
+	}
+	return strings.Join(open, " ")
+}
+
+func pids([]string) string {
+	found, err := filepath.Glob("/proc/[0-9]*")
+	sort.Strings(found)
+	return either(strings.Join(found, " "), err)
+}
+
+func dial(args []string) string {
+	conn, err := net.DialTimeout(args[0], args[1], 10*time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return outcome(err)
+}
+
+// dialIfRouteless sends only where nothing can leave: with no interface but the
+// loopback, and no route.
+func dialIfRouteless(args []string) string {
+	links, err := net.Interfaces()
+	if err != nil || len(links) != 1 || links[0].Flags&net.FlagLoopback == 0 {
+		return fmt.Sprintf("there are the interfaces %v (%v): not trying", links, err)
+	}
+	routes, err := os.ReadFile("/proc/net/route")
+	if err != nil || strings.Count(string(routes), "\n") != 1 {
+		return fmt.Sprintf("there are the routes %q (%v): not trying", routes, err)
+	}
+	return dial(args)
+}
+
+// rawSyscall makes a system call with arguments that would do no harm.
+func rawSyscall(args []string) string {
+	call, ok := calls[args[0]]
+	if !ok {
+		return "no such call"
+	}
+	_, _, errno := unix.RawSyscall6(call[0], call[1], call[2], call[3], call[4], call[5], 0)
+	if errno == 0 {
+		return "done"
+	}
+	return outcome(errno)
+}
+
+// runSetuid runs a copy of this program that has a setuid bit, and gives what
+// that is.
+func runSetuid(args []string) string {
+	out, err := exec.Command(args[0], "status", "Uid", "CapEff", "CapPrm").Output()
+	return either(strings.TrimSpace(string(out)), err)
+}
+
+// forkBomb starts processes until that fails, and tells how many it got.
+func forkBomb([]string) string {
+	for n := 0; ; n++ {
+		_, err := syscall.ForkExec("/proc/self/exe", []string{"hostile", "block"}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{0}})
+		if err != nil || n == 10000 {
+			return fmt.Sprintf("%d %s", n, outcome(err))
+		}
+	}
+}
+
+func eatMemory(args []string) string {
+	size := number(args[0]) << 20
+	held, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return outcome(err)
+	}
+	for i := 0; i < size; i += 4096 {
+		held[i] = 1
+	}
+	return "done"
+}
+
+func eatDisk(args []string) string {
+	f, err := os.Create(args[0])
+	block := make([]byte, 1<<20)
+	written := 0
+	for err == nil && written < 1<<30 {
+		var n int
+		n, err = f.Write(block)
+		written += n
+	}
+	return fmt.Sprintf("%d %s", written>>20, outcome(err))
+}
+
+func eatInodes(args []string) string {
+	for n := 0; ; n++ {
+		if err := os.Mkdir(fmt.Sprintf("%s/%d", args[0], n), 0o700); err != nil || n == 1<<20 {
+			return fmt.Sprintf("%d %s", n, outcome(err))
+		}
+	}
+}
+
+func floodStderr([]string) string {
+	line := []byte(strings.Repeat("x", 1<<16))
+	for {
+		if _, err := os.Stderr.Write(line); err != nil {
+			return outcome(err)
+		}
+	}
+}
+
+// orphan leaves a process behind, in a session of its own, that holds stdout.
+func orphan([]string) string {
+	_, err := syscall.ForkExec("/proc/self/exe", []string{"hostile", "block"}, &syscall.ProcAttr{
+		Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return outcome(err)
+	}
+	return block(nil)
+}
+
+// block says so, and never ends by itself or by a signal that can be ignored.
+func block([]string) string {
+	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	fmt.Println("ready")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// serve answers each connection with a byte, and echoes it.
+func serve(args []string) string {
+	l, err := net.Listen("tcp", args[0])
+	if err != nil {
+		return outcome(err)
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return outcome(err)
+		}
+		go func() {
+			defer conn.Close()
+			conn.Write([]byte("!"))
+			io.Copy(conn, conn)
+		}()
+	}
+}
+
+func relaySignals(args []string) string {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.Signal(number(args[0])))
+	fmt.Println("ready")
+	return (<-got).String()
+}
+
+func rlimits([]string) string {
+	var all []string
+	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_CORE, unix.RLIMIT_MSGQUEUE} {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(r, &l); err != nil {
+			return outcome(err)
+		}
+		all = append(all, fmt.Sprint(l.Max))
+	}
+	return strings.Join(all, " ")
+}
+
+// seals tries to open a program for writing, and tells how it is sealed.
+func seals(args []string) string {
+	_, err := os.OpenFile(args[0], os.O_WRONLY, 0)
+	if err == nil {
+		return "opened for writing"
+	}
+	return outcome(err)
+}

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package main
+
+import "syscall"
+
+// Here is no other interface.
+func int80() error { return syscall.ENOSYS }

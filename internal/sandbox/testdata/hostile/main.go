@@ -1,0 +1,20 @@
+// Command hostile plays the function in tests. Its first argument names what it
+// does; what came of it is one line on stdout.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		os.Exit(2)
+	}
+	act, ok := acts[os.Args[1]]
+	if !ok {
+		fmt.Println("no such act")
+		os.Exit(2)
+	}
+	fmt.Println(act(os.Args[2:]))
+}
