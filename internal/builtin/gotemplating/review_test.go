@@ -17,6 +17,7 @@ func TestMergeShared(t *testing.T) {
 		"Wrapped":       {"and be within another", `{{ $d := dict "x" 1 }}{{ $_ := merge $d (dict "a" $d) (dict "a" $d) }}{{ fail (toJson $d) }}`, `{"a":{"x":1},"x":1}`},
 		"Overwrite":     {"also where it wins", `{{ $d := dict "a" (dict "b" 1) }}{{ $_ := mergeOverwrite $d.a $d $d }}{{ fail (toJson $d.a) }}`, `"b":1}`},
 		"Must":          {"also where it may fail", `{{ $d := dict "x" 1 }}{{ $_ := mustMerge $d (dict "a" $d) }}{{ fail (toJson $d) }}`, `{"a":{"x":1},"x":1}`},
+		"NumberedKeys":  {"also maps whose keys are no text", `{{ $m := fromYaml "1: {2: 3}" }}{{ $d := dict "a" $m }}{{ $_ := merge $d (dict "a" (dict "x" $m)) (dict "a" (dict "x" $m)) }}{{ fail (toString (index $d.a "x")) }}`, `map[1:map[2:3]]`},
 		"Untouched":     {"a source that shares nothing stays the one that it is", `{{ $s := dict "m" (dict "k" 1) }}{{ $d := merge (dict) $s }}{{ $_ := set $s.m "k" 2 }}{{ fail (toJson $d) }}`, `{"m":{"k":2}}`},
 		"Loop":          {"a map that grows by merging is not too much", `{{ $d := dict }}{{ range $i := until 1000 }}{{ $d = merge $d (dict (printf "key-%d" $i) (dict "name" "a" "n" $i)) }}{{ end }}{{ fail (toString (len $d)) }}`, "1000"},
 		"Copies":        {"copies are paid by what they are", `{{ $s := dict "k" (repeat 8000 "x") }}{{ range until 2000 }}{{ $_ := deepCopy $s }}{{ end }}{{ fail "done" }}`, "done"},

@@ -38,14 +38,9 @@ func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
 	switch v := v.(type) {
 	case map[string]any:
-		at := reflect.ValueOf(v).Pointer()
-		if v == nil || seen[at] {
-			return v != nil
-		}
-		seen[at] = true
-		for _, element := range v {
-			shared = shares(element, seen) || shared
-		}
+		return sharesMap(v, seen)
+	case map[any]any: // of YAML
+		return sharesMap(v, seen)
 	case []any:
 		for _, element := range v {
 			shared = shares(element, seen) || shared
@@ -54,14 +49,25 @@ func shares(v any, seen map[uintptr]bool) bool {
 	return shared
 }
 
+func sharesMap[K comparable](m map[K]any, seen map[uintptr]bool) bool {
+	at := reflect.ValueOf(m).Pointer()
+	if m == nil || seen[at] {
+		return m != nil
+	}
+	seen[at] = true
+	shared := false
+	for _, element := range m {
+		shared = shares(element, seen) || shared
+	}
+	return shared
+}
+
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		c := make(map[string]any, len(v))
-		for key, element := range v {
-			c[key] = clone(element)
-		}
-		return c
+		return cloneMap(v)
+	case map[any]any:
+		return cloneMap(v)
 	case []any:
 		c := make([]any, len(v))
 		for i, element := range v {
@@ -71,4 +77,12 @@ func clone(v any) any {
 	default:
 		return v
 	}
+}
+
+func cloneMap[K comparable](m map[K]any) map[K]any {
+	c := make(map[K]any, len(m))
+	for key, element := range m {
+		c[key] = clone(element)
+	}
+	return c
 }
