@@ -2,30 +2,36 @@ package sandbox
 
 import (
 	"os"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
 // bounds are the limits that this process keeps over a sandbox, from outside.
-type bounds struct{ group *cgroup.Group }
+type bounds struct {
+	group  *cgroup.Group
+	remove func() error
+}
 
 // bound puts a supervisor, and so all it will start, into a control group, as
 // far as the system lets this user do it.
 func bound(pid int, l Limits) *bounds {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return &bounds{}
+		return unbound()
 	}
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		return &bounds{}
+		return unbound()
 	}
 	group := cgroup.Make(string(mounts), string(own), cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs})
 	if group.Add(pid) != nil {
-		return &bounds{} // resource limits are the other way
+		return unbound() // resource limits are the other way
 	}
-	return &bounds{group}
+	return &bounds{group, sync.OnceValue(group.Remove)}
 }
+
+func unbound() *bounds { return &bounds{remove: func() error { return nil }} }
 
 // report returns what will be in force, save for what the supervisor finds out.
 func (b *bounds) report(s Spec) Report {
@@ -58,11 +64,4 @@ func limit(asked, kept int64, by Enforcer, least int64) Limit {
 		return Limit{max(asked, least), Rlimit}
 	}
 	return Limit{}
-}
-
-func (b *bounds) remove() error {
-	if b.group == nil {
-		return nil
-	}
-	return b.group.Remove()
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -205,9 +204,9 @@ func TestEscapeByMountpoint(t *testing.T) {
 		target string
 		want   string // of the error; empty: the link is left alone
 	}{
-		{"a link would have the host's directory mounted over", "proc", "/etc", "not a directory"},
+		{"a link would have the host's directory mounted over", "proc", "/etc", "the root's /proc is not a directory"},
 		{"a relative one too", "dev", "../../../../../etc", "the root's /dev is not a directory"},
-		{"and one within the root", "tmp", "hostile", "not a directory"},
+		{"and one within the root", "tmp", "hostile", "the root's /tmp is not a directory"},
 		{"a file is laid over only what is a file", "etc/resolv.conf", "/etc/hostname", ""},
 		{"and only in a directory", "etc", "/etc", ""},
 	} {
@@ -306,13 +305,8 @@ func TestEscapeRunner(t *testing.T) {
 		t.Errorf("the host's loopback with the caller's network: got %q", said)
 	}
 	spec.Args = []string{"/hostile", "dial", "unix", abstract}
-	p := begin(t, spec)
-	abi := p.Report().Landlock
-	said, _ := play(t, spec)
-	if abi >= 6 && said != "EPERM" {
+	abi := begin(t, spec).Report().Landlock
+	if said, _ := play(t, spec); abi >= 6 && said != "EPERM" {
 		t.Errorf("an abstract socket of the host, with Landlock %d: got %q, want EPERM", abi, said)
-	}
-	if runtime.GOOS == "linux" && abi < 6 && said != "done" {
-		t.Logf("an abstract socket of the host, with Landlock %d: %q", abi, said)
 	}
 }

@@ -3,12 +3,15 @@
 package sandbox_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -149,8 +152,24 @@ func interpret() int {
 	return 0
 }
 
-// call is a caller: it starts a sandbox of the root given, whose output is its
-// own, and waits for a death that comes from elsewhere.
+// call is a caller: it starts a sandbox whose stdout is its own, and waits for a
+// death that comes from elsewhere. It listens for the function at the path
+// beside the root.
 func call(root string) int {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: root + ".sock", Net: "unix"})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	spec := acting(root, "orphan")
+	spec.Stdout, spec.Listener, spec.Port = os.Stdout, l, 9443
+	p, err := sandbox.Start(context.Background(), spec)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	<-p.Done()
 	return 1
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -125,18 +125,18 @@ func layRoot(o orders) (string, error) {
 
 // lacking tells whether dir lacks one of the things to mount on. What is there
 // must not be a link: that could lead anywhere (CVE-2021-30465).
-func lacking(dir string, o orders) (bool, error) {
+func lacking(dir string, o orders) (missing bool, err error) {
 	for _, name := range targets(o) {
 		switch info, err := os.Lstat(path.Join(dir, name)); {
 		case errors.Is(err, fs.ErrNotExist):
-			return true, nil
+			missing = true
 		case err != nil:
 			return false, err
 		case name != resolvConf && !info.IsDir():
 			return false, fmt.Errorf("the root's /%s is not a directory", name)
 		}
 	}
-	return false, nil
+	return missing, nil
 }
 
 const resolvConf = "etc/resolv.conf"
@@ -219,10 +219,7 @@ func mountResolver(root int, o orders) error {
 		return err
 	}
 	defer unix.Close(target)
-	if err := mount(file, self(target), "", unix.MS_BIND, ""); err != nil {
-		return err
-	}
-	return nil
+	return mount(file, self(target), "", unix.MS_BIND, "")
 }
 
 // openDevices opens the host's devices that every program may use.

@@ -43,6 +43,8 @@ func supervise(ended chan<- int) {
 		go supervise(ended)
 		return // and leaves the first thread locked, so that nobody else gets it
 	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
 	control := os.NewFile(controlFD, "control")
 	out := json.NewEncoder(control)
 	pid, carry, err := prepare(json.NewDecoder(control), out)
@@ -52,7 +54,7 @@ func supervise(ended chan<- int) {
 		return
 	}
 	_ = control.Close()
-	forward(pid)
+	go forward(signals, pid)
 	go carry()
 	ended <- reap(pid)
 }
@@ -234,14 +236,10 @@ func lookPath(o orders) (string, error) {
 }
 
 // forward forwards signals to the function.
-func forward(pid int) {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
-	go func() {
-		for sig := range signals {
-			_ = unix.Kill(pid, sig.(syscall.Signal)) // it may have ended
-		}
-	}()
+func forward(signals <-chan os.Signal, pid int) {
+	for sig := range signals {
+		_ = unix.Kill(pid, sig.(syscall.Signal)) // it may have ended
+	}
 }
 
 // reap reaps all processes that end, until the function does, and returns the

@@ -1,0 +1,166 @@
+//go:build linux
+
+package cgroup_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
+)
+
+// mountinfo is a line of the kernel's, for a mount of the tree below root.
+func mountinfo(mount, root, fstype, options string) string {
+	return "36 35 98:0 " + root + " " + mount + " rw,noatime shared:1 - " + fstype + " none " + options + "\n"
+}
+
+func TestMakeFailsQuietly(t *testing.T) {
+	limits := cgroup.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
+	dir := t.TempDir()
+	readOnly := filepath.Join(dir, "nothing")
+	for _, tc := range []struct {
+		name, reason   string
+		mountinfo, own string
+	}{
+		{"Nothing", "no cgroups are mounted", "", "0::/\n"},
+		{"Garbage", "files of the kernel are read with care", "- - -\n36 x - cgroup2\n - cgroup\n", ":::\n::\n0\n"},
+		{"Missing", "a group that is not there", mountinfo(readOnly, "/", "cgroup2", "rw"), "0::/a\n"},
+		{"NoControllers", "a group without files of a controller is removed", mountinfo(dir, "/", "cgroup2", "rw"), "0::/\n"},
+		{"Outside", "a group above what is mounted", mountinfo(dir, "/a/b", "cgroup2", "rw"), "0::/c\n"},
+		{"Climbing", "a group that begins with ..", mountinfo(dir, "/", "cgroup2", "rw"), "0::/../..\n"},
+		{"Old", "version 1 without files", mountinfo(dir, "/", "cgroup", "rw,memory"), "4:memory:/\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := cgroup.Make(tc.mountinfo, tc.own, limits)
+			if got, _ := g.InForce(); got != (cgroup.Limits{}) {
+				t.Errorf("InForce(): got %+v, want nothing: %s", got, tc.reason)
+			}
+			if err := g.Remove(); err != nil {
+				t.Errorf("Remove(): %v", err)
+			}
+			left, err := os.ReadDir(dir)
+			if err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v: %s", left, err, tc.reason)
+			}
+		})
+	}
+}
+
+// On the system that the test runs on there may be none of it; what is told to
+// be in force must be.
+func TestMake(t *testing.T) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Skip(err)
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Skip(err)
+	}
+	want := cgroup.Limits{Memory: 64 << 20, CPU: 500, PIDs: 10}
+	g := cgroup.Make(string(mounts), string(own), want)
+	kept, version := g.InForce()
+	if kept == (cgroup.Limits{}) {
+		t.Skip("this user can make no group here")
+	}
+	files := map[int][]string{1: {"memory.limit_in_bytes", "cpu.cfs_quota_us", "pids.max"}, 2: {"memory.max", "cpu.max", "pids.max"}}[version]
+	values := map[string]string{"memory.limit_in_bytes": "67108864", "cpu.cfs_quota_us": "50000", "memory.max": "67108864", "cpu.max": "50000 100000", "pids.max": "10"}
+	got, expected := map[string]string{}, map[string]string{}
+	for i, limit := range []int64{kept.Memory, kept.CPU, kept.PIDs} {
+		if limit > 0 {
+			expected[files[i]] = values[files[i]]
+			got[files[i]] = find(t, string(mounts), files[i])
+		}
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Errorf("Make(%+v): the groups' files (-want +got):\n%s", want, diff)
+	}
+	if err := g.Remove(); err != nil {
+		t.Errorf("Remove(): %v", err)
+	}
+	if err := g.Remove(); err != nil {
+		t.Errorf("Remove() again: %v", err)
+	}
+	for _, file := range files {
+		if value := find(t, string(mounts), file); value != "" {
+			t.Errorf("after Remove() there is a group with %s = %s", file, value)
+		}
+	}
+}
+
+// find returns what the file of a group that this process made holds.
+func find(t *testing.T, mounts, file string) string {
+	t.Helper()
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || !strings.Contains(line, "cgroup") {
+			continue
+		}
+		found := ""
+		err := filepath.WalkDir(fields[4], func(path string, d os.DirEntry, err error) error {
+			if err != nil {
+				return nil // groups come and go
+			}
+			if d.Name() == file && strings.Contains(path, "/xfn-"+pid()+"-") {
+				data, err := os.ReadFile(path)
+				if err == nil {
+					found = strings.TrimSpace(string(data))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// A group whose maker was killed is removed by the next one that is made there.
+func TestMakeSweeps(t *testing.T) {
+	dir := t.TempDir()
+	const pidMax = "4194305" // one more than the greatest process id
+	for _, name := range []string{"xfn-" + pidMax + "-abc", "xfn-" + pid() + "-abc", "xfn-other", "unlike"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cgroup.Make(mountinfo(dir, "/", "cgroup", "rw,pids"), "8:pids:/\n", cgroup.Limits{PIDs: 1})
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if diff := cmp.Diff([]string{"unlike", "xfn-" + pid() + "-abc", "xfn-other"}, left); diff != "" {
+		t.Errorf("after Make() (-want +got):\n%s", diff)
+	}
+}
+
+func pid() string { return strconv.Itoa(os.Getpid()) }
+
+func FuzzMake(f *testing.F) {
+	f.Add(mountinfo("/nowhere", "/", "cgroup2", "rw"), "0::/\n")
+	f.Add(mountinfo(`/no\040where`, "/a", "cgroup", "rw,memory,cpu"), "4:cpu,memory:/a/b\n")
+	f.Fuzz(func(t *testing.T, mountinfo, own string) {
+		if strings.Contains(mountinfo, "/") {
+			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // nothing real is touched
+		}
+		if strings.Contains(mountinfo, "..") {
+			return
+		}
+		if got, _ := cgroup.Make(mountinfo, own, cgroup.Limits{PIDs: 1}).InForce(); got != (cgroup.Limits{}) {
+			t.Errorf("got %+v in force", got)
+		}
+	})
+}

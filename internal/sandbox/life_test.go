@@ -1,0 +1,252 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// lines reads a pipe by lines.
+func lines(t *testing.T, r io.Reader) func() string {
+	t.Helper()
+	in := bufio.NewReader(r)
+	return func() string {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("reading a line: %v (after %q)", err, line)
+		}
+		return strings.TrimSuffix(line, "\n")
+	}
+}
+
+// Whoever holds the function's stdout is alive: so its end is the end of all.
+func TestOutlivesNotItsCaller(t *testing.T) {
+	root := newRoot(t)
+	begin(t, acting(root, "hello"))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := pipe(t)
+	caller := exec.Command(self)
+	caller.Env, caller.Stdout = append(os.Environ(), callerVar+"="+root), w
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	line := lines(t, r)
+	for _, who := range []string{"the function", "a process that it left in a session of its own"} {
+		if got := line(); got != "ready" {
+			t.Fatalf("%s: got %q", who, got)
+		}
+	}
+	if err := caller.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = caller.Wait() // it was killed
+	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
+	}
+	if conn, err := net.Dial("unix", root+".sock"); err == nil {
+		conn.Close()
+		t.Error("after kill -9 of the caller something still listens for the function")
+	}
+}
+
+func TestEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := pipe(t)
+	spec := acting(newRoot(t), "orphan")
+	spec.Stdout = w
+	begin(t, spec)
+	line := lines(t, r)
+	line()
+	line()
+	r2, w2 := pipe(t)
+	spec.Stdout = w2
+	p, err := sandbox.Start(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w2.Close()
+	line = lines(t, r2)
+	line()
+	line()
+	cancel(errors.New("time is over"))
+	if code, err := p.Wait(); code != 128+int(syscall.SIGKILL) || err != nil {
+		t.Errorf("Wait() after the context's end: got %d, %v", code, err)
+	}
+	if rest, err := io.ReadAll(r2); err != nil || len(rest) > 0 {
+		t.Errorf("after the context's end: got %q and error %v, want the end of stdout", rest, err)
+	}
+	if _, err := sandbox.Start(ctx, spec); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start() with a context that has ended: got error %v", err)
+	}
+}
+
+func TestFloodsStderr(t *testing.T) {
+	r, w := pipe(t)
+	spec := acting(newRoot(t), "stderr")
+	spec.Stderr = w
+	p := begin(t, spec)
+	w.Close()
+	if n, err := io.CopyN(io.Discard, r, 1<<20); err != nil {
+		t.Fatalf("reading stderr: %d bytes and error %v", n, err)
+	}
+	// It is blocked now, with nobody reading.
+	if err := p.Stop(); err != nil {
+		t.Errorf("Stop(): %v", err)
+	}
+	select {
+	case <-p.Done():
+	default:
+		t.Error("Done() is open after Stop()")
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	root := newRoot(t)
+	for _, tc := range []struct {
+		reason string
+		act    []string
+		want   int
+	}{
+		{"an exit code is passed through", []string{"exit", "0"}, 0},
+		{"an exit code is passed through", []string{"exit", "42"}, 42},
+		{"a signal is as in a shell", []string{"die", "9"}, 137},
+		{"a signal is as in a shell", []string{"die", "6"}, 134},
+	} {
+		_, code := play(t, acting(root, tc.act...))
+		// Go programs turn SIGABRT into an exit code of their own.
+		if code != tc.want && tc.act[1] != "6" {
+			t.Errorf("%v: got %d, want %d: %s", tc.act, code, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestForwardsSignals(t *testing.T) {
+	root := newRoot(t)
+	for sig, name := range map[syscall.Signal]string{syscall.SIGTERM: "15", syscall.SIGINT: "2", syscall.SIGUSR1: "10", syscall.SIGHUP: "1"} {
+		r, w := pipe(t)
+		spec := acting(root, "relay", name)
+		spec.Stdout = w
+		p := begin(t, spec)
+		w.Close()
+		line := lines(t, r)
+		line()
+		if err := p.Signal(sig); err != nil {
+			t.Errorf("Signal(%v): %v", sig, err)
+		}
+		if got := line(); got != sig.String() {
+			t.Errorf("Signal(%v): the function got %q", sig, got)
+		}
+		if _, err := p.Wait(); err != nil {
+			t.Errorf("Wait(): %v", err)
+		}
+		if err := p.Signal(sig); err != nil {
+			t.Errorf("Signal(%v) after the end: %v", sig, err)
+		}
+	}
+}
+
+// serving starts a function that serves, and returns the path of its socket.
+func serving(t testing.TB, root string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "socket")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	spec := acting(root, "serve", ":9443")
+	spec.Listener, spec.Port = l, 9443
+	begin(t, spec)
+	return name
+}
+
+// Two functions listen on the same port, each in a network of its own.
+func TestCarriesConnections(t *testing.T) {
+	root := newRoot(t)
+	for _, socket := range []string{serving(t, root), serving(t, root)} {
+		for range 3 {
+			conn, err := net.Dial("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			const text = "all that is said comes back"
+			if _, err := io.WriteString(conn, text); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(conn)
+			if want := "!" + text; string(got) != want || err != nil {
+				t.Errorf("through the socket: got %q and error %v, want %q", got, err, want)
+			}
+		}
+	}
+}
+
+// TestAsOrdinaryUser runs all of this again as a user without any right.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is an ordinary user already")
+	}
+	file, err := hostile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uid, gid = 54321, 54321
+	dir, err := os.MkdirTemp("", "user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, gid)); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "test")
+	if err := os.WriteFile(program, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.count=1")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), hostileVar+"="+file, "TMPDIR="+dir, "HOME="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("the tests as user %d: %v\n%s", uid, err, failures(string(out)))
+	}
+	if !strings.Contains(string(out), "--- PASS: TestEscape/User/SupervisorMemory ") && err == nil {
+		t.Errorf("the tests as user %d did not run:\n%s", uid, out)
+	}
+}
+
+// failures leaves what passed out of the output of tests.
+func failures(out string) string {
+	var kept []string
+	for line := range strings.Lines(out) {
+		if trimmed := strings.TrimSpace(line); !strings.HasPrefix(trimmed, "=== ") && !strings.HasPrefix(trimmed, "--- PASS") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}

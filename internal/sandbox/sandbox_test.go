@@ -1,0 +1,278 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+func TestStartRefuses(t *testing.T) {
+	root := t.TempDir()
+	good := func(change func(*sandbox.Spec)) sandbox.Spec {
+		s := acting(root, "hello")
+		change(&s)
+		return s
+	}
+	for _, tc := range []struct {
+		name, reason string
+		spec         sandbox.Spec
+		want         string
+	}{
+		{"RelativeRoot", "there is no directory to take it from", good(func(s *sandbox.Spec) { s.Root = "root" }), `root "root" is not an absolute path`},
+		{"NoProgram", "an image need not have one", good(func(s *sandbox.Spec) { s.Args = nil }), "there is no program to run"},
+		{"EmptyProgram", "nothing has no name", good(func(s *sandbox.Spec) { s.Args = []string{""} }), "there is no program to run"},
+		{"RelativeDir", "an image's directory is absolute", good(func(s *sandbox.Spec) { s.Dir = "work" }), `working directory "work" is not an absolute path`},
+		{"GreatID", "it has no id on the host", good(func(s *sandbox.Spec) { s.UID = 65536 }), "ids 65536:65532 are not between 0 and 65535"},
+		{"NegativeID", "it has no id on the host", good(func(s *sandbox.Spec) { s.GID = -1 }), "ids 65532:-1 are not between 0 and 65535"},
+		{"NegativeHostID", "there is none", good(func(s *sandbox.Spec) { s.HostID = -1 }), "host id -1 is negative"},
+		{"NegativeLimit", "no limit is 0", good(func(s *sandbox.Spec) { s.Limits.Memory = -1 }), "memory limit -1 is negative"},
+		{"ZeroByte", "C would cut it there", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "holds a zero byte"},
+		{"NoRoot", "it may have been pruned", good(func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }), "no such file or directory"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := sandbox.Start(t.Context(), tc.spec)
+			if err == nil {
+				p.Stop()
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "starting a sandbox: ") || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Start(): got error %v, want %q: %s", err, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestStartFindsProgram(t *testing.T) {
+	root := newRoot(t)
+	for _, file := range []string{"bin/tool", "opt/tool", "opt/plain"} {
+		mode := os.FileMode(0o755)
+		if file == "opt/plain" {
+			mode = 0o644
+		}
+		data, err := os.ReadFile(filepath.Join(root, "hostile"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755), os.WriteFile(filepath.Join(root, file), data, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		program      string
+		env          []string
+		dir          string
+		want         string // of the error, or empty
+	}{
+		{"Absolute", "as it is", "/opt/tool", nil, "", ""},
+		{"Relative", "from the working directory", "./tool", nil, "/opt", ""},
+		{"UsualPath", "an image without PATH has the usual one", "tool", nil, "", ""},
+		{"ImagesPath", "the image's PATH", "tool", []string{"PATH=/nowhere:/opt"}, "", ""},
+		{"NotInPath", "no other directory is tried", "tool", []string{"PATH=/nowhere"}, "", `executing "tool": it is in none of the directories "/nowhere"`},
+		{"NotExecutable", "what cannot be executed is none", "plain", []string{"PATH=/opt"}, "", "it is in none of the directories"},
+		{"Missing", "the kernel's reason", "/none", nil, "", `executing "/none": no such file or directory`},
+		{"Forbidden", "the kernel's reason", "/opt/plain", nil, "", `executing "/opt/plain": permission denied`},
+		{"NoDirectory", "a directory is not made up", "/opt/tool", nil, "/none", `there is no working directory "/none"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := acting(root, "hello")
+			spec.Args[0], spec.Env, spec.Dir = tc.program, tc.env, tc.dir
+			if tc.want == "" {
+				if said, _ := play(t, spec); said != "hello" {
+					t.Errorf("%q: got %q: %s", tc.program, said, tc.reason)
+				}
+				return
+			}
+			begin(t, acting(root, "hello"))
+			if _, err := sandbox.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%q: got error %v, want %q: %s", tc.program, err, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
+	root := newRoot(t)
+	t.Setenv("SECRET", "of the caller")
+	for _, tc := range []struct {
+		name, reason string
+		act          []string
+		change       func(*sandbox.Spec)
+		want         string
+	}{
+		{"Environment", "that of the spec and nothing else", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "B=2"} }, "A=1,B=2"},
+		{"Hostname", "that of the spec", []string{"hostname"}, func(s *sandbox.Spec) { s.Hostname = "other" }, "other"},
+		{"Directory", "that of the spec", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/tmp" }, "/tmp"},
+		{"IDs", "those of the image; the supervisor is process 1", []string{"ids"}, func(s *sandbox.Spec) { s.UID, s.GID = 7, 8 }, "7:8 "},
+		{"Resolver", "the caller's resolver, where the root has none", []string{"cat", "/etc/resolv.conf"}, func(s *sandbox.Spec) { s.Resolver = []byte("nameserver 192.0.2.53") }, "nameserver 192.0.2.53"},
+		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 0 0"},
+		{"DefaultFiles", "limits of a process", []string{"rlimits"}, func(*sandbox.Spec) {}, "1024 0 0"},
+		{"StdoutByName", "programs open /dev/stderr", []string{"reopen"}, func(*sandbox.Spec) {}, "done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := acting(root, tc.act...)
+			tc.change(&spec)
+			_, spec.Stderr = pipe(t)
+			if said, code := play(t, spec); !strings.HasPrefix(said, tc.want) || code != 0 {
+				t.Errorf("%v: got %q and exit code %d, want %q: %s", tc.act, said, code, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// An image may have a resolver's configuration of its own, which is not changed.
+func TestResolverIsLaidOver(t *testing.T) {
+	root := newRoot(t)
+	file := filepath.Join(root, "etc", "resolv.conf")
+	for _, dir := range []string{"etc", "dev", "proc", "tmp"} { // so that no overlay is needed
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, []byte("image's"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := acting(root, "cat", "/etc/resolv.conf")
+	spec.Resolver = []byte("caller's")
+	if said, _ := play(t, spec); said != "caller's" {
+		t.Errorf("with a resolver: got %q", said)
+	}
+	spec.Resolver = nil
+	if said, _ := play(t, spec); said != "image's" {
+		t.Errorf("without: got %q", said)
+	}
+}
+
+func TestWritable(t *testing.T) {
+	root := newRoot(t)
+	spec := acting(root, "write", "/new")
+	spec.UID, spec.GID, spec.Writable = 0, 0, true
+	if os.Geteuid() == 0 {
+		spec = ownedByRange(t, spec)
+	}
+	if said, _ := play(t, spec); said != "done" {
+		t.Errorf("writing to a writable root: got %q", said)
+	}
+	if _, err := os.Stat(filepath.Join(root, "new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after writing to a writable root: the file is in the shared one (%v)", err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	spec := acting(newRoot(t), "hello")
+	spec.Limits = sandbox.Limits{Memory: 1 << 20, Tmp: 1 << 20, PIDs: 100}
+	spec.Limits.Memory = 256 << 20
+	got := begin(t, spec).Report()
+	want := sandbox.Report{
+		Memory: sandbox.Limit{Value: 256 << 20, By: got.Memory.By}, PIDs: sandbox.Limit{Value: 100, By: got.PIDs.By},
+		Tmp: 1 << 20, Landlock: got.Landlock, Proc: true, HostID: os.Geteuid(), IDs: 1,
+	}
+	if os.Geteuid() == 0 {
+		want.HostID, want.IDs = sandbox.DefaultHostID, 65536
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Report() (-want +got):\n%s", diff)
+	}
+	for _, l := range []sandbox.Limit{got.Memory, got.PIDs} {
+		if l.By == sandbox.Nothing {
+			t.Errorf("Report(): nothing keeps %+v, where a resource limit could", l)
+		}
+	}
+	if os.Geteuid() != 0 {
+		small := spec
+		small.Limits.Memory = 1
+		if r := begin(t, small).Report(); r.Memory.By == sandbox.Rlimit && r.Memory.Value != 128<<20 {
+			t.Errorf("Report() of a limit that nothing could start under: got %+v", r.Memory)
+		}
+	}
+}
+
+// Seen from outside: the supervisor has no descriptor of the host's files.
+func TestSupervisorHoldsLittle(t *testing.T) {
+	socket := serving(t, newRoot(t))
+	_ = socket
+	supervisors := 0
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		dir := filepath.Join("/proc", e.Name())
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || string(line) != "xfn-sandbox\x00" || !childOf(dir, os.Getpid()) {
+			continue
+		}
+		fds, err := os.ReadDir(filepath.Join(dir, "fd"))
+		if err != nil {
+			t.Skipf("only root sees it: %v", err)
+		}
+		supervisors++
+		for _, fd := range fds {
+			to, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
+			if err == nil && to != "/dev/null" && !strings.HasPrefix(to, "socket:") && !strings.HasPrefix(to, "anon_inode:[event") {
+				t.Errorf("the supervisor holds %s", to)
+			}
+		}
+		if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || !strings.HasPrefix(exe, "/memfd:") {
+			t.Errorf("the supervisor runs from %q (%v), not from memory", exe, err)
+		}
+	}
+	if supervisors != 1 {
+		t.Errorf("found %d supervisors, want 1", supervisors)
+	}
+}
+
+func childOf(dir string, parent int) bool {
+	data, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(after)
+	return len(fields) > 1 && fields[1] == itoa(parent)
+}
+
+// A host without the id range that root gives away is told so.
+func TestForbidden(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it takes root to ask for ids that are not")
+	}
+	spec := acting(newRoot(t), "hello")
+	spec.HostID = math.MaxUint32 - 10
+	_, err := sandbox.Start(t.Context(), spec)
+	var forbidden *sandbox.NamespaceError
+	if !errors.As(err, &forbidden) || !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("Start() with ids that do not exist: got error %v, want a NamespaceError", err)
+	}
+}
+
+func TestSuperviseElsewhere(t *testing.T) {
+	for _, args := range [][]string{nil, {"xfn"}, {"xfn-sandbox"}, {"xfn-sandbox", "x"}} {
+		if code, is := sandbox.Supervise(args); is || code != 0 {
+			t.Errorf("Supervise(%q) in a process that is no supervisor: got %d, %v", args, code, is)
+		}
+	}
+}
+
+func TestStdin(t *testing.T) {
+	r, w := pipe(t)
+	spec := acting(newRoot(t), "cat", "/dev/stdin")
+	spec.Stdin = r
+	if _, err := io.WriteString(w, "input"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if said, _ := play(t, spec); said != "input" {
+		t.Errorf("what was on stdin: got %q", said)
+	}
+}
