@@ -50,6 +50,7 @@ func Rooms() []Room {
 		{"internal/sandbox", 1},
 
 		{"internal/atomicfile", 0},
+		{"internal/filelock", 0},
 		{"internal/progress", 0},
 		{"internal/golden", 0},
 		{"internal/hint", 0},

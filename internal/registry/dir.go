@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 )
@@ -20,10 +21,6 @@ const (
 
 // uploadID is what newID gives.
 var uploadID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-// errLocked means that another process, or another registry of this one, has
-// the lock.
-var errLocked = errors.New("another registry uses it")
 
 // lockDir makes dir if it is absent, and returns its lock, which closing the
 // file gives up. A directory that is not empty has to be a registry's.
@@ -42,9 +39,9 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, ioerror.Cause(err)
 	}
-	err = tryLock(f)
-	if errors.Is(err, errLocked) {
-		err = hint.Wrap(err, "stop that registry, or name another directory")
+	ok, err := filelock.Try(f, filelock.Exclusive)
+	if err == nil && !ok {
+		err = hint.Wrap(errors.New("another registry uses it"), "stop that registry, or name another directory")
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

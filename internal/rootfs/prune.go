@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
@@ -43,7 +44,7 @@ func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, 
 
 // prune removes the entry if it is old or not whole, and free.
 func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
-	lock, err := e.lock(true)
+	lock, err := e.lock(filelock.Exclusive)
 	if err != nil {
 		if errors.Is(err, errLocked) {
 			err = nil

@@ -105,6 +105,9 @@ func (r *Root) Release() error { return r.lease.Close() }
 // that an entry lies in may be a link only if it leads to a directory that the
 // image has.
 func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
+	if errSystem != nil {
+		return nil, fmt.Errorf("unpacking the image: %w", errSystem)
+	}
 	config, err := img.ConfigFile()
 	if err != nil {
 		return nil, fmt.Errorf("reading the image's config: %w", err)

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
@@ -88,7 +89,7 @@ func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, er
 
 // use returns a lease of the root, or nil if there is none yet.
 func (e entry) use() (*os.File, error) {
-	lease, err := e.lock(false)
+	lease, err := e.lock(filelock.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (e entry) use() (*os.File, error) {
 
 // make makes the root by fill, unless another process has done so before.
 func (e entry) make(fill func(*os.Root) error) (err error) {
-	lock, err := e.lock(true)
+	lock, err := e.lock(filelock.Exclusive)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ var errLocked = errors.New("another process uses it")
 
 // lock makes the entry's directory if it is not there, and locks it, shared or
 // exclusively, until the file that it returns is closed. It does not wait.
-func (e entry) lock(exclusive bool) (*os.File, error) {
+func (e entry) lock(mode filelock.Mode) (*os.File, error) {
 	for {
 		f, err := os.Open(e.dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -198,10 +199,14 @@ func (e entry) lock(exclusive bool) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening %q: %w", e.dir, ioerror.Cause(err))
 		}
-		if err := lockFile(f, exclusive); err != nil {
-			return nil, errors.Join(err, f.Close())
+		ok, err := filelock.Try(f, mode)
+		if err == nil && !ok {
+			err = errLocked
 		}
-		if isAt(f, e.dir) {
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("locking %q: %w", e.dir, err), f.Close())
+		}
+		if filelock.IsAt(f, e.dir) {
 			return f, nil
 		}
 		// It was removed before it was locked.
@@ -221,14 +226,4 @@ func (e entry) makeDir() error {
 		return nil
 	}
 	return err
-}
-
-// isAt tells whether an open file is the one at path.
-func isAt(f *os.File, path string) bool {
-	open, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := os.Stat(path)
-	return err == nil && os.SameFile(open, named)
 }

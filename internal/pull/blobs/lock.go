@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
@@ -32,14 +33,16 @@ func (u Use) Close() error {
 }
 
 // Share waits until nobody sweeps the directory, and keeps it so.
-func (d *Dir) Share(ctx context.Context) (Use, error) { return d.lock(ctx, lockFile, false) }
+func (d *Dir) Share(ctx context.Context) (Use, error) { return d.lock(ctx, lockFile, filelock.Shared) }
 
 // Seize waits until nobody else has the directory by Share or Seize.
-func (d *Dir) Seize(ctx context.Context) (Use, error) { return d.lock(ctx, lockFile, true) }
+func (d *Dir) Seize(ctx context.Context) (Use, error) {
+	return d.lock(ctx, lockFile, filelock.Exclusive)
+}
 
 // Hold says that a process uses what name stands for. Others may do so, too.
 func (d *Dir) Hold(ctx context.Context, name string) (Use, error) {
-	return d.lock(ctx, filepath.Join(usesFolder, name), false)
+	return d.lock(ctx, filepath.Join(usesFolder, name), filelock.Shared)
 }
 
 // Held returns the names for which some process has a Hold, and removes those
@@ -62,9 +65,9 @@ func (d *Dir) Held() (map[string]bool, error) {
 	return held, nil
 }
 
-func (d *Dir) lock(ctx context.Context, name string, exclusive bool) (Use, error) {
+func (d *Dir) lock(ctx context.Context, name string, mode filelock.Mode) (Use, error) {
 	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDWR|os.O_CREATE, 0o600)
-	if !exclusive && isReadOnly(err) {
+	if mode == filelock.Shared && isReadOnly(err) {
 		// What cannot be written to is not swept either.
 		return Use{}, nil
 	}
@@ -72,7 +75,7 @@ func (d *Dir) lock(ctx context.Context, name string, exclusive bool) (Use, error
 		return Use{}, fmt.Errorf("locking %q: %w", d.path, ioerror.Cause(err))
 	}
 	for {
-		ok, err := tryLock(f, exclusive)
+		ok, err := filelock.Try(f, mode)
 		if ok {
 			return Use{f}, nil
 		}
@@ -110,7 +113,7 @@ func removeUnlocked(path string, dry bool) (free bool, err error) {
 	if err != nil {
 		return false, ioerror.Cause(err)
 	}
-	free, err = tryLock(f, true)
+	free, err = filelock.Try(f, filelock.Exclusive)
 	if err = errors.Join(err, f.Close()); err != nil || !free || dry {
 		return free, err
 	}

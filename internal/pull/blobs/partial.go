@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
@@ -95,11 +96,11 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 // newPartial locks f and reads what is in it. It is nil if another process has
 // it, or has finished it.
 func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, error) {
-	mine, err := tryLock(f, true)
+	mine, err := filelock.Try(f, filelock.Exclusive)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("locking a file of the cache: %w", err), f.Close())
 	}
-	if !mine || !isAt(f, f.Name()) {
+	if !mine || !filelock.IsAt(f, f.Name()) {
 		return nil, f.Close()
 	}
 	p := &partial{file: f, desc: desc, sum: sha256.New(), moved: func(int64) {}}
@@ -112,16 +113,6 @@ func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, 
 		}
 	}
 	return p, nil
-}
-
-// isAt tells whether path still is the name of f.
-func isAt(f *os.File, path string) bool {
-	there, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	opened, err := f.Stat()
-	return err == nil && os.SameFile(there, opened)
 }
 
 // Write implements io.Writer.
