@@ -14,6 +14,7 @@ import (
 const (
 	DefaultHostname = "xfn"
 	DefaultHostID   = 100000
+	DefaultMemory   = 2 << 30
 	DefaultTmp      = 64 << 20
 	DefaultPIDs     = 512
 	DefaultFiles    = 1024
@@ -40,7 +41,8 @@ const (
 // Limits bounds what a function may use. Zero stands for the default, where
 // there is one, and else for no limit.
 type Limits struct {
-	// Memory is in bytes.
+	// Memory is in bytes, /tmp included where a cgroup keeps it. A resource limit
+	// keeps it for each process alone. The default is [DefaultMemory].
 	Memory int64
 	// CPU is in thousandths of one processor. It can only be kept by a cgroup.
 	CPU int64
@@ -154,6 +156,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	s.Dir = orDefault(s.Dir, "/")
 	s.HostID = orDefault(s.HostID, DefaultHostID)
 	s.Hostname = orDefault(s.Hostname, DefaultHostname)
+	s.Limits.Memory = orDefault(s.Limits.Memory, DefaultMemory)
 	s.Limits.Tmp = orDefault(s.Limits.Tmp, DefaultTmp)
 	s.Limits.PIDs = orDefault(s.Limits.PIDs, DefaultPIDs)
 	s.Limits.Files = orDefault(s.Limits.Files, DefaultFiles)

@@ -170,8 +170,7 @@ func TestWritable(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	spec := acting(newRoot(t), "hello")
-	spec.Limits = sandbox.Limits{Memory: 1 << 20, Tmp: 1 << 20, PIDs: 100}
-	spec.Limits.Memory = 256 << 20
+	spec.Limits = sandbox.Limits{Memory: 256 << 20, Tmp: 1 << 20, PIDs: 100}
 	got := begin(t, spec).Report()
 	want := sandbox.Report{
 		Memory: sandbox.Limit{Value: 256 << 20, By: got.Memory.By}, PIDs: sandbox.Limit{Value: 100, By: got.PIDs.By},
@@ -187,6 +186,9 @@ func TestReport(t *testing.T) {
 		if l.By == sandbox.Nothing {
 			t.Errorf("Report(): nothing keeps %+v, where a resource limit could", l)
 		}
+	}
+	if r := begin(t, acting(spec.Root, "hello")).Report(); r.Memory.Value != sandbox.DefaultMemory || r.PIDs.Value != sandbox.DefaultPIDs || r.Tmp != sandbox.DefaultTmp {
+		t.Errorf("Report() of a spec without limits: got %+v, want the defaults", r)
 	}
 	if os.Geteuid() != 0 {
 		small := spec
