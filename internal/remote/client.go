@@ -69,6 +69,25 @@ func (c *Client) Options(ctx context.Context) []ggcr.Option {
 	}
 }
 
+// As returns a Client that has these credentials for any registry, and no
+// others; none at all are those of nobody. It shares c's connections.
+func (c *Client) As(auth authn.AuthConfig) *Client {
+	as := *c
+	as.keychain = keychain{fixed(auth)}
+	return &as
+}
+
+// fixed is a keychain of one key, which fits everywhere.
+type fixed authn.AuthConfig
+
+// Resolve implements authn.Keychain.
+func (f fixed) Resolve(authn.Resource) (authn.Authenticator, error) {
+	if auth := authn.AuthConfig(f); auth != (authn.AuthConfig{}) {
+		return authn.FromConfig(auth), nil
+	}
+	return authn.Anonymous, nil
+}
+
 func newTransport(o Options) http.RoundTripper {
 	base, ok := ggcr.DefaultTransport.(*http.Transport)
 	if !ok {

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
@@ -135,6 +137,35 @@ func TestRetryIsCancelled(t *testing.T) {
 		t.Errorf("got %v, want the cancellation", err)
 	}
 }
+
+// Credentials that a caller brings take the place of those that are configured.
+func TestAs(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
+	configured := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
+	for _, tc := range []struct {
+		reason string
+		auth   authn.AuthConfig
+		want   string
+	}{
+		{"the right ones", authn.AuthConfig{Username: user, Password: password}, ""},
+		{"both in one", authn.AuthConfig{Auth: base64.StdEncoding.EncodeToString([]byte(user + ":" + password))}, ""},
+		{"wrong ones", authn.AuthConfig{Username: user, Password: "wrong"}, "refused the credentials"},
+		{"none at all are nobody's", authn.AuthConfig{}, "asks for credentials, and none are configured"},
+	} {
+		_, err := push(t, configured.As(tc.auth), host)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
+		}
+	}
+	if _, err := push(t, configured, host); err != nil {
+		t.Errorf("the client itself has its own: %v", err)
+	}
+}
+
+// keys is a keychain of one key.
+type keys struct{ authn.Authenticator }
+
+func (k keys) Resolve(authn.Resource) (authn.Authenticator, error) { return k, nil }
 
 func TestUserAgent(t *testing.T) {
 	var mu sync.Mutex

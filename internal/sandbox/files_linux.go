@@ -92,7 +92,7 @@ func givePipes(s Spec, files []*os.File) error {
 	for _, f := range files {
 		info, err := f.Stat()
 		if err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-			err = f.Chown(s.HostID+s.UID, s.HostID+s.GID)
+			err = f.Chown(s.HostID+s.UID, s.HostGID+s.GID)
 		}
 		if err != nil {
 			return fmt.Errorf("sharing %q with the sandbox: %w", f.Name(), err)

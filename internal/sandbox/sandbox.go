@@ -77,6 +77,8 @@ type Spec struct {
 	// default is [DefaultHostID]; it is never 0, the host's root. Any other
 	// caller gives its own id, and inside that is UID.
 	HostID int
+	// HostGID is HostID for groups. The default is HostID.
+	HostGID int
 	// Hostname is what uname tells. The default is [DefaultHostname].
 	Hostname string
 	// Writable puts a file system in memory over the root, of which the
@@ -155,6 +157,7 @@ func (e *NamespaceError) Unwrap() error { return e.Err }
 func (s Spec) withDefaults() (Spec, error) {
 	s.Dir = orDefault(s.Dir, "/")
 	s.HostID = orDefault(s.HostID, DefaultHostID)
+	s.HostGID = orDefault(s.HostGID, s.HostID)
 	s.Hostname = orDefault(s.Hostname, DefaultHostname)
 	s.Limits.Memory = orDefault(s.Limits.Memory, DefaultMemory)
 	s.Limits.Tmp = orDefault(s.Limits.Tmp, DefaultTmp)
@@ -186,8 +189,8 @@ func (s Spec) check() error {
 		return fmt.Errorf("working directory %q is not an absolute path", s.Dir)
 	case s.UID < 0 || s.UID >= idRange || s.GID < 0 || s.GID >= idRange:
 		return fmt.Errorf("ids %d:%d are not between 0 and %d", s.UID, s.GID, idRange-1)
-	case s.HostID < 0:
-		return fmt.Errorf("host id %d is negative", s.HostID)
+	case min(s.HostID, s.HostGID) < 0:
+		return fmt.Errorf("host id %d is negative", min(s.HostID, s.HostGID))
 	case s.Listener != nil && (s.Port <= 0 || s.Port > 65535):
 		return fmt.Errorf("port %d is not between 1 and 65535", s.Port)
 	}

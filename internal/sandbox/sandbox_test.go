@@ -36,6 +36,7 @@ func TestStartRefuses(t *testing.T) {
 		{"GreatID", "it has no id on the host", good(func(s *sandbox.Spec) { s.UID = 65536 }), "ids 65536:65532 are not between 0 and 65535"},
 		{"NegativeID", "it has no id on the host", good(func(s *sandbox.Spec) { s.GID = -1 }), "ids 65532:-1 are not between 0 and 65535"},
 		{"NegativeHostID", "there is none", good(func(s *sandbox.Spec) { s.HostID = -1 }), "host id -1 is negative"},
+		{"NegativeHostGID", "there is none", good(func(s *sandbox.Spec) { s.HostGID = -2 }), "host id -2 is negative"},
 		{"NegativeLimit", "no limit is 0", good(func(s *sandbox.Spec) { s.Limits.Memory = -1 }), "memory limit -1 is negative"},
 		{"ZeroByte", "C would cut it there", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "holds a zero byte"},
 		{"NoRoot", "it may have been pruned", good(func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }), "no such file or directory"},

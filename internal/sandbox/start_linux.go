@@ -121,8 +121,9 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
 	}
 	if mayMapIDs() {
-		ids := []syscall.SysProcIDMap{{HostID: spec.HostID, Size: idRange}}
-		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = ids, ids, true
+		attr.UidMappings = []syscall.SysProcIDMap{{HostID: spec.HostID, Size: idRange}}
+		attr.GidMappings = []syscall.SysProcIDMap{{HostID: spec.HostGID, Size: idRange}}
+		attr.GidMappingsEnableSetgroups = true
 	}
 	return attr
 }

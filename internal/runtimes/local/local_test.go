@@ -53,6 +53,17 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+func TestOutputName(t *testing.T) {
+	out := &local.Output{Name: "words"}
+	if got := out.Quote(); got != "; it wrote no words" {
+		t.Errorf("got %q", got)
+	}
+	fmt.Fprintln(out, "a")
+	if got := out.Quote(); got != "; its last words:\n  a" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestOutputContains(t *testing.T) {
 	var lines []string
 	out := &local.Output{Each: func(line string) { lines = append(lines, line) }}

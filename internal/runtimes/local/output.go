@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"sync"
 	"unicode"
@@ -16,6 +17,9 @@ const (
 // An Output keeps the last lines that a function wrote. Its memory is bounded.
 // It is safe for concurrent use.
 type Output struct {
+	// Name is what the lines are called where they are quoted. Empty means
+	// "output".
+	Name string
 	// Each gets every line, without control characters. It may be nil.
 	Each func(line string)
 
@@ -89,9 +93,10 @@ func (o *Output) Contains(text string) bool {
 func (o *Output) Quote() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	name := cmp.Or(o.Name, "output")
 	if len(o.lines) == 0 {
-		return "; it wrote no output"
+		return "; it wrote no " + name
 	}
 	last := o.lines[max(0, len(o.lines)-quotedLines):]
-	return "; its last output:\n  " + strings.Join(last, "\n  ")
+	return "; its last " + name + ":\n  " + strings.Join(last, "\n  ")
 }

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
-
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -71,7 +67,7 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 		if err != nil {
 			return fmt.Errorf("starting function %q: %w", fn.Name, err)
 		}
-		request, err := s.requestOf(fn.Package, settings.policy)
+		request, err := s.images().request(fn.Package, settings.policy)
 		if err != nil {
 			return fmt.Errorf("starting function %q: %w", fn.Name, err)
 		}
@@ -89,12 +85,6 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 	return err
 }
 
-// isLocal reports whether a package is a file or a folder.
-func isLocal(pkg string) bool {
-	_, err := os.Stat(pkg)
-	return err == nil || filepath.IsAbs(pkg) || strings.HasSuffix(pkg, ".xpkg")
-}
-
 // Start pulls the function's image, unpacks it, and runs it in a sandbox, as its
 // annotations say. It returns once the function answers.
 func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
@@ -105,14 +95,21 @@ func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	return instance, nil
 }
 
-// advise adds the ways out where the system forbids sandboxes.
+// advise adds what to try next.
 func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
-	if !errors.As(err, &forbidden) {
+	switch {
+	case errors.As(err, &forbidden):
+		return hint.Wrap(err, allowNamespaces+", or run functions that you trust by --runtime Process")
+	case errors.Is(err, errNoProgram):
+		return hint.Wrap(err, "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
+	default:
 		return err
 	}
-	return hint.Wrap(err, "allow user namespaces (see user_namespaces(7)), or run functions that you trust by --runtime Process")
 }
+
+// allowNamespaces is the way out where the system forbids sandboxes.
+const allowNamespaces = "allow user namespaces (see user_namespaces(7))"
 
 func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
 	settings, err := settingsOf(fn.Annotations)
@@ -125,20 +122,10 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 			err = errors.Join(err, stops.all(context.WithoutCancel(ctx)))
 		}
 	}()
-	img, err := s.image(ctx, fn.Package, settings.policy, &stops)
+	root, digest, err := s.images().unpack(ctx, fn.Package, settings.policy, &stops)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := img.Digest()
-	if err != nil {
-		return nil, fmt.Errorf("reading the image's manifest: %w", err)
-	}
-	s.Progress.Step("unpacking " + fn.Package)
-	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: s.Cache, Owner: owner(), Progress: s.Progress})
-	if err != nil {
-		return nil, err
-	}
-	stops.add(func(context.Context) error { return root.Release() })
 	f, report, err := s.run(ctx, fn.Name, root, settings, &stops)
 	if err != nil {
 		return nil, err
@@ -151,13 +138,9 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 	}, nil
 }
 
-// owner says who unpacked files belong to: the ids that a sandbox is given, if
-// this process may give away any.
-func owner() *rootfs.Owner {
-	if !sandbox.MapsIDs() {
-		return nil
-	}
-	return &rootfs.Owner{UID: sandbox.DefaultHostID, GID: sandbox.DefaultHostID}
+// images returns where functions come from.
+func (s Sandbox) images() images {
+	return images{cache: s.Cache, registry: s.Registry, pull: s.Pull, files: true, progress: s.Progress}
 }
 
 // run runs the function of a root until it answers.
@@ -166,6 +149,7 @@ func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settin
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}
+	spec.Args = append(spec.Args, "--insecure")
 	target, err := s.listen(&spec, stops)
 	if err != nil {
 		return nil, sandbox.Report{}, err
@@ -207,28 +191,6 @@ func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err er
 	stops.add(func(context.Context) error { return listener.Close() })
 	spec.Listener, spec.Port = listener, port
 	return "unix://" + path, nil
-}
-
-// image returns the image of a package: a file, a folder or a reference.
-func (s Sandbox) image(ctx context.Context, pkg string, policy pull.Policy, stops *stops) (v1.Image, error) {
-	if isLocal(pkg) {
-		file, err := pull.OpenLocal(ctx, pkg, v1.Platform{})
-		if err != nil {
-			return nil, err
-		}
-		stops.add(func(context.Context) error { return file.Close() })
-		return file.Image, nil
-	}
-	request, err := s.requestOf(pkg, policy)
-	if err != nil {
-		return nil, err
-	}
-	store, err := pull.Open(s.Cache)
-	if err != nil {
-		return nil, err
-	}
-	stops.add(func(context.Context) error { return store.Close() })
-	return store.Image(ctx, request, s.Pull)
 }
 
 // stops are what ends a function, in the order in which it came to be.

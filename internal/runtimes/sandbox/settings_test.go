@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -117,7 +118,7 @@ func TestSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := sandbox.Spec{
-		Root: root.Path, Args: []string{"/fn", "--debug", "--insecure"}, Env: []string{"PATH=/bin", "A=annotation"},
+		Root: root.Path, Args: []string{"/fn", "--debug"}, Env: []string{"PATH=/bin", "A=annotation"},
 		Dir: "/work", UID: 7, GID: 8, Writable: true, Limits: sandbox.Limits{CPU: 5},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -142,6 +143,29 @@ func TestDescribe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := describe(tc.report); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestStarved(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		code   int
+		stderr string
+		want   bool
+	}{
+		"Killed":  {"the kernel kills for a cgroup", 137, "", true},
+		"Go":      {"Go complains first, and then at length", 2, "fatal error: runtime: cannot allocate memory\n" + strings.Repeat("stack\n", 50), true},
+		"Python":  {"so does the C library", 1, "[Errno 12] Cannot allocate memory\n", true},
+		"Another": {"and else it is something else", 1, "no such file\n", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := &local.Output{}
+			_, _ = out.Write([]byte(tc.stderr))
+			if got := starved(tc.code, out); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})
 	}

@@ -10,10 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/ioerror"
-	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/rootfs"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -21,25 +18,22 @@ import (
 // defaultPath is the PATH of an image that sets none, as with container engines.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// requestOf reads a reference to an image.
-func (s Sandbox) requestOf(pkg string, policy pull.Policy) (pull.Request, error) {
-	ref, err := remote.ParseReference(pkg, s.Registry)
-	return pull.Request{Reference: ref, Policy: policy}, err
-}
+// errNoProgram is the error of specOf for an image that says not what to run.
+var errNoProgram = errors.New("its image has no entrypoint")
 
-// specOf says how to run the function of a root (OCI image spec, config.md).
+// specOf says how to run the program of a root (OCI image spec, config.md).
 func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	config := root.Config
 	args := slices.Concat(config.Entrypoint, config.Cmd)
 	if len(args) == 0 {
-		return sandbox.Spec{}, hint.Wrap(errors.New("its image has no entrypoint"), "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
+		return sandbox.Spec{}, errNoProgram
 	}
 	uid, gid, err := userOf(root.Path, config.User)
 	if err != nil {
 		return sandbox.Spec{}, fmt.Errorf("finding the image's user %q: %w", config.User, err)
 	}
 	spec := sandbox.Spec{
-		Root: root.Path, Args: append(args, "--insecure"),
+		Root: root.Path, Args: args,
 		Env: lastOf(slices.Concat([]string{defaultPath}, config.Env, s.env)), Dir: path.Join("/", config.WorkingDir),
 		UID: uid, GID: gid, Writable: s.writable, Network: s.network, Limits: s.limits,
 	}

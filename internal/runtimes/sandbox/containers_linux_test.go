@@ -1,0 +1,406 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	isolation "github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A world is a registry and what runs images from it.
+type world struct {
+	sandbox.Containers
+	registry string
+}
+
+func newWorld(t testing.TB) world {
+	t.Helper()
+	registry := remotetest.Serve(t, remotetest.Handler())
+	return world{containers(t), registry}
+}
+
+func containers(t testing.TB) sandbox.Containers {
+	t.Helper()
+	return sandbox.Containers{Cache: t.TempDir(), Pull: pull.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}}
+}
+
+// push pushes an image by a tag, and returns its reference.
+func (w world) push(t testing.TB, img v1.Image, tag string, options ...ggcr.Option) string {
+	t.Helper()
+	ref, err := name.ParseReference(w.registry + "/acme/fn:" + tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ggcr.Write(ref, img, options...); err != nil {
+		t.Fatal(err)
+	}
+	return ref.Name()
+}
+
+// run runs a program that acts as it is told.
+func (w world) run(t testing.TB, req container.Request, act ...string) (string, error) {
+	t.Helper()
+	if req.Image == "" {
+		req.Image = w.push(t, image(t, act...), strings.ToLower(filepath.Base(t.Name())))
+	}
+	if req.Timeout == 0 {
+		req.Timeout = time.Minute // The machine may be busy.
+	}
+	output, err := w.RunContainer(t.Context(), req)
+	allowed(t, err)
+	return string(output), err
+}
+
+func TestContainers(t *testing.T) {
+	w := newWorld(t)
+	large := strings.Repeat("x", 1<<20)
+	cases := map[string]struct {
+		reason string
+		req    container.Request
+		act    []string
+		want   string
+	}{
+		"Echo":    {"the input arrives, and the answer comes back", container.Request{Input: []byte("hello")}, []string{"echo"}, "heard: hello"},
+		"Empty":   {"there may be no input, which has an end", container.Request{}, []string{"echo"}, "heard: "},
+		"Nothing": {"and no answer", container.Request{}, []string{"say"}, ""},
+		"Large":   {"more than a pipe holds goes both ways at once", container.Request{Input: []byte(large)}, []string{"echo"}, "heard: " + large},
+		"Deaf":    {"an input need not be read", container.Request{Input: []byte(large)}, []string{"deaf"}, "did not listen"},
+		"Talk":    {"a pipe full of complaints is in nobody's way", container.Request{Input: []byte(large)}, []string{"talk"}, "heard: " + large},
+		"Orphan":  {"children that go on end with it", container.Request{}, []string{"family", "orphan", "done"}, "done"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, err := w.run(t, tc.req, tc.act...); got != tc.want || err != nil {
+				t.Errorf("%s: got %.100q (%d bytes) and error %v, want %.100q", tc.reason, got, len(got), err, tc.want)
+			}
+		})
+	}
+}
+
+// A container is what its image says, confined.
+func TestContainersImage(t *testing.T) {
+	w := newWorld(t)
+	ref := w.push(t, imageOf(t, v1.Config{
+		Entrypoint: []string{"program", "describe"}, Cmd: []string{"a", "b"}, Env: []string{"X=y", "PATH=/usr/bin"},
+		WorkingDir: "/etc", User: "fn",
+	}), "v1")
+	const want = "args: a b\nenv: X=y PATH=/usr/bin\ndir: /etc\nids: 65532 65531\nlinks: 1\n" +
+		"root: open /written: read-only file system\ntmp: <nil>\nprogram: -rwxr-xr-x <nil>\n"
+	if got, err := w.run(t, container.Request{Image: ref}); got != want || err != nil {
+		t.Errorf("got:\n%s%v\nwant:\n%s", got, err, want)
+	}
+	_, err := w.run(t, container.Request{Image: w.push(t, imageOf(t, v1.Config{}), "nothing")})
+	if err == nil || !strings.HasSuffix(err.Error(), ": its image has no entrypoint") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// The policy Runner is this machine's network, Isolated none.
+func TestContainersNetwork(t *testing.T) {
+	w := newWorld(t)
+	var said []string
+	w.Progress = func(e progress.Event) { said = append(said, e.Text) }
+	for policy, want := range map[container.NetworkPolicy]string{
+		container.NetworkIsolated: "(loopback only",
+		container.NetworkRunner:   "(network of this machine",
+	} {
+		said = nil
+		if _, err := w.run(t, container.Request{Network: policy}, "describe"); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(strings.Join(said, "\n"), want) {
+			t.Errorf("policy %s: got %q, want %q", policy, said, want)
+		}
+	}
+}
+
+func TestContainersFail(t *testing.T) {
+	w := newWorld(t)
+	var complaints strings.Builder
+	for n := 10; n < 30; n++ {
+		fmt.Fprintf(&complaints, "\n  complaint %d", n)
+	}
+	cases := map[string]struct {
+		reason string
+		req    container.Request
+		act    []string
+		want   string // the end of the error
+	}{
+		"Exit":    {"its last complaints are the reason, its answer does not count", container.Request{}, []string{"fail", "3"}, ": it ended with exit code 3; its last lines on stderr:" + complaints.String()},
+		"Flood":   {"an answer without end is an end", container.Request{}, []string{"flood"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Above":   {"a byte too much is too much", container.Request{}, []string{"write", "104857601"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Timeout": {"who holds the files open does not matter", container.Request{Timeout: 2 * time.Second}, []string{"family", "timeout"}, ": it took longer than 2s; its last lines on stderr:\n  child: <nil>"},
+		"Memory":  {"a limit is a quantity", container.Request{Memory: "much"}, []string{"echo"}, `: memory limit: "much" is no quantity`},
+		"NoTime":  {"a timeout is above zero", container.Request{Timeout: -1}, []string{"echo"}, ": -1ns is no time to run in"},
+		"CPU":     {"a limit of nothing is none", container.Request{CPU: "0"}, []string{"echo"}, `: CPU limit: "0" is not above zero`},
+		"Network": {"a policy is one of two", container.Request{Network: "Host"}, []string{"echo"}, `: unknown network "Host": it is Isolated or Runner`},
+		"Policy":  {"a policy is one of three", container.Request{PullPolicy: "Maybe"}, []string{"echo"}, `: unknown pull policy "Maybe": it is one of IfNotPresent, Always and Never`},
+		"NoTag":   {"no tag is guessed", container.Request{Image: "registry.example.org/fn"}, nil, `: parsing reference "registry.example.org/fn": it has no tag`},
+		"NoHost":  {"no registry is guessed", container.Request{Image: "acme/fn:v1"}, nil, `: parsing reference "acme/fn:v1": it names no registry`},
+		"Path":    {"who calls must not choose among this machine's files", container.Request{Image: "/etc/passwd"}, nil, `: parsing reference "/etc/passwd": it names no registry`},
+		"Never":   {"what may not be fetched is not", container.Request{Image: w.registry + "/acme/other:v1", PullPolicy: container.PullNever}, nil, " (pull policy Never) is not in the cache, and must not be fetched"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := w.run(t, tc.req, tc.act...)
+			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "running container ") {
+				t.Errorf("%s: got error %v, want one that ends in %q", tc.reason, err, tc.want)
+			}
+			if got != "" {
+				t.Errorf("got %.100q with an error", got)
+			}
+		})
+	}
+	assertNothingLeft(t, "timeout")
+}
+
+func TestContainersMost(t *testing.T) {
+	w := newWorld(t)
+	got, err := w.run(t, container.Request{}, "write", "104857600")
+	if len(got) != 100<<20 || err != nil {
+		t.Errorf("got %d bytes and error %v, want all of 100 MiB", len(got), err)
+	}
+}
+
+func TestContainersMemory(t *testing.T) {
+	w := newWorld(t)
+	req := container.Request{Memory: "200Mi", CPU: "1500m"}
+	if got, err := w.run(t, req, "eat", "10"); got != "10485760" || err != nil {
+		t.Errorf("within its limit: got %q and error %v", got, err)
+	}
+	req.Image = w.push(t, image(t, "eat", "400"), "greedy")
+	got, err := w.run(t, req)
+	if err == nil {
+		t.Fatalf("beyond its limit: got %q", got)
+	}
+	if hint.Of(err) != "it may need more memory than its limit of 200 MiB" {
+		t.Errorf("beyond its limit: got error %v, hint %q", err, hint.Of(err))
+	}
+}
+
+func TestContainersCancel(t *testing.T) {
+	w := newWorld(t)
+	ref := w.push(t, image(t, "family", "cancelled"), "v1")
+	ctx, cancel := context.WithCancel(t.Context())
+	w.Progress = func(e progress.Event) {
+		if strings.HasPrefix(e.Text, "running ") {
+			cancel()
+		}
+	}
+	_, err := w.RunContainer(ctx, container.Request{Image: ref, Timeout: time.Hour})
+	allowed(t, err)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v", err)
+	}
+	if _, err := w.RunContainer(ctx, container.Request{Image: ref}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: got error %v", err)
+	}
+	assertNothingLeft(t, "cancelled")
+}
+
+// The time counts from the call.
+func TestContainersSlowRegistry(t *testing.T) {
+	w := newWorld(t)
+	w.registry = remotetest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	_, err := w.run(t, container.Request{Image: w.registry + "/acme/fn:v1", Timeout: time.Second})
+	if err == nil || !strings.HasSuffix(err.Error(), ": it took longer than 1s") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestContainersPullPolicy(t *testing.T) {
+	w := newWorld(t)
+	for _, step := range []struct {
+		reason string
+		there  string // what the tag means in the registry
+		policy container.PullPolicy
+		want   string
+	}{
+		{"what is not in the cache is fetched", "1", container.PullIfNotPresent, "1"},
+		{"what is there is not", "2", container.PullIfNotPresent, "1"},
+		{"unless it is asked for", "3", container.PullAlways, "3"},
+		{"and then that is there", "4", container.PullNever, "3"},
+	} {
+		ref := w.push(t, image(t, "say", step.there), "v1")
+		if got, err := w.run(t, container.Request{Image: ref, PullPolicy: step.policy}); got != step.want || err != nil {
+			t.Errorf("%s: got %q and error %v, want %q", step.reason, got, err, step.want)
+		}
+	}
+}
+
+// A request's credentials are those that count, and are in no error.
+func TestContainersAuth(t *testing.T) {
+	handler := remotetest.Handler()
+	open := world{containers(t), remotetest.Serve(t, handler)}
+	open.push(t, image(t, "say", "private"), "v1")
+	registry := remotetest.Serve(t, remotetest.BasicAuth(handler, "me", "secret"))
+	req := container.Request{Image: registry + "/acme/fn:v1"}
+	for _, tc := range []struct {
+		reason string
+		auth   *container.Auth
+		want   string
+	}{
+		{"the runner has none", nil, ""},
+		{"wrong ones", &container.Auth{Username: "me", Password: "wrong secret"}, ""},
+		{"no ones", &container.Auth{}, ""},
+		{"a name and a password", &container.Auth{Username: "me", Password: "secret"}, "private"},
+		{"both in one", &container.Auth{Auth: "bWU6c2VjcmV0"}, "private"},
+	} {
+		w := world{containers(t), registry}
+		req.Auth = tc.auth
+		got, err := w.run(t, req)
+		if got != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("%s: got %q and error %v", tc.reason, got, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "wrong secret") {
+			t.Errorf("%s: the error holds a password: %v", tc.reason, err)
+		}
+	}
+}
+
+// For whoever owns this machine's files, an image may be one.
+func TestContainersFile(t *testing.T) {
+	w := newWorld(t)
+	w.Files = true
+	path := filepath.Join(t.TempDir(), "image.xpkg")
+	if err := xpkg.WriteFile(t.Context(), path, image(t, "say", "from a file"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.run(t, container.Request{Image: path}); got != "from a file" || err != nil {
+		t.Errorf("got %q and error %v", got, err)
+	}
+	if _, err := w.run(t, container.Request{Image: path + ".xpkg"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// Containers may be given ids apart from those of other ones.
+func TestContainersIDs(t *testing.T) {
+	w := newWorld(t)
+	w.HostUID, w.HostGID = 200000, 300000
+	got, err := w.run(t, container.Request{}, "describe")
+	if err != nil || !strings.Contains(got, "ids: 0 0\n") || !strings.Contains(got, "program: -rwxr-xr-x <nil>\n") {
+		t.Errorf("got %s%v", got, err)
+	}
+	if os.Geteuid() != 0 {
+		return // It gives its own id.
+	}
+	found, err := filepath.Glob(filepath.Join(w.Cache, "roots/sha256/*/rootfs/usr/bin/program"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("found %q, %v", found, err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(found[0], &st); err != nil || st.Uid != 200000 || st.Gid != 300000 {
+		t.Errorf("the program belongs to %d:%d, %v", st.Uid, st.Gid, err)
+	}
+}
+
+// After a call there are no files open that were not before.
+func TestContainersLeaveNothing(t *testing.T) {
+	w := newWorld(t)
+	good, bad := w.push(t, image(t, "echo"), "good"), w.push(t, image(t, "fail", "1"), "bad")
+	both := func() {
+		if _, err := w.run(t, container.Request{Image: good, Input: []byte("x")}); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.run(t, container.Request{Image: bad}); err == nil {
+			t.Error("no error")
+		}
+	}
+	both() // The first call opens what serves all.
+	before := openPipes(t)
+	both()
+	if after := openPipes(t); after != before {
+		t.Errorf("%d pipes are open, %d were before", after, before)
+	}
+	groups, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/xfn-%d-*", os.Getpid()))
+	if err != nil || len(groups) > 0 {
+		t.Errorf("cgroups are left: %q, %v", groups, err)
+	}
+}
+
+// TestContainersAsOrdinaryUser runs some of this again as a user without any
+// right. Not the limit of memory: no supervisor that looks for data races starts
+// under a resource limit.
+func TestContainersAsOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is an ordinary user already")
+	}
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uid = 54321
+	dir, err := os.MkdirTemp("", "user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	self, err := os.ReadFile("/proc/self/exe")
+	copied := filepath.Join(dir, "test")
+	if err = errors.Join(err, os.Chmod(dir, 0o755), os.Chown(dir, uid, uid), os.WriteFile(copied, self, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), copied, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), programVar+"="+file, "TMPDIR="+dir, "HOME="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("the tests as user %d: %v\n%.20000s", uid, err, out)
+	}
+	if passed := []byte("--- PASS: TestContainersImage "); err == nil && !bytes.Contains(out, passed) {
+		allowed(t, &isolation.NamespaceError{Err: fmt.Errorf("the tests as user %d did not run", uid)})
+	}
+}
+
+// assertNothingLeft fails the test if there is a process with this argument.
+func assertNothingLeft(t *testing.T, arg string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing processes: %d, %v", len(files), err)
+	}
+	for _, file := range files {
+		line, _ := os.ReadFile(file) // It may have ended.
+		if bytes.HasSuffix(line, []byte("\x00"+arg+"\x00")) {
+			t.Errorf("%s is left: %q", file, line)
+		}
+	}
+}
+
+func openPipes(t *testing.T) (n int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if target, _ := os.Readlink(file); strings.HasPrefix(target, "pipe:") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// images is where functions come from.
+type images struct {
+	cache, registry string
+	pull            pull.Options
+	// files tells that an image may be named by a path of this machine, too.
+	files bool
+	// hostID and hostGID are who unpacked files belong to, or 0 for the default.
+	hostID, hostGID int
+	progress        progress.Func
+}
+
+// unpack returns the root of an image, and the image's digest. What is in use
+// for it ends with stops.
+func (i images) unpack(ctx context.Context, name string, policy pull.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
+	img, err := i.image(ctx, name, policy, stops)
+	if err != nil {
+		return nil, v1.Hash{}, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return nil, v1.Hash{}, fmt.Errorf("reading the image's manifest: %w", err)
+	}
+	i.progress.Step("unpacking " + name)
+	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: i.cache, Owner: i.owner(), Progress: i.progress})
+	if err != nil {
+		return nil, v1.Hash{}, err
+	}
+	stops.add(func(context.Context) error { return root.Release() })
+	return root, digest, nil
+}
+
+// image returns an image by reference or, if that is allowed, by path.
+func (i images) image(ctx context.Context, name string, policy pull.Policy, stops *stops) (v1.Image, error) {
+	if i.files && isLocal(name) {
+		file, err := pull.OpenLocal(ctx, name, v1.Platform{})
+		if err != nil {
+			return nil, err
+		}
+		stops.add(func(context.Context) error { return file.Close() })
+		return file.Image, nil
+	}
+	request, err := i.request(name, policy)
+	if err != nil {
+		return nil, err
+	}
+	store, err := pull.Open(i.cache)
+	if err != nil {
+		return nil, err
+	}
+	stops.add(func(context.Context) error { return store.Close() })
+	return store.Image(ctx, request, i.pull)
+}
+
+// request reads a reference to an image.
+func (i images) request(name string, policy pull.Policy) (pull.Request, error) {
+	ref, err := remote.ParseReference(name, i.registry)
+	return pull.Request{Reference: ref, Policy: policy}, err
+}
+
+// owner says who unpacked files belong to: the ids that a sandbox is given, if
+// this process may give away any.
+func (i images) owner() *rootfs.Owner {
+	if !sandbox.MapsIDs() {
+		return nil
+	}
+	uid := cmp.Or(i.hostID, sandbox.DefaultHostID)
+	return &rootfs.Owner{UID: uid, GID: cmp.Or(i.hostGID, uid)}
+}
+
+// isLocal reports whether an image is named as a file or a folder.
+func isLocal(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil || filepath.IsAbs(name) || strings.HasSuffix(name, ".xpkg")
+}

@@ -1,0 +1,116 @@
+package sandbox_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// programVar names the program of the images, if it is built already.
+const programVar = "XFN_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if code, is := sandbox.Supervise(os.Args); is {
+		os.Exit(code)
+	}
+	code := m.Run()
+	if file, err := program(); err == nil && os.Getenv(programVar) == "" {
+		os.RemoveAll(filepath.Dir(file))
+	}
+	os.Exit(code)
+}
+
+// program builds the program of the images, static, and returns its path, in a
+// directory that every user may enter.
+var program = sync.OnceValues(func() (string, error) {
+	if file := os.Getenv(programVar); file != "" {
+		return file, nil
+	}
+	dir, err := os.MkdirTemp("", "program")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "program")
+	build := exec.Command("go", "build", "-o", file, "./testdata/program")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return file, os.Chmod(dir, 0o755)
+})
+
+// image returns an image of the program, which acts as it is told.
+func image(t testing.TB, act ...string) v1.Image {
+	t.Helper()
+	return imageOf(t, v1.Config{Entrypoint: []string{"/usr/bin/program"}, Cmd: act})
+}
+
+func imageOf(t testing.TB, config v1.Config) v1.Image {
+	t.Helper()
+	layer, err := layer()
+	if err != nil {
+		t.Fatalf("building the program of the images: %v", err)
+	}
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, config
+	if img, err = mutate.ConfigFile(img, file); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// layer is the program, and accounts.
+var layer = sync.OnceValues(func() (v1.Layer, error) {
+	file, err := program()
+	if err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for name, content := range map[string][]byte{"usr/bin/program": content, "etc/passwd": []byte("fn:x:65532:65531::/:\n")} {
+		err = errors.Join(err, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content))}))
+		_, writeErr := w.Write(content)
+		err = errors.Join(err, writeErr)
+	}
+	return static.NewLayer(buf.Bytes(), types.OCIUncompressedLayer), errors.Join(err, w.Close())
+})
+
+// allowed skips the test where the system forbids sandboxes, and fails it if
+// XFN_REQUIRE asks for them.
+func allowed(t testing.TB, err error) {
+	t.Helper()
+	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) {
+		if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "sandbox") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}

@@ -1,0 +1,107 @@
+// Command program plays the container in tests. Its first argument names what it
+// does.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var acts = map[string]func(args []string){
+	"echo":     echo,
+	"describe": describe,
+	"say":      func(args []string) { fmt.Print(strings.Join(args, " ")) },
+	"deaf":     func([]string) { os.Stdin.Close(); fmt.Print("did not listen") },
+	"fail":     fail,
+	"talk":     talk,
+	"flood":    func([]string) { forever(os.Stdout) },
+	"write":    write,
+	"eat":      eat,
+	"family":   family,
+	"wait":     func([]string) { time.Sleep(time.Hour) },
+}
+
+func main() {
+	acts[os.Args[1]](os.Args[2:])
+}
+
+// echo answers with its input.
+func echo([]string) {
+	fmt.Print("heard: ")
+	if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// describe tells what it sees of itself.
+func describe(args []string) {
+	dir, _ := os.Getwd()
+	links, _ := net.Interfaces()
+	fmt.Println("args:", strings.Join(args, " "))
+	fmt.Println("env:", strings.Join(os.Environ(), " "))
+	fmt.Println("dir:", dir)
+	fmt.Println("ids:", os.Getuid(), os.Getgid())
+	fmt.Println("links:", len(links))
+	fmt.Println("root:", os.WriteFile("/written", nil, 0o600))
+	fmt.Println("tmp:", os.WriteFile("/tmp/written", nil, 0o600))
+	info, err := os.Stat("/usr/bin/program")
+	fmt.Println("program:", info.Mode(), err)
+}
+
+// fail complains, and exits with a code.
+func fail(args []string) {
+	for n := range 30 {
+		fmt.Fprintln(os.Stderr, "complaint", n)
+	}
+	fmt.Print("half an answer")
+	code, _ := strconv.Atoi(args[0])
+	os.Exit(code)
+}
+
+// talk writes to stderr before it reads and answers.
+func talk([]string) {
+	fmt.Fprint(os.Stderr, strings.Repeat("talk talk talk\n", 100_000))
+	echo(nil)
+}
+
+// write answers with so many bytes.
+func write(args []string) {
+	n, _ := strconv.Atoi(args[0])
+	_, _ = os.Stdout.Write(make([]byte, n))
+}
+
+// eat fills so many MiB of memory.
+func eat(args []string) {
+	n, _ := strconv.Atoi(args[0])
+	full := bytes.Repeat([]byte{1}, n<<20)
+	fmt.Print(len(full))
+}
+
+// family leaves the files to a child that goes on, in a session of its own, and
+// waits for ever.
+func family(args []string) {
+	child := exec.Command("/usr/bin/program", "wait", args[0])
+	child.Stdout, child.Stderr, child.SysProcAttr = os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
+	fmt.Fprintln(os.Stderr, "child:", child.Start())
+	if len(args) > 1 {
+		fmt.Print("done")
+		return
+	}
+	time.Sleep(time.Hour)
+}
+
+func forever(w io.Writer) {
+	for {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			return
+		}
+	}
+}
