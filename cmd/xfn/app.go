@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/alpha"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/completion"
 	"github.com/xfn-dev/xfn/cmd/xfn/convert"
@@ -41,6 +42,7 @@ type app struct {
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
 	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
 	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`
+	Alpha      alpha.Cmd      `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 	Cache      cache.Cmd      `cmd:"" help:"Show and prune what was pulled."`
 	Registry   registry.Cmd   `cmd:"" help:"Serve a registry of your own."`
 	Completion completion.Cmd `cmd:"" help:"Print a script that completes commands and flags in your shell."`

@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/function/container/grpc"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -63,6 +65,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"run":            runs,
 	"serve":          serve,
 	"serve-function": serveFunction,
+	"serve-alpha":    serveAlpha,
+	"call-alpha":     callAlpha,
 }
 
 // runs is "run CODE COMMAND ARGS…": the command ends with that exit code.
@@ -104,6 +108,40 @@ func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Start())
 	ts.Defer(func() { interrupt(ts, cmd) })
 	ts.Setenv(args[0], address(ts, notes, "note: serving "+args[1]+" on "))
+}
+
+// serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`, and
+// sets VAR to its target. It ends as that of serve-function does.
+func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := exec.CommandContext(context.Background(), "xfn", append([]string{"alpha", "start"}, args[1:]...)...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), scriptEnv(ts)
+	notes, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { interrupt(ts, cmd) })
+	ts.Setenv(args[0], address(ts, notes, "note: serving containers on "))
+}
+
+// scriptEnv is the environment of a script, as far as what it starts needs it.
+func scriptEnv(ts *testscript.TestScript) []string {
+	env := os.Environ()
+	for _, key := range []string{"HOME", "DOCKER_CONFIG", "NO_COLOR", "TMPDIR"} {
+		env = append(env, key+"="+ts.Getenv(key))
+	}
+	return env
+}
+
+// callAlpha is "call-alpha TARGET IMAGE FILE": it calls a runner as Crossplane
+// does, and prints the answer or the error.
+func callAlpha(ts *testscript.TestScript, _ bool, args []string) {
+	client, err := grpc.Dial(args[0])
+	ts.Check(err)
+	output, err := client.RunContainer(context.Background(), container.Request{Image: args[1], Input: []byte(ts.ReadFile(args[2]))})
+	if err != nil {
+		output = []byte(err.Error())
+	}
+	_, err = ts.Stdout().Write(output)
+	ts.Check(errors.Join(err, client.Close()))
 }
 
 // interrupt ends a server, for which that is no error.

@@ -89,14 +89,15 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 }
 
 func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
-	data, err := r.bytes(ctx, path)
+	data, err := r.Bytes(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return Split(path, data)
 }
 
-func (r Reader) bytes(ctx context.Context, path string) (data []byte, err error) {
+// Bytes returns all of a file, which need not be YAML.
+func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}

@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"strings"
-	"syscall"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/listen"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
-	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 // ServeCmd serves a builtin.
@@ -46,11 +41,11 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, c.Address)
+	listener, err := listen.At(ctx, c.Address)
 	if err != nil {
-		return hint.Wrap(fmt.Errorf("listening on %q: %w", c.Address, err), "choose another address by --address HOST:PORT")
+		return err
 	}
-	term.Note(fmt.Sprintf("serving %s on %s", b.Name, target(listener.Addr())))
+	term.Note(fmt.Sprintf("serving %s on %s", b.Name, listen.Target(listener.Addr())))
 	return grpc.Serve(ctx, listener, b.Name, c.runner(b, term), opts)
 }
 
@@ -64,51 +59,4 @@ func (c *ServeCmd) options() (grpc.ServeOptions, error) {
 	}
 	certificates, err := grpc.LoadCertificates(c.TLSCertsDir)
 	return grpc.ServeOptions{Certificates: certificates}, err
-}
-
-const unixScheme = "unix://"
-
-// listen takes what target gives. Its errors do not name the address.
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, address = "unix", strings.TrimPrefix(path, "//")
-	}
-	if address == "" {
-		return nil, errors.New("it is empty")
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, network, address)
-	if errors.Is(err, syscall.EADDRINUSE) && network == "unix" && isDead(ctx, address) {
-		// Somebody was killed before removing it.
-		if err := os.Remove(address); err != nil {
-			return nil, ioerror.Cause(err)
-		}
-		listener, err = (&net.ListenConfig{}).Listen(ctx, network, address)
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	return listener, err
-}
-
-// isDead reports whether path is a socket that nobody listens on.
-func isDead(ctx context.Context, path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&os.ModeSocket == 0 {
-		return false
-	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
-	if err == nil {
-		_ = conn.Close()
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-// target returns an address as `xfn function call` takes it.
-func target(addr net.Addr) string {
-	if addr.Network() == "unix" {
-		return unixScheme + addr.String()
-	}
-	return addr.String()
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -320,6 +321,30 @@ func TestStop(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStopWaits: a call that does not end by itself is cancelled, and there is
+// none left when Serve returns.
+func TestStopWaits(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended atomic.Bool
+	go func() {
+		_, _ = dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), container.Request{Image: "a"})
+	}()
+	err = containergrpc.Serve(ctx, lis, container.RunnerFunc(func(ctx context.Context, _ container.Request) ([]byte, error) {
+		cancel()
+		<-ctx.Done()
+		runtime.Gosched()
+		ended.Store(true)
+		return nil, ctx.Err()
+	}))
+	if err != nil || !ended.Load() {
+		t.Errorf("got %v, and the call has ended: %v", err, ended.Load())
 	}
 }
 

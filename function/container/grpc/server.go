@@ -23,9 +23,9 @@ const stopGrace = 5 * time.Second
 // container.MaxMessage bytes; there is no health service and no reflection.
 //
 // Serve closes lis. It returns nil after ctx is done and the calls under way
-// are, for which it waits five seconds, and an error if lis fails.
+// are, which it cancels after five seconds, and an error if lis fails.
 func Serve(ctx context.Context, lis net.Listener, r container.Runner) error {
-	srv := grpc.NewServer(grpc.MaxRecvMsgSize(container.MaxMessage))
+	srv := grpc.NewServer(grpc.MaxRecvMsgSize(container.MaxMessage), grpc.WaitForHandlers(true))
 	defer srv.Stop()
 	srv.RegisterService(service(), &server{runner: r})
 

@@ -27,7 +27,8 @@ const maxOutput = 100 << 20
 //
 // A container may write 100 MiB to its standard output; more is an error. What
 // it writes to its standard error is read and dropped, but for the last lines,
-// which are in the error if it fails. It need not read its input.
+// which are in the error if it fails. It need not read its input. Where a request
+// asks for no limit of memory there still is one: sandbox.DefaultMemory.
 type Containers struct {
 	// Cache is where images are kept, and unpacked.
 	Cache string
@@ -46,6 +47,9 @@ type Containers struct {
 	// Progress hears of what takes long, and what confines each container. It
 	// may be nil, and must be safe for concurrent use.
 	Progress progress.Func
+	// Output gets each line that a container writes to stderr, without control
+	// characters. It may be nil, and must be safe for concurrent use.
+	Output func(image, line string)
 }
 
 var _ container.Runner = Containers{}
@@ -94,6 +98,9 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req containe
 		report = &r
 		c.Progress.Step(fmt.Sprintf("running %s in a sandbox (%s)", req.Image, describe(r)))
 	}}
+	if c.Output != nil {
+		b.stderr.Each = func(line string) { c.Output(req.Image, line) }
+	}
 	code, err := b.run(ctx, spec, req.Input)
 	switch {
 	case report == nil:

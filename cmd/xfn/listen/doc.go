@@ -1,0 +1,2 @@
+// Package listen takes the addresses that users name for servers.
+package listen
