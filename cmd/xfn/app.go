@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
+	runcmd "github.com/xfn-dev/xfn/cmd/xfn/run"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -41,6 +42,7 @@ type app struct {
 	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
 	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
+	Run        runcmd.Cmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`
 	Alpha      alpha.Cmd      `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 	Cache      cache.Cmd      `cmd:"" help:"Show and prune what was pulled."`

@@ -65,6 +65,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"run":            runs,
 	"serve":          serve,
 	"serve-function": serveFunction,
+	"serve-run":      serveRun,
 	"serve-alpha":    serveAlpha,
 	"call-alpha":     callAlpha,
 }
@@ -113,8 +114,7 @@ func serveFunction(ts *testscript.TestScript, _ bool, args []string) {
 // serveAlpha is "serve-alpha VAR ARGS…": it starts `xfn alpha start ARGS`, and
 // sets VAR to its target. It ends as that of serve-function does.
 func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
-	cmd := exec.CommandContext(context.Background(), "xfn", append([]string{"alpha", "start"}, args[1:]...)...)
-	cmd.Dir, cmd.Env = ts.MkAbs("."), scriptEnv(ts)
+	cmd := inScript(ts, append([]string{"alpha", "start"}, args[1:]...))
 	notes, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -122,13 +122,26 @@ func serveAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], address(ts, notes, "note: serving containers on "))
 }
 
-// scriptEnv is the environment of a script, as far as what it starts needs it.
-func scriptEnv(ts *testscript.TestScript) []string {
-	env := os.Environ()
+// serveRun is "serve-run VAR ARGS…": it starts `xfn run ARGS`, and sets VAR to its
+// target. It ends as that of serve-function does.
+func serveRun(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := inScript(ts, append([]string{"run"}, args[1:]...))
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { interrupt(ts, cmd) })
+	ts.Setenv(args[0], address(ts, out, "listening on "))
+}
+
+// inScript returns xfn where a script is, with as much of its environment as
+// servers need.
+func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), "xfn", args...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), os.Environ()
 	for _, key := range []string{"HOME", "DOCKER_CONFIG", "NO_COLOR", "TMPDIR"} {
-		env = append(env, key+"="+ts.Getenv(key))
+		cmd.Env = append(cmd.Env, key+"="+ts.Getenv(key))
 	}
-	return env
+	return cmd
 }
 
 // callAlpha is "call-alpha TARGET IMAGE FILE": it calls a runner as Crossplane
@@ -151,9 +164,7 @@ func interrupt(ts *testscript.TestScript, cmd *exec.Cmd) {
 }
 
 func command(ts *testscript.TestScript, group, name string, args []string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), "xfn", append([]string{group, name, "--address", "127.0.0.1:0"}, args...)...)
-	cmd.Dir = ts.MkAbs(".")
-	return cmd
+	return inScript(ts, append([]string{group, name, "--address", "127.0.0.1:0"}, args...))
 }
 
 // address returns what stands after prefix in the first line of r.

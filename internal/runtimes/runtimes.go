@@ -45,4 +45,8 @@ type Instance struct {
 	// Stop ends the function and frees what it held. It may be called once,
 	// and has to be, even after the context of Start is done.
 	Stop func(context.Context) error
+	// Done is closed when the function has ended, also by Stop; after that Ended
+	// says how. Both are nil where nobody notices.
+	Done  <-chan struct{}
+	Ended func() error
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/xfn-dev/xfn/function/grpc"
@@ -43,6 +44,9 @@ type Sandbox struct {
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
 	MaxMessageSize int
+	// Env is added to the environment of every image, each as "name=value". The
+	// annotations of a function are added after it.
+	Env []string
 	// Progress hears of what takes long. It may be nil.
 	Progress progress.Func
 	// Output gets each line that a function writes to stdout or stderr, without
@@ -116,6 +120,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 	if err != nil {
 		return nil, err
 	}
+	settings.env = slices.Concat(s.Env, settings.env)
 	var stops stops
 	defer func() {
 		if err != nil {
@@ -135,6 +140,8 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 		Detail:   fmt.Sprintf("%s in a sandbox (%s)", fn.Package, describe(report)),
 		Identity: digest.String(),
 		Stop:     stops.all,
+		Done:     f.Done,
+		Ended:    f.Ended,
 	}, nil
 }
 

@@ -35,6 +35,25 @@ const (
 	AnnotationPullPolicy = "render.crossplane.io/runtime-sandbox-pull-policy"
 )
 
+// An AnnotationError says what is wrong with an annotation.
+type AnnotationError struct {
+	Annotation string
+	Err        error
+}
+
+func (e *AnnotationError) Error() string {
+	return fmt.Sprintf("annotation %s: %v", e.Annotation, e.Err)
+}
+
+func (e *AnnotationError) Unwrap() error { return e.Err }
+
+// Check reads the annotations of a Function, and returns an AnnotationError for
+// the first that is wrong.
+func Check(annotations map[string]string) error {
+	_, err := settingsOf(annotations)
+	return err
+}
+
 // settings are what a function's annotations say.
 type settings struct {
 	network  sandbox.Network
@@ -70,7 +89,7 @@ func settingsOf(annotations map[string]string) (s settings, err error) {
 			continue
 		}
 		if err := setting.read(text); err != nil {
-			return s, fmt.Errorf("annotation %s: %w", setting.annotation, err)
+			return s, &AnnotationError{setting.annotation, err}
 		}
 	}
 	return s, nil
