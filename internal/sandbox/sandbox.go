@@ -24,9 +24,11 @@ const (
 // gives to a sandbox.
 const idRange = 65536
 
-// minData is the least memory in bytes that a resource limit is set to: with
-// less, a function in Go does not come to serve.
-const minData = 128 << 20
+// minData is the least memory in bytes that a resource limit is set to. That
+// counts what a program asks the kernel for, and not what it uses: a program in
+// Go, as the supervisor is, begins with an arena of 64 MiB and the like of it for
+// the collector, and needs a second one soon.
+const minData = 256 << 20
 
 // A Network says which network a function has.
 type Network int

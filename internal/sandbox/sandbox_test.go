@@ -194,7 +194,7 @@ func TestReport(t *testing.T) {
 	if os.Geteuid() != 0 {
 		small := spec
 		small.Limits.Memory = 1
-		if r := begin(t, small).Report(); r.Memory.By == sandbox.Rlimit && r.Memory.Value != 128<<20 {
+		if r := begin(t, small).Report(); r.Memory.By == sandbox.Rlimit && r.Memory.Value != 256<<20 {
 			t.Errorf("Report() of a limit that nothing could start under: got %+v", r.Memory)
 		}
 	}
