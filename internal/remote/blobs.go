@@ -92,9 +92,11 @@ func checkPart(resp *http.Response, from int64) error {
 }
 
 // checkRedirect follows a registry to where its blobs are stored, which may be
-// anywhere public: not to what only this machine can reach, and not from a
-// connection that is private to one that is not. Credentials stay with the
-// registry.
+// anywhere: but not to an address that stands there as one that only this
+// machine or its network has, and not from a connection that is private to one
+// that is not. Credentials stay with the registry. A name may lead anywhere: it
+// is asked for a blob without credentials, and what it answers is believed by
+// its digest.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {

@@ -2,13 +2,36 @@ package rootfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 // errSystem is why this system unpacks no image, or nil.
 var errSystem error
+
+// openDir opens a directory, and not one that a link leads to.
+func openDir(path string) (*os.File, error) {
+	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// isOwn fails for an entry that another user made, or may write to: what is in
+// it need not be what its name says. A cache may be shared.
+func isOwn(entry *os.File) error {
+	info, err := entry.Stat()
+	if err != nil {
+		return ioerror.Cause(err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%q is not this user's alone: use another cache, or remove it", entry.Name())
+	}
+	return nil
+}
 
 // syncFiles forces to disk what is in the file system of dir: one call for all
 // files, where one for each would take longer than unpacking them.

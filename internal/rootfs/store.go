@@ -26,7 +26,7 @@ const (
 
 // format is a part of what entries are named by. Another one makes the roots of
 // older versions unknown, for when they were unpacked in another way.
-const format = "xfn root file system 1"
+const format = "xfn root file system 2"
 
 // poll is how often a lock is tried that another process has.
 const poll = 5 * time.Millisecond
@@ -94,6 +94,9 @@ func (e entry) use() (*os.File, error) {
 		return nil, err
 	}
 	whole, err := e.whole()
+	if err == nil {
+		err = isOwn(lease)
+	}
 	if !whole || err != nil {
 		return nil, errors.Join(err, lease.Close())
 	}
@@ -109,6 +112,9 @@ func (e entry) make(fill func(*os.Root) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := isOwn(lock); err != nil {
+		return err
+	}
 	if whole, err := e.whole(); whole || err != nil {
 		return err
 	}
@@ -146,12 +152,6 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 // prepare makes an empty directory for the root, in the place of what a killed
 // process may have left.
 func (e entry) prepare(dir *os.Root) error {
-	if e.owner != nil {
-		// The root of the user namespace, too, has to come through here.
-		if err := dir.Lchown(".", e.owner.UID, e.owner.GID); err != nil {
-			return err
-		}
-	}
 	if err := removeAll(dir, partialName); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ var errLocked = errors.New("another process uses it")
 // exclusively, until the file that it returns is closed. It does not wait.
 func (e entry) lock(mode filelock.Mode) (*os.File, error) {
 	for {
-		f, err := os.Open(e.dir)
+		f, err := openDir(e.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = e.makeDir(); err == nil {
 				continue

@@ -5,12 +5,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -330,6 +332,49 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	if _, err := unpack(t, img, o); err != nil || reads.Load() != 1 {
 		t.Errorf("got %v after %d reads", err, reads.Load())
+	}
+}
+
+// A cache that others can write to may hold what they have made.
+func TestEntryOfAnother(t *testing.T) {
+	img := imageOf(t, []tar.Header{file("a", "x")})
+	cases := map[string]struct {
+		reason string
+		change func(entry string) error
+		want   string
+	}{
+		"Writable": {"anyone may have changed it", func(entry string) error { return os.Chmod(entry, 0o777) }, "is not this user's alone"},
+		"Readable": {"anyone may run a program of it that is for its owner", func(entry string) error { return os.Chmod(entry, 0o755) }, "is not this user's alone"},
+		"Foreign":  {"somebody else has made it", func(entry string) error { return os.Chown(entry, 54321, 54321) }, "is not this user's alone"},
+		"Link": {"it leads to another root", func(entry string) error {
+			return errors.Join(os.Rename(entry, entry+".moved"), os.Symlink(entry+".moved", entry))
+		}, "not a directory"},
+	}
+	for name, tc := range cases {
+		for _, unpacked := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", name, unpacked), func(t *testing.T) {
+				o := rootfs.Options{Dir: storeDir(t)}
+				root, err := rootfs.Unpack(t.Context(), img, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				entry := filepath.Dir(root.Path)
+				if err := root.Release(); err != nil {
+					t.Fatal(err)
+				}
+				if !unpacked {
+					err = os.Rename(root.Path, filepath.Join(entry, "partial"))
+				}
+				if err := errors.Join(err, tc.change(entry)); errors.Is(err, fs.ErrPermission) {
+					t.Skip("only root may give files away")
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := unpack(t, img, o); err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+				}
+			})
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,24 @@ func TestSpec(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := specOf(&rootfs.Root{Path: t.TempDir()}, settings{}); err == nil || err.Error() != "its image has no entrypoint" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An image may have as many variables as its author likes, and no more than a
+// program may be started with.
+func TestSpecManyVariables(t *testing.T) {
+	many := make([]string, 40_000)
+	for i := range many {
+		many[i] = fmt.Sprintf("VARIABLE%d=value", i%20_000)
+	}
+	root := &rootfs.Root{Path: t.TempDir(), Config: v1.Config{Entrypoint: []string{"/fn"}, Env: many}}
+	got, err := specOf(root, settings{})
+	if err != nil || len(got.Env) != 20_001 { // and PATH
+		t.Errorf("got %d variables, %v", len(got.Env), err)
+	}
+	root.Config.Cmd = []string{strings.Repeat("x", 1<<20)}
+	if _, err := specOf(root, settings{}); err == nil || !strings.Contains(err.Error(), "bytes, more than the 1048576 that a program may be started with") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,13 +28,16 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	if len(args) == 0 {
 		return sandbox.Spec{}, errNoProgram
 	}
+	env := lastOf(slices.Concat([]string{defaultPath}, config.Env, s.env))
+	if n := sizeOf(args) + sizeOf(env); n > maxStrings {
+		return sandbox.Spec{}, fmt.Errorf("its image's command line and environment have %d bytes, more than the %d that a program may be started with", n, maxStrings)
+	}
 	uid, gid, err := userOf(root.Path, config.User)
 	if err != nil {
 		return sandbox.Spec{}, fmt.Errorf("finding the image's user %q: %w", config.User, err)
 	}
 	spec := sandbox.Spec{
-		Root: root.Path, Args: args,
-		Env: lastOf(slices.Concat([]string{defaultPath}, config.Env, s.env)), Dir: path.Join("/", config.WorkingDir),
+		Root: root.Path, Args: args, Env: env, Dir: path.Join("/", config.WorkingDir),
 		UID: uid, GID: gid, Writable: s.writable, Network: s.network, Limits: s.limits,
 	}
 	if s.network == sandbox.Runner {
@@ -44,16 +47,32 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	return spec, nil
 }
 
+// maxStrings bounds in bytes a program's arguments and environment. Linux takes
+// 2 MiB of them, with what it needs for each.
+const maxStrings = 1 << 20
+
+func sizeOf(list []string) (n int) {
+	for _, text := range list {
+		n += len(text) + 1
+	}
+	return n
+}
+
 // lastOf leaves of each variable the last that is said of it, since programs do
 // not agree on which of several counts.
 func lastOf(env []string) []string {
-	var last []string
-	for _, pair := range env {
+	last := make(map[string]int, len(env))
+	for i, pair := range env {
 		key, _, _ := strings.Cut(pair, "=")
-		last = slices.DeleteFunc(last, func(other string) bool { return strings.HasPrefix(other, key+"=") })
-		last = append(last, pair)
+		last[key] = i
 	}
-	return last
+	var kept []string
+	for i, pair := range env {
+		if key, _, _ := strings.Cut(pair, "="); last[key] == i {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
 }
 
 // userOf returns the ids of an image's user: "uid", "uid:gid", or names, which
