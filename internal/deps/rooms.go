@@ -48,6 +48,7 @@ func Rooms() []Room {
 		{"internal/dockerengine", 1},
 		{"internal/gobuild", 1},
 		{"internal/sandbox", 1},
+		{"internal/patch", 1},
 
 		{"internal/atomicfile", 0},
 		{"internal/filelock", 0},
@@ -56,6 +57,7 @@ func Rooms() []Room {
 		{"internal/hint", 0},
 		{"internal/ioerror", 0},
 		{"internal/fieldpath", 0},
+		{"internal/jsontext", 0},
 		{"internal/procgroup", 0},
 		{"internal/deps", 0},
 	}

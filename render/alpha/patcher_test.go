@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 // patch is an alpha.Patcher of what the binary has for that, but for merging.
 func patch(raw json.RawMessage, from, to map[string]any) (map[string]any, error) {
-	var p input.Patch
+	var p spec.Patch
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func patch(raw json.RawMessage, from, to map[string]any) (map[string]any, error)
 	return to, nil
 }
 
-func read(p *input.Patch, from map[string]any) (any, error) {
+func read(p *spec.Patch, from map[string]any) (any, error) {
 	if !p.TypeOrDefault().IsCombine() {
 		return get(from, *p.FromFieldPath)
 	}

@@ -12,7 +12,7 @@ import (
 // finish writes what the run has made into the response. What earlier steps
 // desire is kept, but for its connection details.
 func (r *run) finish(secret map[string]*fnv1.Resource) error {
-	xr, err := sdk.Struct(r.desired.fields)
+	xr, err := sdk.Struct(r.desired.Fields)
 	if err != nil {
 		return fmt.Errorf("cannot set desired composite resource: %w", err)
 	}
@@ -26,7 +26,7 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	for name, s := range secret {
 		state.Resources[name] = s
 	}
-	env, err := sdk.Struct(r.environment.fields)
+	env, err := sdk.Struct(r.environment.Fields)
 	if err != nil {
 		return fmt.Errorf("cannot set the environment: %w", err)
 	}

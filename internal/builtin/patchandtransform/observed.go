@@ -10,6 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch"
 )
 
 // An observed resource, whose body is decoded if anything asks for it.
@@ -32,7 +33,7 @@ func (o *observed) hasCondition(conditionType, status string) bool {
 // A detail is a connection detail that is ready to be read.
 type detail struct {
 	*input.ConnectionDetail
-	from path
+	from patch.Path
 }
 
 func compileDetails(all []input.ConnectionDetail) []detail {
@@ -40,7 +41,7 @@ func compileDetails(all []input.ConnectionDetail) []detail {
 	for i := range all {
 		compiled[i].ConnectionDetail = &all[i]
 		if all[i].FromFieldPath != nil {
-			compiled[i].from = parse(*all[i].FromFieldPath)
+			compiled[i].from = patch.Parse(*all[i].FromFieldPath)
 		}
 	}
 	return compiled
@@ -55,7 +56,7 @@ func (d *detail) read(o *observed) ([]byte, bool) {
 		v, ok := o.resource.GetConnectionDetails()[*d.FromConnectionSecretKey]
 		return v, ok
 	default:
-		v, err := d.from.get(o.fields())
+		v, err := d.from.Get(o.fields())
 		if err != nil {
 			return nil, false
 		}
@@ -70,7 +71,7 @@ func (d *detail) read(o *observed) ([]byte, bool) {
 // A check is a readiness check that is ready to run.
 type check struct {
 	*input.ReadinessCheck
-	at path
+	at patch.Path
 }
 
 func compileChecks(all []input.ReadinessCheck) []check {
@@ -78,7 +79,7 @@ func compileChecks(all []input.ReadinessCheck) []check {
 	for i := range all {
 		compiled[i].ReadinessCheck = &all[i]
 		if all[i].FieldPath != nil {
-			compiled[i].at = parse(*all[i].FieldPath)
+			compiled[i].at = patch.Parse(*all[i].FieldPath)
 		}
 	}
 	return compiled
@@ -117,7 +118,7 @@ func (c *check) passes(o *observed) (bool, error) {
 		}
 		return o.hasCondition(c.MatchCondition.Type, c.MatchCondition.Status), nil
 	}
-	v, err := c.at.get(o.fields())
+	v, err := c.at.Get(o.fields())
 	if fieldpath.IsNotFound(err) {
 		return false, nil
 	}
@@ -132,16 +133,16 @@ func (c *check) compare(v any) (bool, error) {
 	case input.CheckMatchString:
 		s, ok := v.(string)
 		if !ok {
-			return false, fmt.Errorf("%s: not a string", c.at.text)
+			return false, fmt.Errorf("%s: not a string", c.at.Text)
 		}
 		return s == *c.MatchString, nil
 	case input.CheckMatchInteger:
 		// What is observed comes as floats, and the real function takes none.
-		return false, fmt.Errorf("%s: not a (int64) number", c.at.text)
+		return false, fmt.Errorf("%s: not a (int64) number", c.at.Text)
 	case input.CheckMatchTrue, input.CheckMatchFalse:
 		b, ok := v.(bool)
 		if !ok {
-			return false, fmt.Errorf("%s: not a bool", c.at.text)
+			return false, fmt.Errorf("%s: not a bool", c.at.Text)
 		}
 		return b == (c.Type == input.CheckMatchTrue), nil
 	default:

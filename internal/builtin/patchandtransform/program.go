@@ -9,15 +9,17 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A program is an input that is ready to run, for any composite resource.
 type program struct {
-	environment []patch
+	environment []patch.Patch
 	templates   []template
 	secret      *input.ConnectionSecret
 	// secretPatches are those of secret.
-	secretPatches []patch
+	secretPatches []patch.Patch
 }
 
 // A template is a composed resource that is ready to be made.
@@ -27,7 +29,7 @@ type template struct {
 	// be used.
 	base    map[string]any
 	baseErr error
-	patches []patch
+	patches []patch.Patch
 	details []detail
 	checks  []check
 }
@@ -43,7 +45,7 @@ func compile(in *structpb.Struct) (*program, error) {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
 	p := &program{secret: resources.WriteConnectionSecretToRef}
-	sets := map[string][]patch{}
+	sets := map[string][]patch.Patch{}
 	for _, s := range resources.PatchSets {
 		sets[s.Name] = compilePatches(s.Patches)
 	}
@@ -65,10 +67,10 @@ func compile(in *structpb.Struct) (*program, error) {
 	return p, nil
 }
 
-func compilePatches(all []input.Patch) []patch {
-	compiled := make([]patch, len(all))
+func compilePatches(all []spec.Patch) []patch.Patch {
+	compiled := make([]patch.Patch, len(all))
 	for i := range all {
-		compiled[i] = compilePatch(&all[i])
+		compiled[i] = patch.Compile(&all[i])
 	}
 	return compiled
 }
@@ -79,13 +81,13 @@ const maxPatches = 100_000
 
 // compileTemplate puts patch sets in their place, so that a patch has the index
 // that results give it. There may be most patches.
-func compileTemplate(t *input.Template, sets map[string][]patch, most int) (template, error) {
+func compileTemplate(t *input.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
 	compiled.base, compiled.baseErr = decodeBase(t)
 	for i := range t.Patches {
 		p := &t.Patches[i]
-		if p.Type != input.PatchSetType {
-			compiled.patches = append(compiled.patches, compilePatch(&p.Patch))
+		if p.Type != spec.PatchSetType {
+			compiled.patches = append(compiled.patches, patch.Compile(&p.Patch))
 			continue
 		}
 		set, ok := sets[*p.PatchSetName]
@@ -120,9 +122,9 @@ func decodeBase(t *input.Template) (map[string]any, error) {
 // indexes that results give them.
 func (p *program) oddities() []string {
 	var odd []string
-	for i, patch := range p.environment {
-		if patch.odd != "" {
-			odd = append(odd, fmt.Sprintf("environment patch at index %d: %s", i, patch.odd))
+	for i, p := range p.environment {
+		if p.Odd != "" {
+			odd = append(odd, fmt.Sprintf("environment patch at index %d: %s", i, p.Odd))
 		}
 	}
 	for _, t := range p.templates {
@@ -131,9 +133,9 @@ func (p *program) oddities() []string {
 				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check at index %d: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer", t.name, i))
 			}
 		}
-		for i, patch := range t.patches {
-			if patch.odd != "" {
-				odd = append(odd, fmt.Sprintf("composed resource %q, patch at index %d: %s", t.name, i, patch.odd))
+		for i, p := range t.patches {
+			if p.Odd != "" {
+				odd = append(odd, fmt.Sprintf("composed resource %q, patch at index %d: %s", t.name, i, p.Odd))
 			}
 		}
 	}

@@ -7,15 +7,14 @@ import (
 	"maps"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 // environmentKey is where the environment is in the context.
@@ -31,7 +30,7 @@ type run struct {
 	xr map[string]any
 	// desired and environment are what patches may change besides composed
 	// resources.
-	desired, environment object
+	desired, environment patch.Object
 	// details are the connection details of the desired XR.
 	details map[string][]byte
 	// composed are the resources that templates made, by name.
@@ -54,32 +53,20 @@ func begin(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 		composed: map[string]*composed{},
 		observed: map[string]*observed{},
 	}
-	r.desired.fields = req.GetDesired().GetComposite().GetResource().AsMap()
+	r.desired.Fields = req.GetDesired().GetComposite().GetResource().AsMap()
 	for _, key := range []string{"apiVersion", "kind"} {
 		text, _ := r.xr[key].(string)
-		r.desired.fields[key] = text
+		r.desired.Fields[key] = text
 	}
-	r.environment.fields = environmentOf(req.GetContext())
+	r.environment = patch.Environment(req.GetContext().GetFields()[environmentKey].GetStructValue().AsMap())
 	return r
-}
-
-// environmentOf returns the environment, with the type that it has unless it
-// says otherwise.
-func environmentOf(ctx *structpb.Struct) map[string]any {
-	env := ctx.GetFields()[environmentKey].GetStructValue().AsMap()
-	apiVersion, _ := env["apiVersion"].(string)
-	kind, _ := env["kind"].(string)
-	if gv, err := schema.ParseGroupVersion(apiVersion); err != nil || gv.WithKind(kind).Empty() {
-		env["apiVersion"], env["kind"] = "internal.crossplane.io/v1alpha1", "Environment"
-	}
-	return env
 }
 
 // run runs a program, and completes the response. Its error is the fatal result.
 func (r *run) run(ctx context.Context, p *program) error {
 	for i := range p.environment {
 		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
-			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].kind, i, err)
+			return fmt.Errorf("cannot apply the %q environment patch at index %d: %w", p.environment[i].Type, i, err)
 		}
 	}
 	for i := range p.templates {
@@ -94,17 +81,17 @@ func (r *run) run(ctx context.Context, p *program) error {
 	return r.finish(secret)
 }
 
-func (r *run) patchEnvironment(ctx context.Context, p *patch) error {
+func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	from, to := r.xr, &r.environment
-	switch p.kind {
-	case input.ToCompositeFieldPath, input.CombineToComposite, input.FromEnvironmentFieldPath:
-		from, to = r.environment.fields, &r.desired
+	switch p.Type {
+	case spec.ToCompositeFieldPath, spec.CombineToComposite, spec.FromEnvironmentFieldPath:
+		from, to = r.environment.Fields, &r.desired
 	}
-	err := p.apply(from, to, &r.budget)
-	if fieldpath.IsNotFound(err) && p.policy == input.FromOptional {
+	err := p.Apply(from, to, &r.budget)
+	if fieldpath.IsNotFound(err) && p.Policy == spec.FromOptional {
 		return nil
 	}
 	return err
@@ -196,8 +183,8 @@ func (r *run) adopt(t *template, made *composed, o *observed) error {
 // kept: one that does not exist is not, if something is missing that a patch
 // requires for it.
 func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
-	target := object{fields: made.fields}
-	defer func() { made.fields = target.fields }()
+	target := patch.Object{Fields: made.fields}
+	defer func() { made.fields = target.Fields }()
 	for i := range t.patches {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -207,17 +194,17 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 		if from == nil {
 			continue
 		}
-		err := p.apply(from, to, &r.budget)
+		err := p.Apply(from, to, &r.budget)
 		switch {
-		case err == nil, fieldpath.IsNotFound(err) && p.policy != input.FromRequired:
+		case err == nil, fieldpath.IsNotFound(err) && p.Policy != spec.FromRequired:
 		case !fieldpath.IsNotFound(err):
-			return false, fmt.Errorf("cannot render composed resource %q %q patch at index %d: %w", t.name, p.kind, i, err)
+			return false, fmt.Errorf("cannot render composed resource %q %q patch at index %d: %w", t.name, p.Type, i, err)
 		case o == nil && to == &target:
-			sdk.Warn(r.rsp, fmt.Errorf("not adding new composed resource %q to desired state because %q patch at index %d has 'policy.fromFieldPath: Required': %w", t.name, p.kind, i, err))
+			sdk.Warn(r.rsp, fmt.Errorf("not adding new composed resource %q to desired state because %q patch at index %d has 'policy.fromFieldPath: Required': %w", t.name, p.Type, i, err))
 			r.dropped = true
 			return false, nil
 		default:
-			sdk.Warn(r.rsp, fmt.Errorf("cannot render composed resource %q %q patch at index %d: ignoring 'policy.fromFieldPath: Required' because 'to' resource already exists: %w", t.name, p.kind, i, err))
+			sdk.Warn(r.rsp, fmt.Errorf("cannot render composed resource %q %q patch at index %d: ignoring 'policy.fromFieldPath: Required' because 'to' resource already exists: %w", t.name, p.Type, i, err))
 		}
 	}
 	return true, nil
@@ -225,14 +212,14 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 
 // ends returns what a template's patch reads and writes. It reads nothing if
 // that is a resource that does not exist.
-func (r *run) ends(p *patch, target *object, o *observed) (from map[string]any, to *object) {
-	switch p.kind {
-	case input.ToCompositeFieldPath, input.CombineToComposite:
+func (r *run) ends(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
+	switch p.Type {
+	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		to = &r.desired
-	case input.ToEnvironmentFieldPath, input.CombineToEnvironment:
+	case spec.ToEnvironmentFieldPath, spec.CombineToEnvironment:
 		to = &r.environment
-	case input.FromEnvironmentFieldPath, input.CombineFromEnvironment:
-		return r.environment.fields, target
+	case spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
+		return r.environment.Fields, target
 	default:
 		return r.xr, target
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A reference names a Secret.
@@ -82,23 +84,23 @@ func (r *run) reference(spec map[string]any, secret *input.ConnectionSecret) ref
 	return reference{name + "-connection", namespace}
 }
 
-func (r *run) patchReference(ref reference, patches []patch) (reference, error) {
-	to := &object{fields: map[string]any{"apiVersion": "v1", "kind": "SecretReference", "name": ref.Name, "namespace": ref.Namespace}}
+func (r *run) patchReference(ref reference, patches []patch.Patch) (reference, error) {
+	to := &patch.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "SecretReference", "name": ref.Name, "namespace": ref.Namespace}}
 	for i := range patches {
 		p := &patches[i]
-		if p.kind != input.FromCompositeFieldPath && p.kind != input.CombineFromComposite {
-			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.kind, i)
+		if p.Type != spec.FromCompositeFieldPath && p.Type != spec.CombineFromComposite {
+			return ref, fmt.Errorf("unsupported patch type %s at index %d", p.Type, i)
 		}
-		err := p.apply(r.xr, to, &r.budget)
-		if err != nil && (p.kind.IsCombine() || p.policy != input.FromOptional) {
-			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.kind, i, err)
+		err := p.Apply(r.xr, to, &r.budget)
+		if err != nil && (p.Type.IsCombine() || p.Policy != spec.FromOptional) {
+			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.Type, i, err)
 		}
 	}
 	for _, field := range []struct {
 		key   string
 		value *string
 	}{{"name", &ref.Name}, {"namespace", &ref.Namespace}} {
-		if text, ok := to.fields[field.key].(string); ok {
+		if text, ok := to.Fields[field.key].(string); ok {
 			*field.value = text
 		}
 	}

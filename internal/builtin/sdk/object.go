@@ -3,10 +3,10 @@ package sdk
 import (
 	"fmt"
 	"math"
-	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/jsontext"
 )
 
 // Struct returns obj as a message. Its values are those of JSON: nil, bool,
@@ -20,7 +20,7 @@ func Struct(obj map[string]any) (*structpb.Struct, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields[ValidUTF8(k)] = value
+		fields[jsontext.ValidUTF8(k)] = value
 	}
 	return &structpb.Struct{Fields: fields}, nil
 }
@@ -39,7 +39,7 @@ func toValue(v any) (*structpb.Value, error) {
 		}
 		return structpb.NewNumberValue(v), nil
 	case string:
-		return structpb.NewStringValue(ValidUTF8(v)), nil
+		return structpb.NewStringValue(jsontext.ValidUTF8(v)), nil
 	case []any:
 		return listValue(v)
 	case map[string]any:
@@ -60,17 +60,4 @@ func listValue(list []any) (*structpb.Value, error) {
 		values[i] = value
 	}
 	return structpb.NewListValue(&structpb.ListValue{Values: values}), nil
-}
-
-// ValidUTF8 returns s with U+FFFD for every byte that is no UTF-8, as
-// encoding/json writes it.
-func ValidUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		b.WriteRune(r)
-	}
-	return b.String()
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // Resources is the input: what to compose, and by which patches.
@@ -32,7 +34,7 @@ type Resources struct {
 type PatchSet struct {
 	Name string `json:"name"`
 	// Patches are of any type but PatchSet.
-	Patches []Patch `json:"patches"`
+	Patches []spec.Patch `json:"patches"`
 }
 
 // Environment is what there is to do to the environment.
@@ -41,7 +43,7 @@ type Environment struct {
 	// ToEnvironmentFieldPath, which write to the environment, and
 	// ToCompositeFieldPath, CombineToComposite and FromEnvironmentFieldPath,
 	// which write to the XR.
-	Patches []Patch `json:"patches,omitempty"`
+	Patches []spec.Patch `json:"patches,omitempty"`
 }
 
 // A Template is a composed resource.
@@ -60,138 +62,12 @@ type Template struct {
 	ReadinessChecks []ReadinessCheck `json:"readinessChecks,omitempty"`
 }
 
-// A PatchType says where a patch reads and writes.
-type PatchType string
-
-// The types of patches.
-const (
-	FromCompositeFieldPath   PatchType = "FromCompositeFieldPath"
-	ToCompositeFieldPath     PatchType = "ToCompositeFieldPath"
-	CombineFromComposite     PatchType = "CombineFromComposite"
-	CombineToComposite       PatchType = "CombineToComposite"
-	FromEnvironmentFieldPath PatchType = "FromEnvironmentFieldPath"
-	ToEnvironmentFieldPath   PatchType = "ToEnvironmentFieldPath"
-	CombineFromEnvironment   PatchType = "CombineFromEnvironment"
-	CombineToEnvironment     PatchType = "CombineToEnvironment"
-	PatchSetType             PatchType = "PatchSet"
-)
-
-// A Patch moves a value from one object to another.
-type Patch struct {
-	// Type is FromCompositeFieldPath by default.
-	Type PatchType `json:"type,omitempty"`
-	// FromFieldPath is where the value is read. Required, but for Combine types.
-	FromFieldPath *string `json:"fromFieldPath,omitempty"`
-	// Combine makes the value of several. Required for Combine types.
-	Combine *Combine `json:"combine,omitempty"`
-	// ToFieldPath is where the value is written: by default where it was read.
-	// Required for Combine types. [*] in it stands for all elements there are.
-	ToFieldPath *string `json:"toFieldPath,omitempty"`
-	// Transforms change the value, one after the other.
-	Transforms []Transform `json:"transforms,omitempty"`
-	Policy     *Policy     `json:"policy,omitempty"`
-}
-
-// TypeOrDefault is the type that the patch has, written or not.
-func (p *Patch) TypeOrDefault() PatchType {
-	if p.Type == "" {
-		return FromCompositeFieldPath
-	}
-	return p.Type
-}
-
-// IsCombine reports whether patches of the type make their value of several.
-func (t PatchType) IsCombine() bool {
-	switch t {
-	case CombineFromComposite, CombineToComposite, CombineFromEnvironment, CombineToEnvironment:
-		return true
-	default:
-		return false
-	}
-}
-
-// From is the policy for reading that the patch has, written or not.
-func (p *Patch) From() FromPolicy {
-	if p.Policy == nil || p.Policy.FromFieldPath == nil {
-		return FromOptional
-	}
-	return *p.Policy.FromFieldPath
-}
-
-// Over is the policy for writing that the patch has, written or not.
-func (p *Patch) Over() ToPolicy {
-	if p.Policy == nil || p.Policy.ToFieldPath == nil {
-		return Replace
-	}
-	return *p.Policy.ToFieldPath
-}
-
 // A ComposedPatch is a patch of a template: one of its own, or a patch set.
 type ComposedPatch struct {
-	Patch `json:",inline"`
+	spec.Patch `json:",inline"`
 	// PatchSetName is required for type PatchSet, for which nothing else counts.
 	PatchSetName *string `json:"patchSetName,omitempty"`
 }
-
-// Combine makes one value of several.
-type Combine struct {
-	// Variables are what the format takes, in order. At least one.
-	Variables []Variable `json:"variables"`
-	// Strategy is "string".
-	Strategy CombineStrategy `json:"strategy"`
-	// String is required.
-	String *CombineString `json:"string,omitempty"`
-}
-
-// A CombineStrategy is how values are combined.
-type CombineStrategy string
-
-// CombineByString is the only strategy.
-const CombineByString CombineStrategy = "string"
-
-// A Variable is a value to combine.
-type Variable struct {
-	FromFieldPath string `json:"fromFieldPath"`
-}
-
-// CombineString formats values.
-type CombineString struct {
-	// Format is that of Go's fmt.Sprintf.
-	Format string `json:"fmt"`
-}
-
-// A Policy says what to do about values that are not there, or are there
-// already.
-type Policy struct {
-	// FromFieldPath is Optional by default.
-	FromFieldPath *FromPolicy `json:"fromFieldPath,omitempty"`
-	// ToFieldPath is Replace by default.
-	ToFieldPath *ToPolicy `json:"toFieldPath,omitempty"`
-}
-
-// A FromPolicy says what it means that there is nothing to read.
-type FromPolicy string
-
-// The policies for reading.
-const (
-	FromOptional FromPolicy = "Optional"
-	FromRequired FromPolicy = "Required"
-)
-
-// A ToPolicy says what becomes of what is there already.
-type ToPolicy string
-
-// The policies for writing. MergeObject is MergeObjects, and AppendArray is
-// ForceMergeObjectsAppendArrays.
-const (
-	Replace                       ToPolicy = "Replace"
-	MergeObjects                  ToPolicy = "MergeObjects"
-	MergeObjectsAppendArrays      ToPolicy = "MergeObjectsAppendArrays"
-	ForceMergeObjects             ToPolicy = "ForceMergeObjects"
-	ForceMergeObjectsAppendArrays ToPolicy = "ForceMergeObjectsAppendArrays"
-	MergeObject                   ToPolicy = "MergeObject"
-	AppendArray                   ToPolicy = "AppendArray"
-)
 
 // A ConnectionDetail is an entry of the XR's connection details.
 type ConnectionDetail struct {
@@ -253,5 +129,5 @@ type ConnectionSecret struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Patches are FromCompositeFieldPath and CombineFromComposite, and write to
 	// name and namespace.
-	Patches []Patch `json:"patches,omitempty"`
+	Patches []spec.Patch `json:"patches,omitempty"`
 }

@@ -1,4 +1,4 @@
-package patchandtransform
+package patch
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A merger puts a value to what is there already.
@@ -18,17 +18,17 @@ type merger struct {
 }
 
 // mergerOf returns what a policy does: nothing, if that is to replace.
-func mergerOf(p input.ToPolicy) (*merger, error) {
+func mergerOf(p spec.ToPolicy) (*merger, error) {
 	switch p {
-	case input.Replace:
+	case spec.Replace:
 		return nil, nil
-	case input.MergeObjects, input.MergeObject:
+	case spec.MergeObjects, spec.MergeObject:
 		return &merger{}, nil
-	case input.MergeObjectsAppendArrays:
+	case spec.MergeObjectsAppendArrays:
 		return &merger{appends: true}, nil
-	case input.ForceMergeObjects:
+	case spec.ForceMergeObjects:
 		return &merger{force: true}, nil
-	case input.ForceMergeObjectsAppendArrays, input.AppendArray:
+	case spec.ForceMergeObjectsAppendArrays, spec.AppendArray:
 		return &merger{force: true, appends: true}, nil
 	default:
 		return nil, fmt.Errorf("invalid patch policy %s", p)

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
+	"github.com/xfn-dev/xfn/internal/patch/pattern"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A test reports whether a value fits a pattern.
 type test func(v any) (bool, error)
 
-func matcher(m *input.Match) Func {
+func matcher(m *spec.Match) Func {
 	tests := make([]test, len(m.Patterns))
 	for i := range m.Patterns {
 		tests[i] = testOf(&m.Patterns[i])
@@ -30,8 +30,8 @@ func matcher(m *input.Match) Func {
 	}
 }
 
-func fallback(m *input.Match, v any) (any, error) {
-	if m.FallbackTo != input.FallbackToInput {
+func fallback(m *spec.Match, v any) (any, error) {
+	if m.FallbackTo != spec.FallbackToInput {
 		return decoded(m.FallbackValue)
 	}
 	if !isNull(m.FallbackValue) {
@@ -40,11 +40,11 @@ func fallback(m *input.Match, v any) (any, error) {
 	return v, nil
 }
 
-func testOf(p *input.Pattern) test {
+func testOf(p *spec.Pattern) test {
 	switch p.Type {
-	case input.MatchLiteral:
+	case spec.MatchLiteral:
 		return literal(p.Literal)
-	case input.MatchRegexp:
+	case spec.MatchRegexp:
 		return expression(p.Regexp)
 	default:
 		return unfit(fmt.Errorf("unsupported pattern type '%s'", p.Type))

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 type object = map[string]any
@@ -155,12 +155,12 @@ func FuzzTransform(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		var one input.Transform
+		var one spec.Transform
 		var v any
 		if yaml.Unmarshal([]byte(text), &one) != nil || yaml.Unmarshal([]byte(value), &v) != nil {
 			return
 		}
-		got, err := transform.Compile([]input.Transform{one}).Apply(v, &transform.Budget{})
+		got, err := transform.Compile([]spec.Transform{one}).Apply(v, &transform.Budget{})
 		if err != nil {
 			return
 		}
@@ -177,7 +177,7 @@ func chain(t *testing.T, text string) transform.Chain {
 	if !strings.HasPrefix(text, "[") {
 		text = "[" + text + "]"
 	}
-	var transforms []input.Transform
+	var transforms []spec.Transform
 	if err := yaml.UnmarshalStrict([]byte(text), &transforms); err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
-package input
+package spec
 
 import (
 	"errors"
 	"fmt"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
+	"github.com/xfn-dev/xfn/internal/patch/fielderror"
+	"github.com/xfn-dev/xfn/internal/patch/pattern"
 )
 
 func (t *Transform) validate() error {
@@ -22,26 +23,26 @@ func (t *Transform) validate() error {
 	case TransformConvert:
 		missing, check = t.Convert == nil, t.Convert.Validate
 	default:
-		return invalid("type", t.Type, "unknown transform type")
+		return fielderror.Invalid("type", t.Type, "unknown transform type")
 	}
 	if missing {
-		return required(string(t.Type), fmt.Sprintf("given transform type %s requires configuration", t.Type))
+		return fielderror.Required(string(t.Type), fmt.Sprintf("given transform type %s requires configuration", t.Type))
 	}
-	return under(string(t.Type), check())
+	return fielderror.Under(string(t.Type), check())
 }
 
 func (t *Transform) validateMap() error {
 	if len(t.Map) == 0 {
-		return required("pairs", "at least one pair must be specified if a map transform is specified")
+		return fielderror.Required("pairs", "at least one pair must be specified if a map transform is specified")
 	}
 	return nil
 }
 
 func (m *Match) validate() error {
 	if len(m.Patterns) == 0 {
-		return required("patterns", "at least one pattern must be specified if a match transform is specified")
+		return fielderror.Required("patterns", "at least one pattern must be specified if a match transform is specified")
 	}
-	return first("patterns", len(m.Patterns), func(i int) error { return m.Patterns[i].validate() })
+	return fielderror.First("patterns", len(m.Patterns), func(i int) error { return m.Patterns[i].validate() })
 }
 
 func (p *Pattern) validate() error {
@@ -50,24 +51,24 @@ func (p *Pattern) validate() error {
 		return nil
 	case MatchLiteral:
 		if p.Literal == nil {
-			return required("literal", "literal pattern type requires a literal")
+			return fielderror.Required("literal", "literal pattern type requires a literal")
 		}
 		return nil
 	case MatchRegexp:
 		if p.Regexp == nil {
-			return required("regexp", "regexp pattern type requires a regexp")
+			return fielderror.Required("regexp", "regexp pattern type requires a regexp")
 		}
 		return validateRegexp("regexp", *p.Regexp)
 	default:
-		return invalid("type", p.Type, "unknown pattern type")
+		return fielderror.Invalid("type", p.Type, "unknown pattern type")
 	}
 }
 
 func validateRegexp(path, expr string) error {
 	if _, err := pattern.Compile(expr); errors.Is(err, pattern.ErrTooLarge) {
-		return invalid(path, fmt.Sprintf("%.80s", expr), "invalid regexp: "+err.Error())
+		return fielderror.Invalid(path, fmt.Sprintf("%.80s", expr), "invalid regexp: "+err.Error())
 	} else if err != nil {
-		return invalid(path, expr, "invalid regexp")
+		return fielderror.Invalid(path, expr, "invalid regexp")
 	}
 	return nil
 }
@@ -77,21 +78,21 @@ func validateRegexp(path, expr string) error {
 func (m *Math) Validate() error {
 	switch m.Type {
 	case "":
-		return required("type", "math transform type is required")
+		return fielderror.Required("type", "math transform type is required")
 	case Multiply:
 		if m.Multiply == nil {
-			return required("multiply", "must specify a value if a multiply math transform is specified")
+			return fielderror.Required("multiply", "must specify a value if a multiply math transform is specified")
 		}
 	case ClampMin:
 		if m.ClampMin == nil {
-			return required("clampMin", "must specify a value if a clamp min math transform is specified")
+			return fielderror.Required("clampMin", "must specify a value if a clamp min math transform is specified")
 		}
 	case ClampMax:
 		if m.ClampMax == nil {
-			return required("clampMax", "must specify a value if a clamp max math transform is specified")
+			return fielderror.Required("clampMax", "must specify a value if a clamp max math transform is specified")
 		}
 	default:
-		return invalid("type", m.Type, "unknown math transform type")
+		return fielderror.Invalid("type", m.Type, "unknown math transform type")
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (m *Math) Validate() error {
 func (s *String) validate() error {
 	switch s.Type {
 	case "":
-		return required("type", "string transform type is required")
+		return fielderror.Required("type", "string transform type is required")
 	case Format:
 		return demand("fmt", s.Format != nil, "format transform requires a format")
 	case ConvertString:
@@ -112,17 +113,17 @@ func (s *String) validate() error {
 		return demand("join", s.Join != nil, "join transform requires a join")
 	case ReplaceAll:
 		if s.Replace == nil {
-			return required("replace", "replace transform requires a replace")
+			return fielderror.Required("replace", "replace transform requires a replace")
 		}
 		return demand("replace.search", s.Replace.Search != "", "replace transform requires a search")
 	default:
-		return invalid("type", s.Type, "unknown string transform type")
+		return fielderror.Invalid("type", s.Type, "unknown string transform type")
 	}
 }
 
 func demand(path string, given bool, text string) error {
 	if !given {
-		return required(path, text)
+		return fielderror.Required(path, text)
 	}
 	return nil
 }
@@ -130,9 +131,9 @@ func demand(path string, given bool, text string) error {
 func (s *String) validateRegexp() error {
 	switch {
 	case s.Regexp == nil:
-		return required("regexp", "regexp transform requires a regexp")
+		return fielderror.Required("regexp", "regexp transform requires a regexp")
 	case s.Regexp.Match == "":
-		return required("regexp.match", "regexp transform requires a match")
+		return fielderror.Required("regexp.match", "regexp transform requires a match")
 	default:
 		return validateRegexp("regexp.match", s.Regexp.Match)
 	}
@@ -144,13 +145,13 @@ func (c *Convert) Validate() error {
 		switch *c.Format {
 		case FormatNone, FormatQuantity, FormatJSON:
 		default:
-			return invalid("format", *c.Format, "invalid format")
+			return fielderror.Invalid("format", *c.Format, "invalid format")
 		}
 	}
 	switch c.ToType {
 	case ToString, ToInt, ToInt64, ToBool, ToFloat64, ToObject, ToArray:
 		return nil
 	default:
-		return invalid("toType", c.ToType, "invalid type")
+		return fielderror.Invalid("toType", c.ToType, "invalid type")
 	}
 }

@@ -1,4 +1,4 @@
-package input
+package spec
 
 import "encoding/json"
 

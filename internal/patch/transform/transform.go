@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // A Func changes a value. It must not change the value that it is given.
@@ -16,7 +16,7 @@ type Chain []Func
 
 // Compile prepares transforms, which need not be valid: not every patch of an
 // input is validated. What is wrong with one is said when it runs.
-func Compile(transforms []input.Transform) Chain {
+func Compile(transforms []spec.Transform) Chain {
 	chain := make(Chain, len(transforms))
 	for i := range transforms {
 		t := &transforms[i]
@@ -51,21 +51,21 @@ func (c Chain) Apply(v any, b *Budget) (any, error) {
 	return v, nil
 }
 
-func compile(t *input.Transform) (Func, error) {
+func compile(t *spec.Transform) (Func, error) {
 	switch {
-	case t.Type == input.TransformMap && t.Map != nil:
+	case t.Type == spec.TransformMap && t.Map != nil:
 		return mapper(t.Map), nil
-	case t.Type == input.TransformMatch && t.Match != nil:
+	case t.Type == spec.TransformMatch && t.Match != nil:
 		return matcher(t.Match), nil
-	case t.Type == input.TransformMath && t.Math != nil:
+	case t.Type == spec.TransformMath && t.Math != nil:
 		return arithmetic(t.Math), nil
-	case t.Type == input.TransformString && t.String != nil:
+	case t.Type == spec.TransformString && t.String != nil:
 		return text(t.String), nil
-	case t.Type == input.TransformConvert && t.Convert != nil:
+	case t.Type == spec.TransformConvert && t.Convert != nil:
 		return converter(t.Convert), nil
 	}
 	switch t.Type {
-	case input.TransformMap, input.TransformMatch, input.TransformMath, input.TransformString, input.TransformConvert:
+	case spec.TransformMap, spec.TransformMatch, spec.TransformMath, spec.TransformString, spec.TransformConvert:
 		return nil, fmt.Errorf("given transform type %s requires configuration", t.Type)
 	default:
 		return nil, fmt.Errorf("transform type %s is not supported", t.Type)
@@ -107,7 +107,7 @@ func decoded(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
-func arithmetic(m *input.Math) Func {
+func arithmetic(m *spec.Math) Func {
 	if err := m.Validate(); err != nil {
 		return fails(err)
 	}
@@ -122,11 +122,11 @@ func arithmetic(m *input.Math) Func {
 			return nil, fmt.Errorf("input is required to be a number for math transformer, got %s", typeName(v))
 		}
 		switch {
-		case m.Type == input.Multiply:
+		case m.Type == spec.Multiply:
 			return multiply(v, *m.Multiply), nil
-		case m.Type == input.ClampMin && whole < *m.ClampMin:
+		case m.Type == spec.ClampMin && whole < *m.ClampMin:
 			return *m.ClampMin, nil
-		case m.Type == input.ClampMax && whole > *m.ClampMax:
+		case m.Type == spec.ClampMax && whole > *m.ClampMax:
 			return *m.ClampMax, nil
 		default:
 			return v, nil

@@ -13,25 +13,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
+	"github.com/xfn-dev/xfn/internal/patch/pattern"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-func text(s *input.String) Func {
+func text(s *spec.String) Func {
 	switch {
-	case s.Type == input.Format && s.Format != nil:
+	case s.Type == spec.Format && s.Format != nil:
 		return func(v any, b *Budget) (any, error) { return Sprintf(b, *s.Format, v) }
-	case s.Type == input.ConvertString && s.Convert != nil:
+	case s.Type == spec.ConvertString && s.Convert != nil:
 		return func(v any, b *Budget) (any, error) { return convertText(*s.Convert, v, b) }
-	case s.Type == input.TrimPrefix && s.Trim != nil:
+	case s.Type == spec.TrimPrefix && s.Trim != nil:
 		return onText(func(v string, _ *Budget) (any, error) { return strings.TrimPrefix(v, *s.Trim), nil })
-	case s.Type == input.TrimSuffix && s.Trim != nil:
+	case s.Type == spec.TrimSuffix && s.Trim != nil:
 		return onText(func(v string, _ *Budget) (any, error) { return strings.TrimSuffix(v, *s.Trim), nil })
-	case s.Type == input.RegexpMatch && s.Regexp != nil:
+	case s.Type == spec.RegexpMatch && s.Regexp != nil:
 		return firstMatch(s.Regexp)
-	case s.Type == input.JoinList && s.Join != nil:
+	case s.Type == spec.JoinList && s.Join != nil:
 		return func(v any, b *Budget) (any, error) { return join(v, s.Join.Separator, b) }
-	case s.Type == input.ReplaceAll && s.Replace != nil:
+	case s.Type == spec.ReplaceAll && s.Replace != nil:
 		return onText(func(v string, b *Budget) (any, error) { return replace(v, s.Replace, b) })
 	}
 	if field, ok := stringFields[s.Type]; ok {
@@ -41,9 +41,9 @@ func text(s *input.String) Func {
 }
 
 // stringFields are what the types of string transforms need.
-var stringFields = map[input.StringType]string{
-	input.Format: "fmt", input.ConvertString: "convert", input.TrimPrefix: "trim", input.TrimSuffix: "trim",
-	input.RegexpMatch: "regexp", input.JoinList: "join", input.ReplaceAll: "replace",
+var stringFields = map[spec.StringType]string{
+	spec.Format: "fmt", spec.ConvertString: "convert", spec.TrimPrefix: "trim", spec.TrimSuffix: "trim",
+	spec.RegexpMatch: "regexp", spec.JoinList: "join", spec.ReplaceAll: "replace",
 }
 
 // onText makes a Func of what works on the text of a value.
@@ -65,7 +65,7 @@ func textOf(v any, b *Budget) (string, error) {
 	return Sprintf(b, "%v", v)
 }
 
-func firstMatch(r *input.Regexp) Func {
+func firstMatch(r *spec.Regexp) Func {
 	expr, err := pattern.Compile(r.Match)
 	if err != nil {
 		return fails(fmt.Errorf("could not compile regexp: %w", err))
@@ -114,7 +114,7 @@ func join(v any, separator string, b *Budget) (any, error) {
 	return joined.String()[:joined.Len()-1], nil
 }
 
-func replace(v string, r *input.Replacement, b *Budget) (any, error) {
+func replace(v string, r *spec.Replacement, b *Budget) (any, error) {
 	n := strings.Count(v, r.Search)
 	if err := b.spendText(len(v) + n*len(r.Replace)); err != nil {
 		return nil, err

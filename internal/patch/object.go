@@ -1,4 +1,4 @@
-package patchandtransform
+package patch
 
 import (
 	"encoding/json"
@@ -8,21 +8,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/transform"
-	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/jsontext"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
-// An object is what patches write to. The real function sends the whole of it
+// An Object is what patches write to. The real function sends the whole of it
 // through JSON after each patch, which makes integers of the floats that it got
 // by protobuf; here that happens to all of it once, and then to what is written.
-type object struct {
-	fields  map[string]any
-	settled bool
+type Object struct {
+	// Fields are values of JSON: nil, bool, int64, float64, string, []any and
+	// map[string]any. Patches change them, and may put others in their place.
+	Fields map[string]any
+	// Settled says that Fields are as they come out of JSON: no float among
+	// them is a number that an integer could be.
+	Settled bool
 }
 
 // set writes v, which it copies. What patches write has to be settled.
-func (o *object) set(path fieldpath.Path, v any, b *transform.Budget) error {
+func (o *Object) set(path fieldpath.Path, v any, b *transform.Budget) error {
 	for _, segment := range path {
 		// A list grows as far as its index, if that is allowed at all.
 		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
@@ -36,22 +40,22 @@ func (o *object) set(path fieldpath.Path, v any, b *transform.Budget) error {
 	if len(path) == 0 {
 		return nil
 	}
-	return path.Set(o.fields, v)
+	return path.Set(o.Fields, v)
 }
 
 // settle ends a patch: the object goes through JSON, which needs a kind.
-func (o *object) settle(b *transform.Budget) error {
-	if !o.settled {
-		fields, err := normal(o.fields, b)
+func (o *Object) settle(b *transform.Budget) error {
+	if !o.Settled {
+		fields, err := normal(o.Fields, b)
 		if err != nil {
 			return fmt.Errorf("cannot marshal value to JSON: %w", err)
 		}
-		o.fields, o.settled = fields.(map[string]any), true
+		o.Fields, o.Settled = fields.(map[string]any), true
 	}
-	if kind, _ := o.fields["kind"].(string); kind != "" {
+	if kind, _ := o.Fields["kind"].(string); kind != "" {
 		return nil
 	}
-	text, err := json.Marshal(o.fields)
+	text, err := json.Marshal(o.Fields)
 	if err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func normal(v any, b *transform.Budget) (any, error) {
 	case float64:
 		return number(v)
 	case string:
-		return sdk.ValidUTF8(v), b.Spend(len(v))
+		return jsontext.ValidUTF8(v), b.Spend(len(v))
 	case []any:
 		list := make([]any, len(v))
 		for i, element := range v {
@@ -88,7 +92,7 @@ func normal(v any, b *transform.Budget) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			fields[sdk.ValidUTF8(key)] = element
+			fields[jsontext.ValidUTF8(key)] = element
 		}
 		return fields, b.Spend(len(v) * valueSize)
 	default:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/pattern"
+	"github.com/xfn-dev/xfn/internal/patch/pattern"
 )
 
 func TestCompile(t *testing.T) {

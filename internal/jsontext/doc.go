@@ -1,0 +1,2 @@
+// Package jsontext is what becomes of text in JSON.
+package jsontext

@@ -1,0 +1,115 @@
+package patch_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
+)
+
+type object = map[string]any
+
+// compiled returns a patch, in YAML.
+func compiled(t *testing.T, text string) patch.Patch {
+	t.Helper()
+	p := &spec.Patch{}
+	if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
+		t.Fatal(err)
+	}
+	return patch.Compile(p)
+}
+
+func TestApply(t *testing.T) {
+	from := object{"i": int64(7), "f": 7.0, "s": "text", "l": []any{1.0, int64(2)}, "o": object{"a": int64(1)}}
+	cases := map[string]struct {
+		reason, patch string
+		to, want      object
+		wantErr       string
+		missing       bool
+	}{
+		"Plain":       {"a value goes where it came from, by default", "{fromFieldPath: s}", object{"kind": "K"}, object{"kind": "K", "s": "text"}, "", false},
+		"Integer":     {"a float that could be an integer is one", "{fromFieldPath: l, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K", "x": []any{int64(1), int64(2)}}, "", false},
+		"Object":      {"so is one that was there before", "{fromFieldPath: s}", object{"kind": "K", "n": 3.0}, object{"kind": "K", "n": int64(3), "s": "text"}, "", false},
+		"FormatInt":   {"transforms see an integer as it is", "{fromFieldPath: i, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "7"}, "", false},
+		"FormatFloat": {"and a float, too", "{fromFieldPath: f, toFieldPath: x, transforms: [{type: string, string: {type: Format, fmt: '%d'}}]}", object{"kind": "K"}, object{"kind": "K", "x": "%!d(float64=7)"}, "", false},
+		"Combine":     {"values make one", "{type: CombineToComposite, toFieldPath: x, combine: {strategy: string, string: {fmt: '%d-%s'}, variables: [{fromFieldPath: i}, {fromFieldPath: s}]}}", object{"kind": "K"}, object{"kind": "K", "x": "7-text"}, "", false},
+		"Merge":       {"a policy keeps what is there", "{fromFieldPath: o, policy: {toFieldPath: MergeObjects}}", object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, object{"kind": "K", "o": object{"a": int64(2), "b": int64(3)}}, "", false},
+		"Wildcard":    {"a wildcard stands for what is there", "{fromFieldPath: s, toFieldPath: 'l[*].x'}", object{"kind": "K", "l": []any{object{"x": 1.5}, object{}}}, object{"kind": "K", "l": []any{object{"x": "text"}, object{}}}, "", false},
+		"Missing":     {"nothing to read is an error that says so", "{fromFieldPath: none}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
+		"Required":    {"whatever the policy", "{fromFieldPath: none, policy: {fromFieldPath: Optional}}", object{"kind": "K"}, object{"kind": "K"}, "none: no such field", true},
+		"Path":        {"a path that is none shows when it is read", "{fromFieldPath: 'a..b', toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b": unexpected '.' at position 2`, false},
+		"ToPath":      {"or written", "{fromFieldPath: s, toFieldPath: 'a..b'}", object{"kind": "K"}, object{"kind": "K"}, `cannot patch to object: cannot parse path "a..b": unexpected '.' at position 2`, false},
+		"WildPath":    {"or expanded", "{fromFieldPath: s, toFieldPath: 'a..b[*]'}", object{"kind": "K"}, object{"kind": "K"}, `cannot parse path "a..b[*]": unexpected '.' at position 2`, false},
+		"NoKind":      {"what has no kind is written to in vain", "{fromFieldPath: s}", object{}, object{"s": "text"}, `cannot patch to object: Object 'Kind' is missing in '{"s":"text"}'`, false},
+		"NoCombine":   {"a combination says how", "{type: CombineFromComposite, toFieldPath: x}", object{"kind": "K"}, object{"kind": "K"}, "combine must be set for patch type CombineFromComposite", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := compiled(t, tc.patch)
+			to := &patch.Object{Fields: tc.to}
+			err := p.Apply(from, to, &transform.Budget{})
+			if got := errText(err); got != tc.wantErr || fieldpath.IsNotFound(err) != tc.missing {
+				t.Errorf("%s: got error %q, want %q", tc.reason, got, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.want, to.Fields); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestSettled: what is said to be settled is not looked at again, but for what is
+// written.
+func TestSettled(t *testing.T) {
+	p := compiled(t, "{fromFieldPath: f}")
+	to := &patch.Object{Fields: object{"kind": "K", "n": 3.0}, Settled: true}
+	if err := p.Apply(object{"f": 2.0}, to, &transform.Budget{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object{"kind": "K", "n": 3.0, "f": int64(2)}, to.Fields); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestCompile is about what of a patch those look at who run it.
+func TestCompile(t *testing.T) {
+	p := compiled(t, "{fromFieldPath: a}")
+	if p.Type != spec.FromCompositeFieldPath || p.Policy != spec.FromOptional || p.Odd != "" {
+		t.Errorf("the defaults are %q, %q and %q", p.Type, p.Policy, p.Odd)
+	}
+	p = compiled(t, "{type: ToCompositeFieldPath, fromFieldPath: a, policy: {fromFieldPath: Required}, transforms: [{type: string, string: {type: Join, join: {separator: ', '}}}]}")
+	if p.Type != spec.ToCompositeFieldPath || p.Policy != spec.FromRequired || p.Odd == "" {
+		t.Errorf("got %q, %q and %q", p.Type, p.Policy, p.Odd)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		in, want object
+	}{
+		"Untyped": {"one without a type gets one", object{"a": int64(1)}, object{"a": int64(1), "apiVersion": "internal.crossplane.io/v1alpha1", "kind": "Environment"}},
+		"Typed":   {"another keeps its own", object{"apiVersion": "v1", "kind": "E"}, object{"apiVersion": "v1", "kind": "E"}},
+		"Half":    {"or what it has of one", object{"kind": "E"}, object{"kind": "E"}},
+		"Slashes": {"what is no version is no type", object{"apiVersion": "a/b/c", "kind": "E"}, object{"apiVersion": "internal.crossplane.io/v1alpha1", "kind": "Environment"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, patch.Environment(tc.in).Fields); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
