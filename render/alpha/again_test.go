@@ -57,8 +57,8 @@ functions:
 			}
 		}
 		result, err := alpha.Run(t.Context(), alpha.Request{
-			XR: xr, Patch: patch,
-			Composition: map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, spec)},
+			XR:          xr,
+			Composition: decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, spec)}),
 		}, run.runner(t, &passed{}), store)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package alpha
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/internal/patch"
 	fnio "github.com/xfn-dev/xfn/render/alpha/v1alpha1"
 )
 
@@ -20,26 +20,16 @@ const Deadline = 2 * time.Minute
 type Request struct {
 	// XR is the composite resource as it was read.
 	XR *unstructured.Unstructured
-	// Composition is the object, of which spec.resources, spec.patchSets,
-	// spec.environment.patches and spec.functions count.
-	Composition map[string]any
+	// Composition composes for it.
+	Composition *Composition
 	// Environment is what environment patches read and write. Where it is nil
 	// they do nothing.
 	Environment map[string]any
-	// Patch applies the patches of spec.resources.
-	Patch Patcher
 	// LiteralDeletion deletes what the code deleted, not what the documentation
 	// said: a resource from spec.resources stays when a function drops it, and
 	// so does any when a function returns an XR without its UID.
 	LiteralDeletion bool
 }
-
-// A Patcher applies a patch, in the form that the input of
-// function-patch-and-transform has, and returns what has become of the object
-// that it writes to, which it may change. The error says fieldpath.IsNotFound if
-// there is nothing at the path that it reads, whatever the patch's policy. Which
-// of a patch's types it has makes no difference, but for those that combine.
-type Patcher func(patch json.RawMessage, from, to map[string]any) (map[string]any, error)
 
 // A Result is what came of a reconcile.
 type Result struct {
@@ -85,16 +75,13 @@ func (e *FatalError) Error() string { return "fatal function pipeline result: " 
 // All errors have the words that the XR's event had. A Fatal result is a
 // *FatalError. After an error in a function nothing has been applied.
 func Run(ctx context.Context, req Request, run container.Runner, store *Store) (*Result, error) {
-	c, err := decodeComposition(req.Composition)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, Deadline, fmt.Errorf("the reconcile took more than %s", Deadline))
 	defer cancel()
 
-	r := &reconcile{Request: req, store: store, composition: c, xr: req.XR.DeepCopy()}
+	r := &reconcile{Request: req, store: store, xr: req.XR.DeepCopy()}
 	if req.Environment != nil {
-		r.Environment = runtime.DeepCopyJSON(req.Environment)
+		// Like the function, the alpha could only patch what has a kind.
+		r.Environment = patch.Environment(runtime.DeepCopyJSON(req.Environment)).Fields
 	}
 	store.add(r.xr)
 	if err := r.observe(); err != nil {
@@ -111,7 +98,7 @@ func Run(ctx context.Context, req Request, run container.Runner, store *Store) (
 	if err != nil {
 		return nil, fmt.Errorf("cannot build initial FunctionIO desired state: %w", err)
 	}
-	last, err := c.run(ctx, run, fnio.FunctionIO{Observed: observed, Desired: desired})
+	last, err := r.Composition.run(ctx, run, fnio.FunctionIO{Observed: observed, Desired: desired})
 	if err == nil {
 		err = r.take(last)
 	}

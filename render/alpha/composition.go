@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +13,13 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch"
 	fnio "github.com/xfn-dev/xfn/render/alpha/v1alpha1"
 )
 
-// A composition is what counts of a Composition.
-type composition struct {
-	environment []patch
+// A Composition is one that is ready to compose.
+type Composition struct {
+	environment []move
 	templates   []template
 	functions   []function
 }
@@ -28,20 +28,15 @@ type composition struct {
 type template struct {
 	name    string
 	base    json.RawMessage
-	patches []patch
+	patches []move
 	details []fnio.DerivedConnectionDetail
 	checks  []fnio.DesiredReadinessCheck
 }
 
-// A patch is one that Request.Patch applies.
-type patch struct {
-	// kind is the type that the Composition says.
-	kind string
-	// required says that it is an error if there is nothing to read.
-	required bool
-	// missing is what a patch lacks that it needs, or nil.
+// A move is a patch, or what it lacks that it needs.
+type move struct {
+	patch.Patch
 	missing error
-	raw     json.RawMessage
 }
 
 // A function is an entry of spec.functions.
@@ -70,37 +65,73 @@ type containerFunction struct {
 	} `json:"runner"`
 }
 
-// decodeComposition reads a Composition, and checks what the API server and the
-// reconciler checked.
-func decodeComposition(obj map[string]any) (*composition, error) {
-	spec, _, _ := unstructured.NestedMap(obj, "spec")
-	c := &composition{}
-	if err := convert(spec["functions"], &c.functions); err != nil {
-		return nil, fmt.Errorf("reading spec.functions: %w", err)
+// A FieldError says what is wrong with a Composition, and where.
+type FieldError struct {
+	// Field is as in "spec.functions[0].name".
+	Field string
+	Err   error
+}
+
+// Error returns "field: cause".
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func fault(field, format string, args ...any) error {
+	return &FieldError{field, fmt.Errorf(format, args...)}
+}
+
+// under puts a path before that of a FieldError.
+func under(path string, err error) error {
+	if e, ok := err.(*FieldError); ok {
+		return &FieldError{path + "." + e.Field, e.Err}
+	}
+	return err
+}
+
+// Decode reads a Composition, of which spec.resources, spec.patchSets,
+// spec.environment.patches and spec.functions count, and checks what the API
+// server and the reconciler checked. Its values are those of JSON, as a
+// manifest.Document has them. What is wrong with a field is a *FieldError.
+func Decode(obj map[string]any) (*Composition, error) {
+	fields, _, _ := unstructured.NestedMap(obj, "spec")
+	c := &Composition{}
+	if err := convert("spec.functions", fields["functions"], &c.functions); err != nil {
+		return nil, err
 	}
 	if err := checkFunctions(c.functions); err != nil {
 		return nil, err
 	}
-	resources, _ := spec["resources"].([]any)
+	resources, _ := fields["resources"].([]any)
 	if len(resources)+len(c.functions) == 0 {
-		return nil, errors.New("the Composition has neither resources nor functions")
+		return nil, fault("spec", "it has neither resources nor functions")
 	}
 	if err := checkNames(resources, len(c.functions) > 0); err != nil {
 		return nil, err
 	}
-	return c, c.decodeResources(obj, spec)
+	return c, c.decodeResources(obj, fields)
 }
 
-// convert decodes a value of JSON into what it should be.
-func convert(from, into any) error {
+// convert decodes a value of JSON, which is a field's, into what it should be.
+func convert(field string, from, into any) error {
 	if from == nil {
 		return nil
 	}
 	raw, err := json.Marshal(from)
-	if err != nil {
-		return err
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+	var misfit *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &misfit):
+		return &FieldError{field, err}
+	case misfit.Field != "":
+		field += "." + misfit.Field
+	}
+	return fault(field, "it cannot be a JSON %s", misfit.Value)
 }
 
 func checkNames(resources []any, functions bool) error {
@@ -110,9 +141,9 @@ func checkNames(resources []any, functions bool) error {
 			continue
 		}
 		if functions {
-			return fmt.Errorf("spec.resources[%d].name: cannot have anonymous resources when composition has functions", i)
+			return fault(fmt.Sprintf("spec.resources[%d].name", i), "cannot have anonymous resources when composition has functions")
 		}
-		return hint.Wrap(fmt.Errorf("spec.resources[%d].name: resources without names were not composed by what composed functions", i),
+		return hint.Wrap(fault(fmt.Sprintf("spec.resources[%d].name", i), "resources without names were not composed by what composed functions"),
 			"name the resources, or render without the profile alpha")
 	}
 	return nil
@@ -138,125 +169,33 @@ type input struct {
 
 // decodeResources reads the resources as the step of a pipeline that they would
 // become, in which all that the schema leaves to defaults is written out.
-func (c *composition) decodeResources(obj, spec map[string]any) error {
-	resources, _ := spec["resources"].([]any)
-	environment, _, _ := unstructured.NestedSlice(spec, "environment", "patches")
+func (c *Composition) decodeResources(obj, fields map[string]any) error {
+	resources, _ := fields["resources"].([]any)
+	environment, _, _ := unstructured.NestedSlice(fields, "environment", "patches")
 	if len(resources)+len(environment) == 0 {
 		return nil
 	}
 	pipeline, _, err := legacy.Convert(map[string]any{
 		"apiVersion": obj["apiVersion"], "kind": obj["kind"],
 		"spec": map[string]any{
-			"mode": "Resources", "resources": resources, "patchSets": spec["patchSets"],
+			"mode": "Resources", "resources": resources, "patchSets": fields["patchSets"],
 			"environment": map[string]any{"patches": environment},
 		},
 	}, legacy.Names{})
-	if err != nil {
+	var note legacy.Note
+	switch {
+	case errors.As(err, &note):
+		return fault(note.Field, "%s", note.Text)
+	case err != nil:
 		return fmt.Errorf("reading the Composition: %w", err)
 	}
 	var steps []struct {
 		Input input `json:"input"`
 	}
-	if err := convert(pipeline["spec"].(map[string]any)["pipeline"], &steps); err != nil {
-		return fmt.Errorf("reading spec.resources: %w", err)
-	}
-	return c.take(&steps[0].Input)
-}
-
-func (c *composition) take(in *input) error {
-	sets := map[string][]patch{}
-	for _, set := range in.PatchSets {
-		patches, err := patches(set.Patches, nil)
-		if err != nil {
-			return err
-		}
-		sets[set.Name] = patches
-	}
-	var err error
-	if c.environment, err = patches(in.Environment.Patches, nil); err != nil {
+	if err := convert("spec", pipeline["spec"].(map[string]any)["pipeline"], &steps); err != nil {
 		return err
 	}
-	for _, r := range in.Resources {
-		t := template{name: r.Name, base: r.Base, details: r.ConnectionDetails, checks: r.ReadinessChecks}
-		if t.patches, err = patches(r.Patches, sets); err != nil {
-			return err
-		}
-		for i := range t.checks {
-			unset(&t.checks[i])
-		}
-		c.templates = append(c.templates, t)
-	}
-	return nil
-}
-
-// patchFields are those of a patch that the engine looks at.
-type patchFields struct {
-	Type          string  `json:"type"`
-	FromFieldPath *string `json:"fromFieldPath"`
-	ToFieldPath   *string `json:"toFieldPath"`
-	Combine       *struct {
-		Variables []any `json:"variables"`
-	} `json:"combine"`
-	PatchSetName *string `json:"patchSetName"`
-	Policy       struct {
-		FromFieldPath string `json:"fromFieldPath"`
-	} `json:"policy"`
-}
-
-// missing says what of a patch is required and not there.
-func (p *patchFields) missing() error {
-	field := ""
-	switch combines := strings.HasPrefix(p.Type, "Combine"); {
-	case !combines && p.FromFieldPath == nil:
-		field = "FromFieldPath"
-	case !combines:
-		return nil
-	case p.Combine == nil:
-		field = "Combine"
-	case p.ToFieldPath == nil:
-		field = "ToFieldPath"
-	case len(p.Combine.Variables) == 0:
-		return errors.New("combine patch types require at least one variable")
-	default:
-		return nil
-	}
-	return fmt.Errorf("%s is required by type %s", field, p.Type)
-}
-
-// patches reads patches, and puts those of sets in their place. Where sets is
-// nil there may be none.
-func patches(raws []json.RawMessage, sets map[string][]patch) ([]patch, error) {
-	var all []patch
-	for _, raw := range raws {
-		var p patchFields
-		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, fmt.Errorf("reading a patch: %w", err)
-		}
-		if p.Type != "PatchSet" {
-			all = append(all, patch{kind: p.Type, required: p.Policy.FromFieldPath == "Required", missing: p.missing(), raw: raw})
-			continue
-		}
-		set, err := patchSet(p.PatchSetName, sets)
-		if err != nil {
-			return nil, fmt.Errorf("cannot patch and transform: cannot inline Composition patch sets: %w", err)
-		}
-		all = append(all, set...)
-	}
-	return all, nil
-}
-
-func patchSet(name *string, sets map[string][]patch) ([]patch, error) {
-	switch {
-	case sets == nil:
-		return nil, errors.New("a patch in a PatchSet cannot be of type PatchSet")
-	case name == nil:
-		return nil, errors.New("PatchSetName is required by type PatchSet")
-	}
-	set, ok := sets[*name]
-	if !ok {
-		return nil, fmt.Errorf("cannot find PatchSet by name %s", *name)
-	}
-	return set, nil
+	return c.take(&steps[0].Input)
 }
 
 // unset makes a template's check one of a FunctionIO: what is empty or 0 is not

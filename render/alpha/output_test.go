@@ -106,8 +106,8 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 		p := &passed{}
 		w := world{functions: map[string]func(*fnio.FunctionIO){"f": desires(`{name: kept, resource: {apiVersion: v1, kind: Box, metadata: {name: kept}}}`)}}
 		result, err := alpha.Run(t.Context(), alpha.Request{
-			XR: xr, Patch: patch, LiteralDeletion: literal,
-			Composition: map[string]any{"spec": object(t, calls("f"))},
+			XR: xr, LiteralDeletion: literal,
+			Composition: decoded(t, map[string]any{"spec": object(t, calls("f"))}),
 		}, w.runner(t, p), store)
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package alpha
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -25,9 +24,10 @@ const (
 // types: those are looked at when their turn comes.
 func checkFunctions(functions []function) error {
 	names := map[string]bool{}
-	for i, f := range functions {
+	for i := range functions {
+		f := &functions[i]
 		if err := f.check(names); err != nil {
-			return fmt.Errorf("spec.functions[%d].%w", i, err)
+			return under(fmt.Sprintf("spec.functions[%d]", i), err)
 		}
 		names[f.Name] = true
 	}
@@ -37,15 +37,15 @@ func checkFunctions(functions []function) error {
 func (f *function) check(others map[string]bool) error {
 	switch {
 	case f.Name == "":
-		return errors.New("name: it is required")
+		return fault("name", "it is required")
 	case others[f.Name]:
-		return fmt.Errorf("name: another function is %q, too", f.Name)
+		return fault("name", "another function is %q, too", f.Name)
 	case f.Type == "":
-		return errors.New("type: it is required")
+		return fault("type", "it is required")
 	case f.Type != "Container":
 		return nil
 	case f.Container == nil || f.Container.Image == "":
-		return errors.New("container.image: it is required")
+		return fault("container.image", "it is required")
 	}
 	if err := f.checkConfig(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (f *function) checkConfig() error {
 	}
 	var config struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(f.Config.Raw, &config); err != nil || config.APIVersion == "" || config.Kind == "" {
-		return errors.New("config: it needs an apiVersion and a kind")
+		return fault("config", "it needs an apiVersion and a kind")
 	}
 	return nil
 }
@@ -68,10 +68,10 @@ func (c *containerFunction) check() error {
 	switch p := c.ImagePullPolicy; {
 	case p == nil:
 	case *p != string(container.PullIfNotPresent) && *p != string(container.PullAlways) && *p != string(container.PullNever):
-		return fmt.Errorf("container.imagePullPolicy: %q is none of IfNotPresent, Always and Never", *p)
+		return fault("container.imagePullPolicy", "%q is none of IfNotPresent, Always and Never", *p)
 	}
 	if n := c.Network; n != nil && n.Policy != nil && *n.Policy != string(container.NetworkIsolated) && *n.Policy != string(container.NetworkRunner) {
-		return fmt.Errorf("container.network.policy: %q is none of Isolated and Runner", *n.Policy)
+		return fault("container.network.policy", "%q is none of Isolated and Runner", *n.Policy)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func quantity(q *resource.Quantity, byDefault string) string {
 
 // run runs all functions, and returns what the last one did. A function gets
 // what the one before desired and reported, and nothing else of that.
-func (c *composition) run(ctx context.Context, run container.Runner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
+func (c *Composition) run(ctx context.Context, run container.Runner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
 	for i := range c.functions {
 		f := &c.functions[i]
 		io.Config = f.Config

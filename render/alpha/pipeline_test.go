@@ -76,8 +76,9 @@ func TestBadFunctions(t *testing.T) {
 		"Pull":       {"and is got by a policy", `[{name: a, type: Container, container: {image: x, imagePullPolicy: Maybe}}]`, `spec.functions[0].container.imagePullPolicy: "Maybe" is none of IfNotPresent, Always and Never`},
 		"Network":    {"so is its network", `[{name: a, type: Container, container: {image: x, network: {policy: Host}}}]`, `spec.functions[0].container.network.policy: "Host" is none of Isolated and Runner`},
 		"Config":     {"a config is a resource", `[{name: a, type: Container, container: {image: x}, config: {kind: A}}]`, `spec.functions[0].config: it needs an apiVersion and a kind`},
-		"Timeout":    {"a timeout is a duration", `[{name: a, type: Container, container: {image: x, timeout: soon}}]`, `reading spec.functions: time: invalid duration "soon"`},
-		"List":       {"functions are a list", `7`, `reading spec.functions: json: cannot unmarshal number into Go value of type []alpha.function`},
+		"Timeout":    {"a timeout is a duration", `[{name: a, type: Container, container: {image: x, timeout: soon}}]`, `spec.functions: time: invalid duration "soon"`},
+		"Image":      {"an image is a text", `[{name: a, type: Container, container: {image: [x]}}]`, `spec.functions.container.image: it cannot be a JSON array`},
+		"List":       {"functions are a list", `7`, `spec.functions: it cannot be a JSON number`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +239,7 @@ func TestCancelled(t *testing.T) {
 	})
 	w := world{spec: calls("a", "b")}
 	store := alpha.NewStore()
-	_, err := alpha.Run(ctx, alpha.Request{XR: w.composite(t), Patch: patch, Composition: map[string]any{"spec": object(t, w.spec)}}, run, store)
+	_, err := alpha.Run(ctx, alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": object(t, w.spec)})}, run, store)
 	if !errors.Is(err, why) || len(store.Calls()) > 0 {
 		t.Errorf("got %v, calls %q", err, store.Calls())
 	}
@@ -258,7 +259,7 @@ func TestDeadline(t *testing.T) {
 			}
 		})
 		w := world{spec: calls("a", "b", "c", "d")}
-		_, err := alpha.Run(t.Context(), alpha.Request{XR: w.composite(t), Patch: patch, Composition: map[string]any{"spec": object(t, w.spec)}}, run, alpha.NewStore())
+		_, err := alpha.Run(t.Context(), alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": object(t, w.spec)})}, run, alpha.NewStore())
 		want := `cannot run Composition Function pipeline: cannot run function "c": cannot run container: the reconcile took more than 2m0s`
 		if err == nil || err.Error() != want || n != 3 {
 			t.Errorf("after %d functions got %v", n, err)

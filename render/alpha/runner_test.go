@@ -42,7 +42,7 @@ func TestVectorsByRunner(t *testing.T) {
 			}
 			store := alpha.NewStore(objects(v.existing...)...)
 			result, err := alpha.Run(t.Context(), alpha.Request{
-				XR: &unstructured.Unstructured{Object: v.xr}, Composition: v.composition, Patch: patch, LiteralDeletion: true,
+				XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: true,
 			}, containergrpc.Endpoints(nil), store)
 			v.compare(t, result, err, store)
 			cancel()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/internal/patch/transform"
 	fnio "github.com/xfn-dev/xfn/render/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/render/composite"
 )
@@ -18,8 +19,9 @@ import (
 // A reconcile is one under way.
 type reconcile struct {
 	Request
-	*composition
 	store *Store
+	// budget is what patches may make.
+	budget transform.Budget
 
 	// xr is what patches go to, returned what the functions made of it.
 	xr, returned *unstructured.Unstructured

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 	fnio "github.com/xfn-dev/xfn/render/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/render/composite"
 )
@@ -17,13 +19,13 @@ import (
 // their order. What a template cannot render is an event, and no error; what
 // cannot be patched to the XR is one.
 func (r *reconcile) patchAndTransform() error {
-	for i, p := range r.environment {
-		if err := r.patchEnvironment(p); err != nil {
+	for i := range r.Composition.environment {
+		if err := r.patchEnvironment(&r.Composition.environment[i]); err != nil {
 			return fmt.Errorf("cannot apply environment patch at index %d: %w", i, err)
 		}
 	}
-	for i := range r.templates {
-		t := &r.templates[i]
+	for i := range r.Composition.templates {
+		t := &r.Composition.templates[i]
 		c := r.composed(t.name)
 		c.template = t
 		if c.observed != nil {
@@ -39,14 +41,14 @@ func (r *reconcile) patchAndTransform() error {
 	return nil
 }
 
-func (r *reconcile) patchEnvironment(p patch) error {
+func (r *reconcile) patchEnvironment(p *move) error {
 	if r.Environment == nil {
 		return nil
 	}
-	switch p.kind {
-	case "FromCompositeFieldPath", "CombineFromComposite":
+	switch p.Type {
+	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
 		return r.move(p, r.xr.Object, &r.Environment)
-	case "ToCompositeFieldPath", "CombineToComposite":
+	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		return r.move(p, r.Environment, &r.xr.Object)
 	default:
 		return nil
@@ -55,8 +57,9 @@ func (r *reconcile) patchEnvironment(p patch) error {
 
 // patchXR runs the patches that go from a resource that exists to the XR.
 func (r *reconcile) patchXR(t *template, observed *unstructured.Unstructured) error {
-	for i, p := range t.patches {
-		if p.kind != "ToCompositeFieldPath" && p.kind != "CombineToComposite" {
+	for i := range t.patches {
+		p := &t.patches[i]
+		if p.Type != spec.ToCompositeFieldPath && p.Type != spec.CombineToComposite {
 			continue
 		}
 		if err := r.move(p, observed.Object, &r.xr.Object); err != nil {
@@ -68,20 +71,20 @@ func (r *reconcile) patchXR(t *template, observed *unstructured.Unstructured) er
 
 // patchComposed runs a patch between the resource being rendered and what is
 // not: a patch to the XR has been run by then.
-func (r *reconcile) patchComposed(p patch, rendered *unstructured.Unstructured) error {
-	switch p.kind {
-	case "FromCompositeFieldPath", "CombineFromComposite":
+func (r *reconcile) patchComposed(p *move, rendered *unstructured.Unstructured) error {
+	switch p.Type {
+	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
 		return r.move(p, r.xr.Object, &rendered.Object)
-	case "ToCompositeFieldPath", "CombineToComposite":
+	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		return nil
 	}
 	if r.Environment == nil {
 		return nil
 	}
-	switch p.kind {
-	case "FromEnvironmentFieldPath", "CombineFromEnvironment":
+	switch p.Type {
+	case spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
 		return r.move(p, r.Environment, &rendered.Object)
-	case "ToEnvironmentFieldPath", "CombineToEnvironment":
+	case spec.ToEnvironmentFieldPath, spec.CombineToEnvironment:
 		return r.move(p, rendered.Object, &r.Environment)
 	default:
 		return nil
@@ -89,21 +92,19 @@ func (r *reconcile) patchComposed(p patch, rendered *unstructured.Unstructured) 
 }
 
 // move applies a patch. One that is optional does nothing if there is nothing
-// to read.
-func (r *reconcile) move(p patch, from map[string]any, to *map[string]any) error {
+// to read; what one has written that fails stays.
+func (r *reconcile) move(p *move, from map[string]any, to *map[string]any) error {
 	if p.missing != nil {
 		return p.missing
 	}
-	changed, err := r.Patch(p.raw, from, *to)
-	switch {
-	case err == nil:
-		*to = changed
+	// All there is was read from JSON.
+	target := patch.Object{Fields: *to, Settled: true}
+	err := p.Apply(from, &target, &r.budget)
+	*to = target.Fields
+	if fieldpath.IsNotFound(err) && p.Policy != spec.FromRequired {
 		return nil
-	case fieldpath.IsNotFound(err) && !p.required:
-		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // render makes a template's resource, of which nothing is left that exists but
@@ -125,8 +126,8 @@ func (r *reconcile) render(t *template, c *composed) error {
 	base.SetGenerateName(prefix + "-")
 	base.SetName(name)
 	base.SetNamespace(namespace)
-	for i, p := range t.patches {
-		if err := r.patchComposed(p, base); err != nil {
+	for i := range t.patches {
+		if err := r.patchComposed(&t.patches[i], base); err != nil {
 			return fmt.Errorf("cannot apply the patch at index %d: %w", i, err)
 		}
 	}

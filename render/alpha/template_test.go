@@ -40,6 +40,24 @@ func TestTemplates(t *testing.T) {
 			world{spec: "resources:\n" + till + `, patches: [{type: CombineFromComposite, combine: {strategy: string, variables: [{fromFieldPath: spec.slots}, {fromFieldPath: metadata.name}], string: {fmt: "%d-%s"}}, toFieldPath: spec.text}]}`},
 			`{"drawers": 2, "text": "4-stall"}`,
 		},
+		"Merge": {
+			"merge options keep what is there",
+			world{
+				xr:   "spec: {size: {drawers: 3, feet: 4}}",
+				spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {size: {drawers: 2}}}, patches: [{fromFieldPath: spec.size, policy: {mergeOptions: {keepMapValues: true}}}]}",
+			},
+			`{"size": {"drawers": 2, "feet": 4}}`,
+		},
+		"Wildcard": {
+			"a wildcard stands for all that is there",
+			world{spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {l: [{a: 1}, {b: 2}, {a: 3}]}}, patches: [{fromFieldPath: spec.slots, toFieldPath: 'spec.l[*].a'}]}"},
+			`{"l": [{"a": 4}, {"b": 2}, {"a": 4}]}`,
+		},
+		"Transforms": {
+			"a value goes through one transform after the other, as an integer where it was one",
+			world{spec: "resources:\n" + till + `, patches: [{fromFieldPath: spec.slots, toFieldPath: spec.text, transforms: [{type: math, math: {multiply: 3}}, {type: convert, convert: {toType: string}}, {type: string, string: {type: TrimPrefix, trim: "1"}}, {type: match, match: {patterns: [{type: regexp, regexp: "^2$", result: {a: two}}], fallbackValue: none}}]}]}`},
+			`{"drawers": 2, "text": {"a": "two"}}`,
+		},
 		"ByWayOfTheXR": {
 			"what an earlier template patches to the XR a later one finds there",
 			world{
@@ -126,6 +144,12 @@ func TestUnrendered(t *testing.T) {
 			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: spec.slots}]}]\nresources:\n" + till +
 				", patches: [{type: PatchSet, patchSetName: a}, {fromFieldPath: metadata.name, toFieldPath: spec.a, transforms: [{type: map, map: {x: 1}}]}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 1: transform at index 0 returned error: map transform could not resolve: key stall is not found in map`,
+			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "slots": 4}}`,
+		},
+		"Write": {
+			"there is something else where a value should go, and what was written before stays",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.slots}, {fromFieldPath: spec.slots, toFieldPath: spec.drawers.a}, {fromFieldPath: metadata.name, toFieldPath: spec.late}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 1: cannot patch to object: spec.drawers is not an object`,
 			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "slots": 4}}`,
 		},
 		"NoFrom": {
@@ -268,15 +292,35 @@ func TestTerminal(t *testing.T) {
 			world{spec: "resources: [{base: {}}]"},
 			`spec.resources[0].name: resources without names were not composed by what composed functions`,
 		},
+		"PatchType": {
+			"a patch has a type",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a}, {type: Sideways, fromFieldPath: a}]}"},
+			`spec.resources[0].patches[1].type: there is no patch of type "Sideways" here`,
+		},
+		"EnvironmentType": {
+			"the environment is patched from and to the XR alone",
+			world{spec: "environment: {patches: [{type: FromEnvironmentFieldPath, fromFieldPath: a}]}\nresources:\n" + till + "}"},
+			`spec.environment.patches[0].type: there is no patch of type "FromEnvironmentFieldPath" here`,
+		},
+		"Join": {
+			"some transforms came later",
+			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: a, transforms: [{type: convert, convert: {toType: string}}, {type: string, string: {type: Join, join: {separator: x}}}]}]}]\nresources:\n" + till + "}"},
+			`spec.patchSets[0].patches[0].transforms[1].string.type: "Join" came after Crossplane v1.13`,
+		},
+		"Replace": {
+			"both of them",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a, transforms: [{type: string, string: {replace: {search: a, replace: b}}}]}]}"},
+			`spec.resources[0].patches[0].transforms[0].string.type: "Replace" came after Crossplane v1.13`,
+		},
 		"Nothing": {
 			"there is nothing to do",
 			world{spec: "resources: []"},
-			`the Composition has neither resources nor functions`,
+			`spec: it has neither resources nor functions`,
 		},
 		"Malformed": {
 			"a field holds what it cannot",
 			world{spec: "resources: [{name: a, patches: 1}]"},
-			`reading the Composition: spec.resources.patches: it cannot be a JSON number`,
+			`spec.resources.patches: it cannot be a JSON number`,
 		},
 	}
 	for name, tc := range cases {

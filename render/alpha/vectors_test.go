@@ -167,7 +167,7 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 	store := alpha.NewStore(objects(v.existing...)...)
 	calls := 0
 	result, err := alpha.Run(t.Context(), alpha.Request{
-		XR: &unstructured.Unstructured{Object: v.xr}, Composition: v.composition, Patch: patch, LiteralDeletion: literal,
+		XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: literal,
 	}, v.script(t, &calls), store)
 	if calls != len(v.steps) {
 		t.Errorf("%d functions were called of %d", calls, len(v.steps))
@@ -182,6 +182,15 @@ func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *al
 	if diff := cmp.Diff(v.expect, outcome(result, err, store)); diff != "" {
 		t.Errorf("the outcome differs (-want +got):\n%s", diff)
 	}
+}
+
+func decoded(t *testing.T, obj map[string]any) *alpha.Composition {
+	t.Helper()
+	c, err := alpha.Decode(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func vectors(t *testing.T) []string {

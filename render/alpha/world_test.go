@@ -106,9 +106,10 @@ func (w world) run(t *testing.T) *passed {
 		existing = append(existing, objects(object(t, text))...)
 	}
 	p.store = alpha.NewStore(existing...)
-	req := alpha.Request{
-		XR: w.composite(t), Patch: patch, LiteralDeletion: w.literal, Environment: w.environment,
-		Composition: map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, w.spec)},
+	req := alpha.Request{XR: w.composite(t), LiteralDeletion: w.literal, Environment: w.environment}
+	req.Composition, p.err = alpha.Decode(map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, w.spec)})
+	if p.err != nil {
+		return p
 	}
 	before, environment := req.XR.DeepCopy(), maps.Clone(w.environment)
 	p.Result, p.err = alpha.Run(t.Context(), req, w.runner(t, p), p.store)

@@ -1,0 +1,124 @@
+package alpha
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+// take compiles the resources and their patches.
+func (c *Composition) take(in *input) error {
+	sets := map[string][]move{}
+	for i, set := range in.PatchSets {
+		patches, err := moves(fmt.Sprintf("spec.patchSets[%d]", i), composedTypes, set.Patches, nil)
+		if err != nil {
+			return err
+		}
+		sets[set.Name] = patches
+	}
+	var err error
+	if c.environment, err = moves("spec.environment", environmentTypes, in.Environment.Patches, nil); err != nil {
+		return err
+	}
+	for i, r := range in.Resources {
+		t := template{name: r.Name, base: r.Base, details: r.ConnectionDetails, checks: r.ReadinessChecks}
+		if t.patches, err = moves(fmt.Sprintf("spec.resources[%d]", i), composedTypes, r.Patches, sets); err != nil {
+			return err
+		}
+		for i := range t.checks {
+			unset(&t.checks[i])
+		}
+		c.templates = append(c.templates, t)
+	}
+	return nil
+}
+
+// What types patches may have, besides PatchSet.
+var (
+	environmentTypes = []spec.PatchType{
+		spec.FromCompositeFieldPath, spec.ToCompositeFieldPath, spec.CombineFromComposite, spec.CombineToComposite,
+	}
+	composedTypes = append(slices.Clone(environmentTypes),
+		spec.FromEnvironmentFieldPath, spec.ToEnvironmentFieldPath, spec.CombineFromEnvironment, spec.CombineToEnvironment)
+)
+
+// moves compiles the patches of the object at a path, and puts those of sets in
+// their place. Where sets is nil there may be none.
+func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]move) ([]move, error) {
+	var all []move
+	for i, raw := range raws {
+		at := fmt.Sprintf("%s.patches[%d]", at, i)
+		var p struct {
+			spec.Patch   `json:",inline"`
+			PatchSetName *string `json:"patchSetName"`
+		}
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, &FieldError{at, fmt.Errorf("decoding: %w", err)}
+		}
+		if p.Type != spec.PatchSetType {
+			if err := check(&p.Patch, types); err != nil {
+				return nil, under(at, err)
+			}
+			all = append(all, move{patch.Compile(&p.Patch), missing(&p.Patch)})
+			continue
+		}
+		set, err := patchSet(p.PatchSetName, sets)
+		if err != nil {
+			return nil, fmt.Errorf("cannot patch and transform: cannot inline Composition patch sets: %w", err)
+		}
+		all = append(all, set...)
+	}
+	return all, nil
+}
+
+func patchSet(name *string, sets map[string][]move) ([]move, error) {
+	switch {
+	case sets == nil:
+		return nil, errors.New("a patch in a PatchSet cannot be of type PatchSet")
+	case name == nil:
+		return nil, errors.New("PatchSetName is required by type PatchSet")
+	}
+	set, ok := sets[*name]
+	if !ok {
+		return nil, fmt.Errorf("cannot find PatchSet by name %s", *name)
+	}
+	return set, nil
+}
+
+// check refuses types that the schema of a Composition did not have. What else
+// may be wrong with a patch shows when it is applied.
+func check(p *spec.Patch, types []spec.PatchType) error {
+	if !slices.Contains(types, p.TypeOrDefault()) {
+		return fault("type", "there is no patch of type %q here", p.Type)
+	}
+	for i, t := range p.Transforms {
+		if s := t.String; s != nil && (s.Type == spec.JoinList || s.Type == spec.ReplaceAll) {
+			return fault(fmt.Sprintf("transforms[%d].string.type", i), "%q came after Crossplane v1.13", s.Type)
+		}
+	}
+	return nil
+}
+
+// missing says what of a patch is required and not there.
+func missing(p *spec.Patch) error {
+	field := ""
+	switch combines := p.TypeOrDefault().IsCombine(); {
+	case !combines && p.FromFieldPath == nil:
+		field = "FromFieldPath"
+	case !combines:
+		return nil
+	case p.Combine == nil:
+		field = "Combine"
+	case p.ToFieldPath == nil:
+		field = "ToFieldPath"
+	case len(p.Combine.Variables) == 0:
+		return errors.New("combine patch types require at least one variable")
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s is required by type %s", field, p.TypeOrDefault())
+}
