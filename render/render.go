@@ -49,8 +49,9 @@ type Result struct {
 	// ConnectionDetails is the document of the XR's connection details, with
 	// values in base64 as in a Secret.
 	ConnectionDetails map[string]any
-	// Warnings are sentences about what functions tried in vain.
-	Warnings []string
+	// Notes are sentences about what no document shows, Warnings about what was
+	// tried in vain.
+	Notes, Warnings []string
 }
 
 // Include says what to print besides the XR and its resources.
@@ -82,6 +83,9 @@ func Render(ctx context.Context, run function.Runner, req Request) (*Result, err
 	v, err := req.Profile.Version()
 	if err != nil {
 		return nil, err
+	}
+	if req.Profile == Alpha {
+		return nil, errors.New("functions of profile alpha are containers: there is no calling them")
 	}
 	if v.classic == nil {
 		return reconcile(ctx, run, req)

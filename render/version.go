@@ -22,6 +22,9 @@ const (
 	Classic1 Profile = "v1.20"
 	// ClassicBeta is the render of Crossplane v1.14, its first.
 	ClassicBeta Profile = "v1.14"
+	// Alpha is the reconciler of Crossplane v1.11 to v1.13, whose functions
+	// were containers. RenderAlpha renders in it.
+	Alpha Profile = "alpha"
 )
 
 // A Version lists what a version of Crossplane does in its own way. The golden
@@ -84,6 +87,9 @@ var versions = map[Profile]Version{
 		Checks:  Checks{Match: true, Selector: legacySelector, Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true},
 		classic: &classic.Version{Conditions: true, Credentials: true},
 	},
+	Alpha: {
+		Checks: Checks{Match: true, Selector: legacySelector, XRDKind: true},
+	},
 	ClassicBeta: {
 		Checks:  Checks{Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true, EmptyXR: true},
 		classic: &classic.Version{},
@@ -105,7 +111,7 @@ func (p Profile) Version() (Version, error) {
 var crossplaneVersion = regexp.MustCompile(`^v?(\d+)\.(\d+)(\.\d+)?([-+].*)?$`)
 
 // ForCrossplane returns the profile of a Crossplane version, of the form v1.20
-// or v1.20.3. Versions before v1.14 could not render.
+// or v1.20.3. Versions before v1.11 had no functions.
 func ForCrossplane(version string) (Profile, error) {
 	m := crossplaneVersion.FindStringSubmatch(version)
 	if m == nil {
@@ -128,7 +134,9 @@ func ForCrossplane(version string) (Profile, error) {
 		return Classic1, nil
 	case major == 1 && minor == 14:
 		return ClassicBeta, nil
+	case major == 1 && minor >= 11:
+		return Alpha, nil
 	default:
-		return "", fmt.Errorf("there was no render in Crossplane %s: v1.14 was the first that had one", version)
+		return "", fmt.Errorf("there were no functions in Crossplane %s: v1.11 was the first that had them", version)
 	}
 }

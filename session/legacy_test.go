@@ -181,14 +181,14 @@ func TestLegacyLibrary(t *testing.T) {
 		t.Errorf("it is told %d times that the Composition is converted: %q", n, said.lines)
 	}
 	in.XRs = []string{"other.yaml"}
-	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: functions of the alpha cannot be rendered")
+	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: functions of the alpha are rendered in profile alpha alone")
 }
 
 // TestAlpha refuses what only an old Crossplane could run, and says where to go.
 func TestAlpha(t *testing.T) {
 	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
-	refused(t, s, inputs, "composition.yaml:10: spec.functions: functions of the alpha cannot be rendered")
+	refused(t, s, inputs, "composition.yaml:10: spec.functions: functions of the alpha are rendered in profile alpha alone")
 }
 
 func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
@@ -197,7 +197,7 @@ func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("got error %v, want %q", err, want)
 	}
-	if got := hint.Of(err); !strings.Contains(got, "convert pipeline-composition") {
+	if got := hint.Of(err); !strings.Contains(got, "--profile alpha") || !strings.Contains(got, "convert pipeline-composition") {
 		t.Errorf("got hint %q", got)
 	}
 }

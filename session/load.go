@@ -19,7 +19,8 @@ import (
 )
 
 // Inputs names what to render. Paths are those of files; "-" is standard input,
-// for one of them.
+// for one of them. Profile Alpha takes XRs, a Composition, an XRD, observed
+// resources, and of the context only the environment.
 type Inputs struct {
 	// Profile is the Crossplane to imitate; render.V2 if empty.
 	Profile render.Profile
@@ -57,6 +58,9 @@ type Inputs struct {
 	// Around, if not nil, wraps the functions for the render of one XR, the
 	// n-th, as by a recorder. It is called from several goroutines.
 	Around func(n int, r function.Runner) function.Runner
+	// LiteralDeletion deletes what the code of profile Alpha did, and not what
+	// its documentation said. It is for that profile only.
+	LiteralDeletion bool
 	// Strict makes every problem of the Composition an error, not only those
 	// that its Crossplane fails on.
 	Strict bool

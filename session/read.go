@@ -175,6 +175,18 @@ func decodeFunction(doc manifest.Document) (runtimes.Function, error) {
 }
 
 func (s *Session) context(ctx context.Context, files, values map[string]string, checks render.Checks) (*structpb.Struct, error) {
+	fields, err := s.contextFields(ctx, files, values, checks)
+	if err != nil {
+		return nil, err
+	}
+	fnContext, err := structpb.NewStruct(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the context: %w", err)
+	}
+	return fnContext, nil
+}
+
+func (s *Session) contextFields(ctx context.Context, files, values map[string]string, checks render.Checks) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		if _, ok := values[key]; ok {
@@ -198,11 +210,7 @@ func (s *Session) context(ctx context.Context, files, values map[string]string, 
 		}
 		fields[key] = v
 	}
-	fnContext, err := structpb.NewStruct(fields)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the context: %w", err)
-	}
-	return fnContext, nil
+	return fields, nil
 }
 
 func (s *Session) observeFixtures(ctx context.Context, paths []string) ([]converge.Fixture, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/cache"
+	"github.com/xfn-dev/xfn/function/container"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -41,6 +42,9 @@ type Config struct {
 	Crosscheck bool
 	// Runtimes start functions, by what a Function may ask for.
 	Runtimes map[Runtime]runtimes.Runtime
+	// Containers run the functions of Compositions of the alpha that name no
+	// runner of their own, in profile Alpha. Nil means that nothing does.
+	Containers container.Runner
 	// Runners answer for functions by name, before anything else is asked.
 	Runners function.Mux
 	// Cache is a folder of functions' answers, or "" for none. CacheMaxTTL is
@@ -126,6 +130,12 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	docs, err := s.xrs(ctx, in)
 	if err != nil {
 		return err
+	}
+	if in.Profile == render.Alpha {
+		return s.renderAlpha(ctx, docs, in, each)
+	}
+	if in.LiteralDeletion {
+		return fmt.Errorf("literal deletion is for profile %s", render.Alpha)
 	}
 	if len(in.Compositions) > 0 {
 		return s.renderNested(ctx, docs, in, each)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if code, is := sandbox.Supervise(os.Args); is {
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"xfn": main})
+	testscript.Main(m, map[string]func(){"xfn": main, "containers": containers})
 }
 
 // TestScripts runs the programs of testdata/script: what a user types, and what
@@ -62,12 +62,13 @@ func setup(env *testscript.Env) error {
 
 // commands are those that scripts have besides testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"run":            runs,
-	"serve":          serve,
-	"serve-function": serveFunction,
-	"serve-run":      serveRun,
-	"serve-alpha":    serveAlpha,
-	"call-alpha":     callAlpha,
+	"run":              runs,
+	"serve":            serve,
+	"serve-containers": serveContainersCmd,
+	"serve-function":   serveFunction,
+	"serve-run":        serveRun,
+	"serve-alpha":      serveAlpha,
+	"call-alpha":       callAlpha,
 }
 
 // runs is "run CODE COMMAND ARGS…": the command ends with that exit code.

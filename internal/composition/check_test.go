@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 			`6 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls function "absent", which is not there`,
 		}},
 		"Alpha": {"functions of the alpha are no steps", head + "spec:\n  functions:\n  - {name: one}\n", []string{
-			"4 spec.functions UnknownMode: functions of the alpha cannot be rendered",
+			"4 spec.functions UnknownMode: functions of the alpha are rendered in profile alpha alone",
 		}},
 		"ModeIsCaseSensitive": {"a mode is exactly so", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
 			`4 spec.mode UnknownMode: "pipeline" is not a mode that can be rendered: only Pipeline and Resources are`,

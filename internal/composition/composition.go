@@ -53,7 +53,7 @@ func Decode(doc manifest.Document) (Entry, error) {
 	}
 	switch {
 	case legacy.HasFunctions(obj):
-		e.Alpha, e.refused = true, legacy.Note{Field: "spec.functions", Text: "functions of the alpha cannot be rendered"}
+		e.Alpha, e.refused = true, legacy.Note{Field: "spec.functions", Text: "functions of the alpha are rendered in profile alpha alone"}
 	case legacy.Is(obj):
 		return e, e.convert()
 	}

@@ -38,6 +38,9 @@ type Result struct {
 	XR *unstructured.Unstructured
 	// Composed are the composed resources, sorted by name.
 	Composed []Composed
+	// Dropped are the resources that existed and that nothing wants any more,
+	// sorted by name.
+	Dropped []Dropped
 	// ConnectionDetails are those of the XR.
 	ConnectionDetails map[string][]byte
 	// Events are those about patches that failed, then the functions' results.
@@ -50,9 +53,18 @@ type Result struct {
 type Composed struct {
 	Name string
 	// Desired is what was applied. It is nil for a resource that could not be
-	// rendered, and so was not.
-	Desired *unstructured.Unstructured
-	Ready   bool
+	// rendered, and so was not; then Unrendered says why.
+	Desired    *unstructured.Unstructured
+	Unrendered error
+	Ready      bool
+}
+
+// Dropped is a resource that the XR does not refer to any more.
+type Dropped struct {
+	Name   string
+	Object *unstructured.Unstructured
+	// Deleted says that it is gone. If not, it is left behind.
+	Deleted bool
 }
 
 // An Event is one of an XR's, with reason ComposeResources.
@@ -110,8 +122,7 @@ func Run(ctx context.Context, req Request, run container.Runner, store *Store) (
 
 // finish makes the store what the functions returned.
 func (r *reconcile) finish() (*Result, error) {
-	r.deleteUndesired()
-	result := &Result{XR: r.xr, ConnectionDetails: r.details, Events: r.events}
+	result := &Result{XR: r.xr, Dropped: r.deleteUndesired(), ConnectionDetails: r.details, Events: r.events}
 	if err := r.apply(result); err != nil {
 		return nil, err
 	}

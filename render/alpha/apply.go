@@ -10,24 +10,36 @@ import (
 )
 
 // deleteUndesired forgets what the last function did not return, and deletes
-// what of it exists and belongs to the XR.
-func (r *reconcile) deleteUndesired() {
+// what of it exists and belongs to the XR. It returns what of it exists.
+func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {
 			continue
 		}
 		delete(r.resources, c.name)
-		o, owner := c.observed, r.xr
-		if r.LiteralDeletion {
-			o, owner = c.object, r.returned
-		}
-		if !r.exists(c) {
-			continue
-		}
-		if controller := metav1.GetControllerOfNoCopy(o); controller != nil && controller.UID == owner.GetUID() {
-			r.store.delete(o)
+		deleted := r.delete(c)
+		if c.observed != nil {
+			dropped = append(dropped, Dropped{Name: c.name, Object: c.observed, Deleted: deleted})
 		}
 	}
+	return dropped
+}
+
+// delete deletes a resource if it exists and belongs to the XR, and reports
+// whether that is so.
+func (r *reconcile) delete(c *composed) bool {
+	o, owner := c.observed, r.xr
+	if r.LiteralDeletion {
+		o, owner = c.object, r.returned
+	}
+	if !r.exists(c) {
+		return false
+	}
+	if controller := metav1.GetControllerOfNoCopy(o); controller == nil || controller.UID != owner.GetUID() {
+		return false
+	}
+	r.store.delete(o)
+	return true
 }
 
 // exists reports whether a resource counts as one that exists. To the code, one
@@ -46,7 +58,7 @@ func (r *reconcile) references() []any {
 	refs := []any{}
 	for _, c := range r.sorted() {
 		switch {
-		case !c.unrendered:
+		case c.unrendered == nil:
 			refs = append(refs, reference(c.object))
 		case !r.exists(c):
 		case r.LiteralDeletion:
@@ -86,8 +98,8 @@ func (r *reconcile) apply(result *Result) error {
 	}
 	result.stored = stored
 	for _, c := range r.sorted() {
-		applied := Composed{Name: c.name}
-		if !c.unrendered {
+		applied := Composed{Name: c.name, Unrendered: c.unrendered}
+		if c.unrendered == nil {
 			applied.Desired = c.object
 			if c.object, err = r.store.apply(c.object, controllableBy(stored)); err != nil {
 				return fmt.Errorf("cannot apply composed resource %q: %w", c.name, err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +65,33 @@ type containerFunction struct {
 	Runner *struct {
 		Endpoint *string `json:"endpoint"`
 	} `json:"runner"`
+}
+
+// A Container is what a function runs in.
+type Container struct {
+	// Function is its name.
+	Function string
+	Image    string
+	// Endpoint is that of the runner which the Composition asks for, or "".
+	Endpoint string
+}
+
+// Containers returns those of the functions, in their order.
+func (c *Composition) Containers() []Container {
+	var all []Container
+	for _, f := range c.functions {
+		if f.Type == "Container" {
+			req := f.Container.request(nil)
+			all = append(all, Container{Function: f.Name, Image: req.Image, Endpoint: req.Endpoint})
+		}
+	}
+	return all
+}
+
+// PatchesEnvironment reports whether any patch reads or writes the environment.
+func (c *Composition) PatchesEnvironment() bool {
+	touches := func(m move) bool { return strings.Contains(string(m.Type), "Environment") }
+	return len(c.environment) > 0 || slices.ContainsFunc(c.templates, func(t template) bool { return slices.ContainsFunc(t.patches, touches) })
 }
 
 // A FieldError says what is wrong with a Composition, and where.

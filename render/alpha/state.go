@@ -40,10 +40,10 @@ type composed struct {
 	details map[string][]byte
 	// object is what it is by now: observed, then rendered, desired, applied.
 	object *unstructured.Unstructured
-	// template is nil unless the Composition has one; unrendered says that it
+	// template is nil unless the Composition has one; unrendered is why it
 	// could not be rendered.
 	template   *template
-	unrendered bool
+	unrendered error
 	// desired is nil unless the last function wants it.
 	desired *fnio.DesiredResource
 }

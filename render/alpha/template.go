@@ -34,7 +34,7 @@ func (r *reconcile) patchAndTransform() error {
 			}
 		}
 		if err := r.render(t, c); err != nil {
-			c.unrendered = true
+			c.unrendered = err
 			r.events = append(r.events, Event{fnio.Warning, fmt.Sprintf("composed resource %q: %s", t.name, err)})
 		}
 	}

@@ -68,6 +68,9 @@ func (o *output) take(r session.Result) error {
 	if r.Err != nil {
 		return o.fail(r, r.Err)
 	}
+	for _, n := range r.Notes {
+		o.term.Note(o.about(r) + n)
+	}
 	for _, w := range r.Warnings {
 		o.term.Warn(o.about(r) + w)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
@@ -52,8 +53,9 @@ type sourceFlags struct {
 
 // engineFlags are how it is rendered.
 type engineFlags struct {
-	Profile           engine.Profile `enum:"v2,classic" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2."`
-	CrossplaneVersion string         `placeholder:"VERSION" help:"The Crossplane to imitate, by its version from v1.14 on. Beats --profile."`
+	Profile           engine.Profile `enum:"v2,classic,alpha" default:"v2" help:"The Crossplane to imitate: v2 is the reconciler of v2.3 and later, classic the render of v2.2, alpha the reconciler of v1.11, whose functions are containers."`
+	CrossplaneVersion string         `placeholder:"VERSION" help:"The Crossplane to imitate, by its version from v1.11 on. Beats --profile."`
+	LiteralDeletion   bool           `help:"With --profile alpha: delete what the code of v1.11 deleted, not what its documentation says."`
 	Timeout           time.Duration  `default:"1m" help:"How long the render may take, functions' start included."`
 	Strict            bool           `help:"Refuse a Composition for any problem, not only for those that its Crossplane fails on."`
 
@@ -89,14 +91,18 @@ Examples:
     xfn render xr.yaml composition.yaml --package function-hello=.
     xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
+    xfn render --profile alpha xr.yaml composition.yaml
 
 Exit codes: 0 rendered, 1 failed, 2 used wrongly, 3 a function returned a fatal result.
 `
 }
 
 // Run renders and prints the documents.
-func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	in, functions, err := c.inputs()
+	if err == nil {
+		err = checkAlpha(in, functions, kctx)
+	}
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -153,11 +159,7 @@ func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (session
 	if err := builtins.Check(); err != nil {
 		return session.Config{}, fmt.Errorf("reading --builtin: %w", err)
 	}
-	started, err := c.started(term, program)
-	if err != nil {
-		return session.Config{}, err
-	}
-	return session.Config{
+	config := session.Config{
 		Reader:         manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
 		Packages:       c.Package,
 		Annotations:    c.FunctionAnnotations,
@@ -168,9 +170,9 @@ func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (session
 		Builtins:       builtins,
 		BuiltinOptions: builtin.Options{Templates: c.Templates, Progress: term.Progress},
 		Crosscheck:     c.Crosscheck,
-		Runtimes:       started,
 		Progress:       term.Progress,
-	}, nil
+	}
+	return config, c.start(&config, term, program)
 }
 
 // inputs says what to render, and where the functions are. With --xr there is
@@ -186,7 +188,7 @@ func (c *Cmd) inputs() (in session.Inputs, functions string, err error) {
 		Profile: c.Profile, XRs: c.XRs, Compositions: c.Compositions, AllDocuments: c.AllDocuments, XRD: c.XRD, Full: c.IncludeFullXR,
 		Observed: c.ObservedResources, Required: c.RequiredResources, Extra: c.ExtraResources,
 		Schemas: c.RequiredSchemas, Credentials: c.FunctionCredentials,
-		ContextFiles: c.ContextFiles, ContextValues: c.ContextValues, Strict: c.Strict,
+		ContextFiles: c.ContextFiles, ContextValues: c.ContextValues, Strict: c.Strict, LiteralDeletion: c.LiteralDeletion,
 		ObserveLoop: c.ObserveLoop, ObserveFixtures: c.ObserveFixtures,
 	}
 	if len(in.XRs) == 0 {

@@ -14,13 +14,13 @@ import (
 	"github.com/xfn-dev/xfn/session"
 )
 
-// started returns the runtimes that this machine has.
-func (f runtimeFlags) started(term *terminal.Terminal, program terminal.Program) (map[session.Runtime]runtimes.Runtime, error) {
+// start gives a session what runs functions on this machine.
+func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
 	var output func(function, line string)
 	if term.Verbose {
 		output = func(function, line string) { term.Note(function + " says: " + line) }
 	}
-	all := map[session.Runtime]runtimes.Runtime{
+	config.Runtimes = map[session.Runtime]runtimes.Runtime{
 		session.Process: process.Process{
 			Env:            process.Environment(os.Environ()),
 			GoEnv:          os.Environ(),
@@ -31,21 +31,24 @@ func (f runtimeFlags) started(term *terminal.Terminal, program terminal.Program)
 		},
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
-	if runtime.GOOS == "linux" {
-		dir, err := f.Path()
-		if err != nil {
-			return nil, err
-		}
-		client := remote.New(remote.Options{UserAgent: program.UserAgent()})
-		all[session.Sandbox] = sandbox.Sandbox{
-			Cache:          dir,
-			Registry:       f.Registry,
-			Pull:           pull.Options{Remote: client, Progress: term.Progress, Offline: f.Offline},
-			TempDir:        os.TempDir(),
-			MaxMessageSize: f.MaxMessageSize << 20,
-			Progress:       term.Progress,
-			Output:         output,
-		}
+	if runtime.GOOS != "linux" {
+		return nil
 	}
-	return all, nil
+	dir, err := f.Path()
+	if err != nil {
+		return err
+	}
+	client := remote.New(remote.Options{UserAgent: program.UserAgent()})
+	pulling := pull.Options{Remote: client, Progress: term.Progress, Offline: f.Offline}
+	config.Runtimes[session.Sandbox] = sandbox.Sandbox{
+		Cache:          dir,
+		Registry:       f.Registry,
+		Pull:           pulling,
+		TempDir:        os.TempDir(),
+		MaxMessageSize: f.MaxMessageSize << 20,
+		Progress:       term.Progress,
+		Output:         output,
+	}
+	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
+	return nil
 }
