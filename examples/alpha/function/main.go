@@ -1,0 +1,88 @@
+// Command quote is a composition function of Crossplane v1.11: it annotates every
+// desired resource with a quote.
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	annotationAuthor = "quotable.io/author"
+	annotationQuote  = "quotable.io/quote"
+)
+
+// quotes are old enough to be everybody's.
+var quotes = []struct{ author, text string }{
+	{"Seneca", "It is quality rather than quantity that matters."},
+	{"Ovid", "Everything changes, nothing perishes."},
+	{"Heraclitus", "No one ever steps in the same river twice."},
+	{"Virgil", "Fortune favours the bold."},
+}
+
+// object is one of JSON or YAML.
+type object = map[string]any
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run passes on the FunctionIO that it reads, with a quote for each desired
+// resource that has none.
+func run(in io.Reader, out io.Writer) error {
+	var functionIO object
+	if err := yaml.NewDecoder(in).Decode(&functionIO); err != nil {
+		return fmt.Errorf("parsing the FunctionIO: %w", err)
+	}
+	desired, _ := functionIO["desired"].(object)
+	resources, _ := desired["resources"].([]any)
+	for _, r := range resources {
+		desired, _ := r.(object)
+		resource, ok := desired["resource"].(object)
+		if !ok {
+			warn(functionIO, fmt.Sprintf("Desired resource %v has no body", desired["name"]))
+			continue
+		}
+		annotate(resource, fmt.Sprint(desired["name"]))
+	}
+	if err := yaml.NewEncoder(out).Encode(functionIO); err != nil {
+		return fmt.Errorf("writing the FunctionIO: %w", err)
+	}
+	return nil
+}
+
+// annotate chooses a resource's quote by its name, so that it keeps it: Crossplane
+// calls functions every minute.
+func annotate(resource object, name string) {
+	annotations := child(child(resource, "metadata"), "annotations")
+	if annotations[annotationQuote] != nil {
+		return
+	}
+	sum := fnv.New32a()
+	sum.Write([]byte(name))
+	quote := quotes[sum.Sum32()%uint32(len(quotes))]
+	annotations[annotationAuthor], annotations[annotationQuote] = quote.author, quote.text
+}
+
+// child returns the object in a field, which it makes if it is not there.
+func child(parent object, field string) object {
+	c, ok := parent[field].(object)
+	if !ok {
+		c = object{}
+		parent[field] = c
+	}
+	return c
+}
+
+// warn adds a result to those of the functions before.
+func warn(functionIO object, message string) {
+	results, _ := functionIO["results"].([]any)
+	functionIO["results"] = append(results, object{"severity": "Warning", "message": message})
+}
