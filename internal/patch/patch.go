@@ -9,6 +9,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
+// Most is how many patches a Composition may have: with patch sets, a short one
+// can stand for very many.
+const Most = 100_000
+
 // A Path is a field path, or why it is none, which shows when it is used.
 type Path struct {
 	// Text is what it was parsed from.

@@ -103,7 +103,7 @@ func Run(ctx context.Context, req Request, run container.Runner, store *Store) (
 	if err != nil {
 		return nil, fmt.Errorf("cannot build FunctionIO observed state: %w", err)
 	}
-	if err := r.patchAndTransform(); err != nil {
+	if err := r.patchAndTransform(ctx); err != nil {
 		return nil, fmt.Errorf("cannot patch and transform: %w", err)
 	}
 	desired, err := r.functionIODesired()

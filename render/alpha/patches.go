@@ -14,21 +14,23 @@ import (
 func (c *Composition) take(in *input) error {
 	sets := map[string][]move{}
 	for i, set := range in.PatchSets {
-		patches, err := moves(fmt.Sprintf("spec.patchSets[%d]", i), composedTypes, set.Patches, nil)
+		patches, err := moves(fmt.Sprintf("spec.patchSets[%d]", i), composedTypes, set.Patches, nil, patch.Most)
 		if err != nil {
 			return err
 		}
 		sets[set.Name] = patches
 	}
 	var err error
-	if c.environment, err = moves("spec.environment", environmentTypes, in.Environment.Patches, nil); err != nil {
+	if c.environment, err = moves("spec.environment", environmentTypes, in.Environment.Patches, nil, patch.Most); err != nil {
 		return err
 	}
+	count := 0
 	for i, r := range in.Resources {
 		t := template{name: r.Name, base: r.Base, details: r.ConnectionDetails, checks: r.ReadinessChecks}
-		if t.patches, err = moves(fmt.Sprintf("spec.resources[%d]", i), composedTypes, r.Patches, sets); err != nil {
+		if t.patches, err = moves(fmt.Sprintf("spec.resources[%d]", i), composedTypes, r.Patches, sets, patch.Most-count); err != nil {
 			return err
 		}
+		count += len(t.patches)
 		for i := range t.checks {
 			unset(&t.checks[i])
 		}
@@ -47,8 +49,8 @@ var (
 )
 
 // moves compiles the patches of the object at a path, and puts those of sets in
-// their place. Where sets is nil there may be none.
-func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]move) ([]move, error) {
+// their place. Where sets is nil there may be none. There may be most patches.
+func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]move, most int) ([]move, error) {
 	var all []move
 	for i, raw := range raws {
 		at := fmt.Sprintf("%s.patches[%d]", at, i)
@@ -70,7 +72,9 @@ func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[s
 		if err != nil {
 			return nil, fmt.Errorf("cannot patch and transform: cannot inline Composition patch sets: %w", err)
 		}
-		all = append(all, set...)
+		if all = append(all, set...); len(all) > most {
+			return nil, fault(at, "the resources have more than %d patches", patch.Most)
+		}
 	}
 	return all, nil
 }

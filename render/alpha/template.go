@@ -1,6 +1,7 @@
 package alpha
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +19,9 @@ import (
 // patchAndTransform patches the environment, then renders the templates in
 // their order. What a template cannot render is an event, and no error; what
 // cannot be patched to the XR is one.
-func (r *reconcile) patchAndTransform() error {
+func (r *reconcile) patchAndTransform(ctx context.Context) error {
 	for i := range r.Composition.environment {
-		if err := r.patchEnvironment(&r.Composition.environment[i]); err != nil {
+		if err := r.patchEnvironment(ctx, &r.Composition.environment[i]); err != nil {
 			return fmt.Errorf("cannot apply environment patch at index %d: %w", i, err)
 		}
 	}
@@ -29,40 +30,43 @@ func (r *reconcile) patchAndTransform() error {
 		c := r.composed(t.name)
 		c.template = t
 		if c.observed != nil {
-			if err := r.patchXR(t, c.observed); err != nil {
+			if err := r.patchXR(ctx, t, c.observed); err != nil {
 				return fmt.Errorf("cannot render composite resource from composed resource %q (a %s named %s): %w", t.name, c.observed.GetKind(), c.observed.GetName(), err)
 			}
 		}
-		if err := r.render(t, c); err != nil {
+		if err := r.render(ctx, t, c); err != nil {
 			c.unrendered = err
 			r.events = append(r.events, Event{fnio.Warning, fmt.Sprintf("composed resource %q: %s", t.name, err)})
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
 	return nil
 }
 
-func (r *reconcile) patchEnvironment(p *move) error {
+func (r *reconcile) patchEnvironment(ctx context.Context, p *move) error {
 	if r.Environment == nil {
 		return nil
 	}
 	switch p.Type {
 	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
-		return r.move(p, r.xr.Object, &r.Environment)
+		return r.move(ctx, p, r.xr.Object, &r.Environment)
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
-		return r.move(p, r.Environment, &r.xr.Object)
+		return r.move(ctx, p, r.Environment, &r.xr.Object)
 	default:
 		return nil
 	}
 }
 
 // patchXR runs the patches that go from a resource that exists to the XR.
-func (r *reconcile) patchXR(t *template, observed *unstructured.Unstructured) error {
+func (r *reconcile) patchXR(ctx context.Context, t *template, observed *unstructured.Unstructured) error {
 	for i := range t.patches {
 		p := &t.patches[i]
 		if p.Type != spec.ToCompositeFieldPath && p.Type != spec.CombineToComposite {
 			continue
 		}
-		if err := r.move(p, observed.Object, &r.xr.Object); err != nil {
+		if err := r.move(ctx, p, observed.Object, &r.xr.Object); err != nil {
 			return fmt.Errorf("cannot apply the patch at index %d: %w", i, err)
 		}
 	}
@@ -71,10 +75,10 @@ func (r *reconcile) patchXR(t *template, observed *unstructured.Unstructured) er
 
 // patchComposed runs a patch between the resource being rendered and what is
 // not: a patch to the XR has been run by then.
-func (r *reconcile) patchComposed(p *move, rendered *unstructured.Unstructured) error {
+func (r *reconcile) patchComposed(ctx context.Context, p *move, rendered *unstructured.Unstructured) error {
 	switch p.Type {
 	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
-		return r.move(p, r.xr.Object, &rendered.Object)
+		return r.move(ctx, p, r.xr.Object, &rendered.Object)
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		return nil
 	}
@@ -83,9 +87,9 @@ func (r *reconcile) patchComposed(p *move, rendered *unstructured.Unstructured) 
 	}
 	switch p.Type {
 	case spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
-		return r.move(p, r.Environment, &rendered.Object)
+		return r.move(ctx, p, r.Environment, &rendered.Object)
 	case spec.ToEnvironmentFieldPath, spec.CombineToEnvironment:
-		return r.move(p, rendered.Object, &r.Environment)
+		return r.move(ctx, p, rendered.Object, &r.Environment)
 	default:
 		return nil
 	}
@@ -93,8 +97,11 @@ func (r *reconcile) patchComposed(p *move, rendered *unstructured.Unstructured) 
 
 // move applies a patch. One that is optional does nothing if there is nothing
 // to read; what one has written that fails stays.
-func (r *reconcile) move(p *move, from map[string]any, to *map[string]any) error {
-	if p.missing != nil {
+func (r *reconcile) move(ctx context.Context, p *move, from map[string]any, to *map[string]any) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case p.missing != nil:
 		return p.missing
 	}
 	// All there is was read from JSON.
@@ -109,7 +116,7 @@ func (r *reconcile) move(p *move, from map[string]any, to *map[string]any) error
 
 // render makes a template's resource, of which nothing is left that exists but
 // its name. After an error it is as far as it came.
-func (r *reconcile) render(t *template, c *composed) error {
+func (r *reconcile) render(ctx context.Context, t *template, c *composed) error {
 	kind, name, namespace := c.object.GetKind(), c.object.GetName(), c.object.GetNamespace()
 	base := &unstructured.Unstructured{}
 	if err := json.Unmarshal(t.base, base); err != nil {
@@ -127,7 +134,7 @@ func (r *reconcile) render(t *template, c *composed) error {
 	base.SetName(name)
 	base.SetNamespace(namespace)
 	for i := range t.patches {
-		if err := r.patchComposed(&t.patches[i], base); err != nil {
+		if err := r.patchComposed(ctx, &t.patches[i], base); err != nil {
 			return fmt.Errorf("cannot apply the patch at index %d: %w", i, err)
 		}
 	}

@@ -2,6 +2,7 @@ package alpha_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -301,6 +302,11 @@ func TestTerminal(t *testing.T) {
 			"the environment is patched from and to the XR alone",
 			world{spec: "environment: {patches: [{type: FromEnvironmentFieldPath, fromFieldPath: a}]}\nresources:\n" + till + "}"},
 			`spec.environment.patches[0].type: there is no patch of type "FromEnvironmentFieldPath" here`,
+		},
+		"TooMany": {
+			"patch sets multiply",
+			world{spec: "patchSets: [{name: a, patches: [" + strings.Repeat("{fromFieldPath: a}, ", 400) + "]}]\nresources:\n" + till + ", patches: [" + strings.Repeat("{type: PatchSet, patchSetName: a}, ", 400) + "]}"},
+			`spec.resources[0].patches[250]: the resources have more than 100000 patches`,
 		},
 		"Join": {
 			"some transforms came later",

@@ -51,7 +51,7 @@ func compile(in *structpb.Struct) (*program, error) {
 	}
 	patches := 0
 	for i := range resources.Resources {
-		t, err := compileTemplate(&resources.Resources[i], sets, maxPatches-patches)
+		t, err := compileTemplate(&resources.Resources[i], sets, patch.Most-patches)
 		if err != nil {
 			return nil, fmt.Errorf("cannot resolve PatchSets: %w", err)
 		}
@@ -75,10 +75,6 @@ func compilePatches(all []spec.Patch) []patch.Patch {
 	return compiled
 }
 
-// maxPatches is how many patches a program may have: with patch sets, a short
-// input can stand for very many.
-const maxPatches = 100_000
-
 // compileTemplate puts patch sets in their place, so that a patch has the index
 // that results give it. There may be most patches.
 func compileTemplate(t *input.Template, sets map[string][]patch.Patch, most int) (template, error) {
@@ -95,7 +91,7 @@ func compileTemplate(t *input.Template, sets map[string][]patch.Patch, most int)
 			return template{}, fmt.Errorf("cannot find PatchSet by name %s", *p.PatchSetName)
 		}
 		if compiled.patches = append(compiled.patches, set...); len(compiled.patches) > most {
-			return template{}, fmt.Errorf("the resources have more than %d patches", maxPatches)
+			return template{}, fmt.Errorf("the resources have more than %d patches", patch.Most)
 		}
 	}
 	return compiled, nil
