@@ -104,11 +104,11 @@ func (p *program) checkOptions() (err error) {
 // The functions by which a program asks for its budget. No template can call
 // them, as the parser does not know them.
 const (
-	enterFunction = "_enter" // at the beginning of a template, with its height
-	leaveFunction = "_leave" // at its end
-	tickFunction  = "_tick"  // at the beginning of each round of a loop
-	printFunction = "_print" // after a pipeline whose value is printed
-	madeFunction  = "_made"  // after a method that was given arguments
+	enterFunction = "_enter"        // at the beginning of a template, with its height
+	leaveFunction = "_leave"        // at its end
+	tickFunction  = "_tick"         // at the beginning of each round of a loop
+	printFunction = "_print"        // after a pipeline whose value is printed
+	madeFunction  = "_madeByMethod" // with what a method makes that is given arguments
 )
 
 // A height is what an execution stands on while it is in another template that is
@@ -200,19 +200,30 @@ func (p *program) pipe(pipe *parse.PipeNode) height {
 
 // commands instruments a pipeline that is part of a text of a length.
 func (p *program) commands(pipe *parse.PipeNode, length int) height {
-	h := height{}
+	h, fails := height{}, false
 	var commands []*parse.CommandNode
 	for i, c := range pipe.Cmds {
 		for _, arg := range c.Args {
 			h = h.higher(p.argument(arg, length))
 		}
 		commands = append(commands, c)
-		if mayCallMethod(c, i > 0) {
-			commands = append(commands, command(c.Pos, madeFunction))
+		fails = fails || isCalled(c, i > 0)
+		if !fails && mayCallMethod(c, i > 0) {
+			commands = []*parse.CommandNode{made(pipe.Pos, commands)}
+			h = h.on(pipeStack)
 		}
 	}
 	pipe.Cmds = commands
 	return h.on(pipeStack)
+}
+
+// made returns a call of madeFunction with what commands make. That is its argument
+// and not what comes before it, so that an error over the value is about the last
+// argument of the method still. Errors that cite the call pass through plain.
+func made(at parse.Pos, commands []*parse.CommandNode) *parse.CommandNode {
+	c := command(at, madeFunction)
+	c.Args = append(c.Args, pipeline(at, commands...))
+	return c
 }
 
 func (p *program) argument(node parse.Node, length int) height {
@@ -230,10 +241,15 @@ func (p *program) argument(node parse.Node, length int) height {
 	return height{}
 }
 
+// isCalled reports whether a command gives arguments to a value in parentheses,
+// which is an error that cites the pipeline.
+func isCalled(c *parse.CommandNode, piped bool) bool {
+	_, isPipe := c.Args[0].(*parse.PipeNode)
+	return isPipe && (piped || len(c.Args) > 1)
+}
+
 // mayCallMethod reports whether a command is a method's call with arguments. One
-// such as now.Format makes text, and is not among the functions. If its result is
-// of the wrong type for what follows, the error names madeFunction instead of its
-// last argument: the one place in which this rewriting shows.
+// such as now.Format makes text, and is not among the functions.
 func mayCallMethod(c *parse.CommandNode, piped bool) bool {
 	switch c.Args[0].(type) {
 	case *parse.FieldNode, *parse.ChainNode, *parse.VariableNode:

@@ -37,7 +37,7 @@ var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument
 // each are checked before the next is read.
 func readDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
-	r := newReader(out)
+	r := newReader(b, out)
 	for {
 		if err := b.Check(); err != nil {
 			return nil, err
@@ -65,16 +65,17 @@ func readDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, e
 // does, which a test compares it with. That one takes documents of any size, and
 // aliases that stand for more than there is memory.
 type reader struct {
-	text string
-	json *json.Decoder // until something is not JSON
-	yaml kyaml.Reader  // since then
+	budget *limit.Budget
+	text   string
+	json   *json.Decoder // until something is not JSON
+	yaml   kyaml.Reader  // since then
 	// objects counts those that were read as JSON, and consumed is where they end.
 	objects  int
 	consumed int64
 }
 
-func newReader(text string) *reader {
-	r := &reader{text: text}
+func newReader(b *limit.Budget, text string) *reader {
+	r := &reader{budget: b, text: text}
 	if kyaml.IsJSONBuffer([]byte(text[:min(len(text), guessSize)])) {
 		r.json = json.NewDecoder(strings.NewReader(text))
 	} else {
@@ -140,7 +141,7 @@ func (r *reader) nextYAML() (*unstructured.Unstructured, error) {
 	if len(raw) == 0 {
 		return nil, err
 	}
-	if err := checkYAML(raw); err != nil {
+	if err := r.checkYAML(raw); err != nil {
 		return nil, err
 	}
 	var d *unstructured.Unstructured
@@ -152,7 +153,7 @@ func (r *reader) nextYAML() (*unstructured.Unstructured, error) {
 
 // checkYAML returns an error for a document that is too large, as it stands, or
 // with what its aliases stand for.
-func checkYAML(raw []byte) error {
+func (r *reader) checkYAML(raw []byte) error {
 	if len(raw) > maxDocument {
 		return errDocumentSize
 	}
@@ -163,7 +164,7 @@ func checkYAML(raw []byte) error {
 	if yamlv2.Unmarshal(raw, &v) != nil {
 		return nil // as it will be for whoever reads it
 	}
-	return limit.Fits(reflect.ValueOf(v))
+	return r.budget.Fits(reflect.ValueOf(v))
 }
 
 // skipSpace returns text without white space before the end of its first line. It

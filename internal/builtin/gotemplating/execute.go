@@ -1,9 +1,11 @@
 package gotemplating
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"text/template"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
@@ -32,13 +34,67 @@ func (p *program) execute(b *limit.Budget, data map[string]any) (string, error) 
 }
 
 // run executes a template. What text/template does not catch becomes an error.
+// Errors lose their chain.
 func (e *execution) run(out io.Writer, name string, data any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("template: %s: %v", name, r)
 		}
 	}()
-	return e.template.ExecuteTemplate(out, name, data)
+	if err := e.template.ExecuteTemplate(out, name, data); err != nil {
+		return errors.New(plain(clip(err.Error())))
+	}
+	return nil
+}
+
+// plain returns what an error says without the calls of madeFunction in it.
+func plain(text string) string {
+	const call = madeFunction + " ("
+	if !strings.Contains(text, call) {
+		return text
+	}
+	var (
+		out   strings.Builder
+		calls []bool // for each open parenthesis since the first call, whether it is one's
+	)
+	for text != "" {
+		size := 1
+		switch {
+		case strings.HasPrefix(text, call):
+			calls, text = append(calls, true), text[len(call):]
+			continue
+		case len(calls) == 0:
+		case text[0] == '(':
+			calls = append(calls, false)
+		case text[0] == ')':
+			last := len(calls) - 1
+			if calls[last] {
+				calls, text = calls[:last], text[1:]
+				continue
+			}
+			calls = calls[:last]
+		case strings.IndexByte("\"'`", text[0]) >= 0:
+			size = quoted(text)
+		}
+		out.WriteString(text[:size])
+		text = text[size:]
+	}
+	return out.String()
+}
+
+// quoted returns how long the literal is with which text begins.
+func quoted(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			if text[0] != '`' {
+				i++
+			}
+		case text[0]:
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 // calls returns the functions of the given names, and those that ask for budget.

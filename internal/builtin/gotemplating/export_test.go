@@ -3,11 +3,18 @@ package gotemplating
 import (
 	"context"
 	"io"
+	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
+
+// NewLimited returns the function with other limits.
+func NewLimited(o Options, l limit.Limits) function.Runner {
+	return &runner{folders: o.folders(), limits: l}
+}
 
 // Render returns the output of a template.
 func Render(ctx context.Context, text string, data map[string]any, options ...string) (string, error) {
@@ -15,14 +22,14 @@ func Render(ctx context.Context, text string, data map[string]any, options ...st
 	if err != nil {
 		return "", err
 	}
-	return p.execute(limit.New(ctx), data)
+	return p.execute(limit.New(ctx, limit.Usual()), data)
 }
 
 // Objects returns the objects in a template's output, as far as they can be read,
 // nil for documents without one, and the error that ends them.
 func Objects(out string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	for r := newReader(out); ; {
+	for r := newReader(limit.New(context.Background(), limit.Usual()), out); ; {
 		d, err := r.next()
 		if err == io.EOF {
 			return objects, nil
@@ -32,4 +39,10 @@ func Objects(out string) ([]*unstructured.Unstructured, error) {
 		}
 		objects = append(objects, d)
 	}
+}
+
+// ReadAs reads a name in a folder as what it was taken for.
+func ReadAs(ctx context.Context, root *os.Root, name string, isFolder bool) error {
+	t := &tree{root: root, inside: ".", dirPath: "."}
+	return t.read(ctx, name, isFolder)
 }

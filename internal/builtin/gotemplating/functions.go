@@ -52,7 +52,7 @@ func (e *execution) include(name string, data any) (string, error) {
 	defer func() { e.including[name]-- }()
 	out := e.budget.Text()
 	if err := e.run(out, name, data); err != nil {
-		return "", message(err)
+		return "", err
 	}
 	return out.String(), nil
 }
@@ -124,7 +124,9 @@ func (e *execution) getResourceCondition(conditionType string, of map[string]any
 	for _, path := range []string{"resource.status", "status"} {
 		status := v2.ConditionedStatus{}
 		if found, err := e.get(of, path, &status); found || err != nil {
-			return status.GetCondition(v2.ConditionType(conditionType)), err
+			c := status.GetCondition(v2.ConditionType(conditionType))
+			c.LastTransitionTime.Time = c.LastTransitionTime.UTC()
+			return c, err
 		}
 	}
 	unknown := v2.ConditionedStatus{}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"text/template"
+	"time"
 
 	"github.com/Masterminds/sprig/v3"
 
@@ -245,6 +246,38 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// TestZones has times on a machine that is not in UTC.
+func TestZones(t *testing.T) {
+	local := time.Local
+	time.Local = time.FixedZone("X", 5*60*60)
+	t.Cleanup(func() { time.Local = local })
+	cases := map[string]struct{ reason, template, want string }{
+		"ConditionTime": {
+			reason:   "times are in UTC, wherever the machine is",
+			template: `{{ (getResourceCondition "Ready" .observed.resources.one).LastTransitionTime }}`,
+			want:     "2026-01-02 03:04:05 +0000 UTC",
+		},
+		"Local": {
+			reason:   "so are those that functions make",
+			template: `{{ date "15:04 MST" 0 }} {{ dateInZone "15:04 MST" 0 "Local" }} {{ htmlDate 86399 }} {{ toDate "2006-01-02" "2026-08-01" }} {{ mustToDate "2006" "2026" }} {{ now.Location }}`,
+			want:     "00:00 UTC 00:00 UTC 1970-01-01 2026-08-01 00:00:00 +0000 UTC 2026-01-01 00:00:00 +0000 UTC UTC",
+		},
+		"Zones": {
+			reason:   "but zones can be named, and one that does not exist is UTC",
+			template: `{{ dateInZone "15:04 MST" 0 "Asia/Tokyo" }} {{ date_in_zone "15:04" 0 "Asia/Tokyo" }} {{ htmlDateInZone 86399 "Asia/Tokyo" }} {{ dateInZone "15:04 MST" 0 "Gone/Gone" }}`,
+			want:     "09:00 JST 09:00 1970-01-02 00:00 UTC",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := gotemplating.Render(t.Context(), tc.template, data())
+			if err != nil || got != tc.want {
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
 // templates are such that do all that there is to do in a template.
 var templates = []string{
 	``, ` `, `{{/* c */}}`, `a{{- " b " -}} c`,
@@ -258,6 +291,9 @@ var templates = []string{
 	`{{ nil }}`, `{{ 1 2 }}`, `{{ (1) 2 }}`, `{{ .meta 1 }}`, `{{ .meta.tag.x }}`, `{{ 1 | 2 }}`, `{{ .meta | .meta }}`, `{{ $x := 1 }}{{ $x 1 }}`,
 	`{{ now.Year | kindOf }}{{ (toDate "2006-01-02" "2026-01-02").Format "Jan" }}{{ "2006" | (toDate "2006-01-02" "2026-01-02").Format }}`,
 	`{{ (toDate "2006-01-02" "2026-01-02").Format }}`, `{{ now.Format 1 }}`, `{{ now.Gone }}`,
+	`{{ add 1 (now.Format "x") }}{{ upper (now.AddDate 1 2 3) }}`, `{{ upper (now.AddDate 1 2 3) }}`, `{{ range now.Format (print "a" | trim) }}{{ end }}`, `{{ index ((toDate "2006" "2026").Format (print "(\")" ')' (now.Format "(") "(") | trim) (now.Format "y") 1 }}`,
+	`{{ upper (now.AddDate 1 2 (and 0 1)) }}`, `{{ "x" | now.Format | now.AddDate 1 1 }}`, `{{ (1) 2 | now.Format | upper }}`, `{{ 1 | (2) | now.Format "x" | upper }}`,
+	`{{ index (now.Format "x") "y" }}`, "{{ index (now.Format `)\\` | now.Format) (now.Format `y`) }}", `{{ (now.Format "x").y }}`, `{{ $t := now }}{{ upper ($t.AddDate 1 2 3) }}`, `{{ template "manifests" (now.Format) }}`, `{{ with now.AddDate 1 2 "x" }}{{ end }}`,
 	`{{ $v := semver "1.2.3" }}{{ $v.Major }}{{ $v }}{{ $v.Compare $v }}`,
 	`{{ and 1 0 (fail "x") }}{{ or 1 (fail "x") }}{{ not 1 }}{{ and .meta .gone }}{{ 1 | and 0 }}`,
 	`{{ index (list 1 2) 1 }}{{ index .meta "tag" }}{{ index (list 1) 2 }}`, `{{ len .meta }}{{ len 3 }}`, `{{ slice "abc" 1 }}`, `{{ call .meta }}`,

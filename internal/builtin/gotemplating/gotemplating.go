@@ -30,11 +30,12 @@ type Options struct {
 // connection, and keeps what it made of a template, for the next call. It
 // returns an error if the context ends, and never else.
 func New(o Options) function.Runner {
-	return &runner{folders: o.folders()}
+	return &runner{folders: o.folders(), limits: limit.Usual()}
 }
 
 type runner struct {
 	folders  []string
+	limits   limit.Limits
 	programs sdk.Memo[programKey, *program]
 }
 
@@ -79,12 +80,12 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("cannot convert request to map: %w", err)
 	}
-	budget := limit.New(ctx)
+	budget := limit.New(ctx, r.limits)
 	out, err := program.execute(budget, data)
 	if err != nil {
 		return fmt.Errorf("cannot execute template: %w", err)
 	}
-	documents, err := readDocuments(budget, out)
+	documents, err := readDocuments(budget.Documents(), out)
 	if err != nil {
 		return err
 	}
@@ -125,9 +126,12 @@ const maxMessage = 512 << 10
 
 // message returns err as it can be sent: of valid and not too much text.
 func message(err error) error {
-	text := err.Error()
+	return errors.New(strings.ToValidUTF8(clip(err.Error()), "\uFFFD"))
+}
+
+func clip(text string) string {
 	if len(text) > maxMessage {
-		text = text[:maxMessage] + "..."
+		return text[:maxMessage] + "..."
 	}
-	return errors.New(strings.ToValidUTF8(text, "\uFFFD"))
+	return text
 }

@@ -24,8 +24,8 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			want:     300,
 		},
 		"Appended": {
-			reason:   "a list of 3000, one by one",
-			template: `{{ $l := list }}{{ range until 3000 }}{{ $l = append $l . }}{{ end }}` + fmt.Sprintf(named, "{{ len $l }}"),
+			reason:   "a list of 10,000, one by one",
+			template: `{{ $l := list }}{{ range until 10000 }}{{ $l = append $l . }}{{ end }}` + fmt.Sprintf(named, "{{ len $l }}"),
 			want:     1,
 		},
 		"Set": {
@@ -33,9 +33,19 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			template: `{{ $d := dict }}{{ range until 30000 }}{{ $_ := set $d (toString .) . }}{{ end }}` + fmt.Sprintf(named, "{{ len $d }}"),
 			want:     1,
 		},
+		"Copies": {
+			reason:   "500 copies of a hundred kilobytes",
+			template: `{{ $v := dict "a" (repeat 50000 "x") "b" (until 2000) "c" (list (repeat 10000 "y")) }}{{ range 500 }}{{ $_ := deepCopy $v }}{{ end }}` + fmt.Sprintf(named, "x"),
+			want:     1,
+		},
+		"Matches": {
+			reason:   "a megabyte in which something is looked for, all is found, and replaced",
+			template: `{{ $s := repeat 20000 "The quick brown fox jumps over the lazy dog. 0123456" }}{{ range 3 }}{{ if regexMatch "^([A-Za-z]+|[0-9]{1,10}|[ .])*END$" $s }}x{{ end }}{{ end }}{{ $n := regexFindAll "[0-9]+" $s -1 | len }}` + fmt.Sprintf(named, "{{ $n }} {{ regexReplaceAll \"([a-z]+) \" $s \"${1}x\" | len }}"),
+			want:     1,
+		},
 		"Calls": {
-			reason:   "a million calls",
-			template: `{{ $n := 0 }}{{ range 1000000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"),
+			reason:   "a hundred thousand calls",
+			template: `{{ $n := 0 }}{{ range 100000 }}{{ $n = add1 $n }}{{ end }}` + fmt.Sprintf(named, "{{ $n }}"),
 			want:     1,
 		},
 		"Recursion": {

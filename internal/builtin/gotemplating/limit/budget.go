@@ -2,55 +2,95 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 )
 
-const (
-	// maxMemory bounds what all values of an execution take that were made by
-	// functions, whether they are still there or not, in bytes.
-	maxMemory = 256 << 20
-	// maxOutput bounds the output of a template, in bytes.
-	maxOutput = 64 << 20
-	// maxStack bounds the stack, in bytes. Go doubles it when it is full, and ends
-	// the process when it would be more than 512 MiB.
-	maxStack = 256 << 20
-	// maxLoops bounds how many loops are under way within each other. Each of them
+// Limits bound what one execution of a template may use.
+type Limits struct {
+	// Memory bounds what all values take that functions made, whether they are
+	// still there or not, in bytes. So no more than that is ever held.
+	Memory int
+	// Value bounds what any one value takes, in bytes, and what all documents take
+	// that are read of the output.
+	Value int
+	// Output bounds the output, in bytes.
+	Output int
+	// Stack bounds the stack, in bytes. Go doubles it when it is full, and ends the
+	// process when it would be more than 512 MiB.
+	Stack int
+	// Loops bounds how many loops are under way within each other. Each of them
 	// recovers from an error and panics anew on top of the stack, which takes time
-	// with the square of their number: half a second for these.
-	maxLoops = 2048
-)
+	// with the square of their number.
+	Loops int
+}
 
-var (
-	errMemory = fmt.Errorf("the values that the template makes take more than %d MiB", maxMemory>>20)
-	errOutput = fmt.Errorf("the output is larger than %d MiB", maxOutput>>20)
-	errStack  = fmt.Errorf("templates within templates take more than %d MiB of stack", maxStack>>20)
-	errLoops  = fmt.Errorf("more than %d loops are under way within each other", maxLoops)
-)
+// Usual returns the limits that templates have: 1 GiB of memory, 256 MiB for a
+// value, 64 MiB of output, 256 MiB of stack, and 2048 loops, whose errors take half
+// a second.
+func Usual() Limits {
+	return Limits{Memory: 1 << 30, Value: 256 << 20, Output: 64 << 20, Stack: 256 << 20, Loops: 2048}
+}
 
 // A Budget is what one execution of a template may use. It is for one goroutine.
 type Budget struct {
 	cause  func() error
 	done   <-chan struct{}
+	limits Limits
 	memory float64
 	stack  int
 	loops  int
+	// soon is how many steps a search has that need not be ended.
+	soon float64
 }
 
+// usuallySoon takes a third of a second at most.
+const usuallySoon = 1 << 24
+
 // New returns the budget of an execution that ends when ctx does, with its cause.
-func New(ctx context.Context) *Budget {
+func New(ctx context.Context, l Limits) *Budget {
 	cause := func() error { return context.Cause(ctx) }
-	return &Budget{cause: cause, done: ctx.Done(), memory: maxMemory, stack: maxStack, loops: maxLoops}
+	return &Budget{
+		cause:  cause,
+		done:   ctx.Done(),
+		limits: l,
+		memory: float64(l.Memory),
+		stack:  l.Stack,
+		loops:  l.Loops,
+		soon:   usuallySoon,
+	}
+}
+
+// Documents returns the budget for reading what the execution printed. That holds
+// nothing of the execution any more.
+func (b *Budget) Documents() *Budget {
+	documents := *b
+	documents.limits.Memory = b.limits.Value
+	documents.memory = float64(b.limits.Value)
+	return &documents
 }
 
 // Check returns an error if the execution is to end.
 func (b *Budget) Check() error { return b.cause() }
 
+// most is what a value can take that is made now.
+func (b *Budget) most() float64 { return min(b.memory, float64(b.limits.Value)) }
+
+// exceeded returns the error for a value that would take more.
+func (b *Budget) exceeded() error {
+	if b.memory < float64(b.limits.Value) {
+		return fmt.Errorf("the values that the template makes take more than %d MiB", b.limits.Memory>>20)
+	}
+	return fmt.Errorf("a value takes more than %d MiB", b.limits.Value>>20)
+}
+
 // Afford returns an error if there is less left than a value would take, in bytes.
 func (b *Budget) Afford(bytes float64) error {
-	if bytes > b.memory {
-		return errMemory
+	if bytes > b.most() || math.IsNaN(bytes) {
+		return b.exceeded()
 	}
 	return nil
 }
@@ -66,7 +106,7 @@ func (b *Budget) Spend(bytes float64) error {
 
 // SpendOn takes from the budget what v takes with all that is in it.
 func (b *Budget) SpendOn(v reflect.Value) error {
-	bytes, err := sizeOf(v, b.memory)
+	bytes, err := b.size(v, inMemory)
 	if err != nil {
 		return err
 	}
@@ -76,14 +116,27 @@ func (b *Budget) SpendOn(v reflect.Value) error {
 // Measure returns an error if v is more than the budget allows to be written as
 // text, or nested without an end.
 func (b *Budget) Measure(v reflect.Value) error {
-	_, err := sizeOf(v, b.memory)
+	_, err := b.size(v, asText)
 	return err
 }
 
-// Fits returns an error if v is more than a template may make, or nested without an
-// end.
-func Fits(v reflect.Value) error {
-	_, err := sizeOf(v, maxMemory)
+// Fits returns an error if v is more than a value can be, or nested without an end.
+func (b *Budget) Fits(v reflect.Value) error {
+	_, err := b.size(v, inMemory)
+	return err
+}
+
+// size is sizeOf within the budget, with its error.
+func (b *Budget) size(v reflect.Value, s scale) (float64, error) {
+	bytes, err := sizeOf(v, s, b.most())
+	return bytes, b.explain(err)
+}
+
+// explain says in an error for what is too much how much that is.
+func (b *Budget) explain(err error) error {
+	if errors.Is(err, errSize) {
+		return b.exceeded()
+	}
 	return err
 }
 
@@ -92,9 +145,9 @@ func Fits(v reflect.Value) error {
 func (b *Budget) Enter(stack, loops int) error {
 	switch {
 	case stack > b.stack:
-		return errStack
+		return fmt.Errorf("templates within templates take more than %d MiB of stack", b.limits.Stack>>20)
 	case loops > b.loops:
-		return errLoops
+		return fmt.Errorf("more than %d loops are under way within each other", b.limits.Loops)
 	}
 	b.Leave(-stack, -loops)
 	return nil
@@ -106,7 +159,7 @@ func (b *Budget) Leave(stack, loops int) {
 	b.loops += loops
 }
 
-// A Writer holds text that a template prints, of at most 64 MiB.
+// A Writer holds text that a template prints, as much as its Limits allow.
 type Writer struct {
 	text   strings.Builder
 	budget *Budget
@@ -122,8 +175,8 @@ func (b *Budget) Text() *Writer { return &Writer{budget: b, paid: true} }
 
 // Write implements io.Writer. It writes all or nothing.
 func (w *Writer) Write(p []byte) (int, error) {
-	if w.text.Len()+len(p) > maxOutput {
-		return 0, errOutput
+	if most := w.budget.limits.Output; w.text.Len()+len(p) > most {
+		return 0, fmt.Errorf("the output is larger than %d MiB", most>>20)
 	}
 	if w.paid {
 		if err := w.budget.Spend(float64(len(p))); err != nil {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"reflect"
 	"sync"
 	"text/template"
@@ -20,7 +20,7 @@ var errArguments = fmt.Errorf("there are more than %d arguments", maxArguments)
 
 // Known returns the functions that templates may call, free of any budget: those
 // of sprig, but for env and expandenv, and those of Go that make text or may say
-// in an error what they were given. The map is not to be changed.
+// in an error what they were given. Local time is UTC. The map is not to be changed.
 var Known = sync.OnceValue(func() map[string]any {
 	known := sprig.GenericFuncMap()
 	delete(known, "env")
@@ -38,6 +38,13 @@ var Known = sync.OnceValue(func() map[string]any {
 	for _, name := range []string{"mustMerge", "mustMergeOverwrite"} {
 		known[name] = mustMerging(known[name].(func(map[string]any, ...map[string]any) (any, error)))
 	}
+	for _, name := range []string{"append", "push"} {
+		known[name] = pushing(known[name].(func(list, v any) []any))
+	}
+	for _, name := range []string{"mustAppend", "mustPush"} {
+		known[name] = mustPushing(known[name].(func(list, v any) ([]any, error)))
+	}
+	maps.Copy(known, dates)
 	known["eq"] = equal
 	known["ne"] = notEqual
 	return known
@@ -57,6 +64,9 @@ func (b *Budget) Function(name string) any {
 	r, ok := rules()[name]
 	if !ok {
 		r = rule{price: text}
+	}
+	if search, ok := b.searches()[name]; ok {
+		f = search
 	}
 	return b.guard(f, r)
 }
@@ -127,28 +137,29 @@ func (b *Budget) ask(r rule, signature reflect.Type, args []reflect.Value) (floa
 	if signature.IsVariadic() && args[len(args)-1].Len() > cmp.Or(r.arguments, maxArguments) {
 		return 0, errArguments
 	}
-	price, err := r.price(args, b.memory)
+	price, err := r.price(args, b.most())
 	if err != nil {
-		return 0, err
+		return 0, b.explain(err)
 	}
-	if price > b.memory || math.IsNaN(price) {
-		return 0, errMemory
-	}
-	return price, nil
+	return price, b.Afford(price)
 }
 
 // due returns what a call that could have cost price has to pay.
 func (r rule) due(price float64, result reflect.Value) float64 {
+	if r.whole {
+		return price
+	}
 	result = concrete(result)
 	switch result.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Struct:
 		if r.borrows {
 			return min(price, surfaceOf(result))
 		}
-		if size, err := sizeOf(result, price); err == nil {
-			return min(price, size)
+		size, err := sizeOf(result, inMemory, price)
+		if err != nil {
+			return price
 		}
-		return price
+		return size
 	default:
 		return surfaceOf(result)
 	}
@@ -160,9 +171,9 @@ func surfaceOf(v reflect.Value) float64 {
 	case reflect.String:
 		return float64(scalarSize + v.Len())
 	case reflect.Slice:
-		return float64(entrySize + pointerSize*v.Len())
+		return float64(entrySize + pointerSize*v.Cap())
 	case reflect.Map:
-		return float64(entrySize * (1 + v.Len()))
+		return mapSize(v.Len())
 	default:
 		return scalarSize
 	}

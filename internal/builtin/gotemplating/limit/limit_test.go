@@ -12,9 +12,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
 
-// slow names functions that make keys, whose arguments do not change how long
-// they take.
-var slow = map[string]bool{"genPrivateKey": true, "genCA": true, "genSelfSignedCert": true, "genSignedCert": true}
+// slow names functions that make keys and hashes, whose arguments do not change
+// how long they take.
+var slow = map[string]bool{
+	"genPrivateKey": true, "genCA": true, "genSelfSignedCert": true, "genSignedCert": true,
+	"bcrypt": true, "htpasswd": true, "derivePassword": true,
+}
+
+// small are limits that hold as the usual ones do, and are reached sooner.
+func small() limit.Limits {
+	return limit.Limits{Memory: 16 << 20, Value: 8 << 20, Output: 1 << 20, Stack: 1 << 20, Loops: 16}
+}
 
 // hostile returns values that no function should be given.
 func hostile() []any {
@@ -28,11 +36,11 @@ func hostile() []any {
 	for range 5_000 {
 		deep = []any{deep}
 	}
-	long := make([]any, 1<<15)
+	long := make([]any, 1<<12)
 	for i := range long {
 		long[i] = i
 	}
-	text := strings.Repeat("a\n", 1<<18)
+	text := strings.Repeat("a\n", 1<<15)
 	return []any{
 		cyclic, graph, deep, long, text, "%[1]999999d%[1]*[1]d", "(a{0,30}){0,30}",
 		math.MaxInt, math.MinInt, 1 << 40, -1, 0, 1e308, true, nil,
@@ -53,7 +61,7 @@ func fitting(values []any, typ reflect.Type) []any {
 // TestHostileArguments gives every function every hostile value: all its arguments
 // are of one kind. None may take the memory, the stack or the time of the process.
 func TestHostileArguments(t *testing.T) {
-	const most = 1 << 30
+	const most = 128 << 20
 	for name, f := range limit.Known() {
 		if slow[name] {
 			continue
@@ -76,7 +84,7 @@ func TestHostileArguments(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, _ = call(limit.New(t.Context()), name, args...)
+			_, _ = call(limit.New(t.Context(), small()), name, args...)
 			runtime.ReadMemStats(&after)
 			if made := after.TotalAlloc - before.TotalAlloc; made > most {
 				t.Errorf("%s in round %d made %d MiB", name, round, made>>20)
@@ -123,7 +131,7 @@ func TestEqual(t *testing.T) {
 		for _, a := range values {
 			for _, b := range values {
 				want, wantErr := callOf(nil, name, a, b)
-				got, err := call(limit.New(t.Context()), name, a, b)
+				got, err := call(limit.New(t.Context(), limit.Usual()), name, a, b)
 				if want != got || fmt.Sprint(wantErr) != fmt.Sprint(err) {
 					t.Errorf("%s %v %v: got %v, %v, want %v, %v", name, a, b, got, err, want, wantErr)
 				}
@@ -132,71 +140,96 @@ func TestEqual(t *testing.T) {
 	}
 	for _, args := range [][]any{{1}, {}, {1, 2, 1}, {1, 2, 3}, {1, 2, "a"}} {
 		want, wantErr := callOf(nil, "eq", args...)
-		got, err := call(limit.New(t.Context()), "eq", args...)
+		got, err := call(limit.New(t.Context(), limit.Usual()), "eq", args...)
 		if want != got || fmt.Sprint(wantErr) != fmt.Sprint(err) {
 			t.Errorf("eq %v: got %v, %v, want %v, %v", args, got, err, want, wantErr)
 		}
 	}
 }
 
-// TestPaid has calls of which one is little, and many are too much.
+// TestPaid has calls of which one is little, and many are too much. What is kept
+// of them is in memory not more than what was paid.
 func TestPaid(t *testing.T) {
 	text := strings.Repeat("x", 1<<20)
-	list := make([]any, 1<<16)
+	list := make([]any, 1<<14)
+	for i := range list {
+		list[i] = i
+	}
+	many := func(one string, n int) string { return "[" + strings.Repeat(one+",", n) + one + "]" }
 	cases := map[string]struct {
 		reason string
 		name   string
 		args   []any
-		calls  int // that the budget is enough for, at most
 	}{
-		"Text": {
-			reason: "text is paid by its length",
-			name:   "upper",
-			args:   []any{text},
-			calls:  256,
-		},
-		"Lists": {
-			reason: "lists by their elements",
-			name:   "reverse",
-			args:   []any{list},
-			calls:  256,
-		},
-		"Copies": {
-			reason: "copies by all that is in them",
-			name:   "deepCopy",
-			args:   []any{list[:1000]},
-			calls:  20000,
-		},
-		"Keys": {
-			reason: "keys that are made of values",
-			name:   "dict",
-			args:   []any{text[:1<<18], 1},
-			calls:  256,
-		},
-		"Decoded": {
-			reason: "values that are made of text",
-			name:   "fromJson",
-			args:   []any{"[" + strings.Repeat("1,", 10000) + "1]"},
-			calls:  300,
-		},
-		"Parsed": {
-			reason: "parts of a URL",
-			name:   "urlParse",
-			args:   []any{"http://a/" + text[:1<<16]},
-			calls:  1000,
-		},
+		"Text":       {"text is paid by its length", "repeat", []any{2, text[:1<<15]}},
+		"ShortText":  {"and by its header", "repeat", []any{20, "abc"}},
+		"Lists":      {"lists by their elements", "reverse", []any{list}},
+		"ShortLists": {"and by theirs", "list", []any{1, 2}},
+		"Grown":      {"also if they have grown by one", "append", []any{list, 1}},
+		"GrownMore":  {"or by many", "concat", []any{list, list}},
+		"GrownFew":   {"from a few", "concat", []any{list[:3], list[:2]}},
+		"Split":      {"parts of a text", "splitList", []any{"x", text[:1<<12]}},
+		"Matches":    {"parts that match", "regexFindAll", []any{"x", text[:1<<14], -1}},
+		"Chunks":     {"lists of lists", "chunk", []any{1, list}},
+		"Numbers":    {"numbers by how many they are", "until", []any{10000}},
+		"Copies":     {"copies by all that is in them", "deepCopy", []any{map[string]any{"a": list[:1000], "b": map[string]any{"c": "d"}}}},
+		"Texts":      {"of text, too", "deepCopy", []any{[]any{text[:1<<15]}}},
+		"Keys":       {"keys that are made of values", "dict", []any{list[:1000], 1}},
+		"Maps":       {"a map for one key", "dict", []any{"a", 1}},
+		"Picked":     {"a map of a map", "pick", []any{map[string]any{"a": 1, "b": 2}, "a"}},
+		"Decoded":    {"values that are made of text", "fromJson", []any{many("1", 10000)}},
+		"Objects":    {"objects, which are larger than their text", "fromJson", []any{many(`{"":0}`, 1000)}},
+		"EmptyLists": {"and lists", "fromJson", []any{many("[]", 1000)}},
+		"Parsed":     {"parts of a URL", "urlParse", []any{"http://a/" + text[:1<<10]}},
+		"ShortURL":   {"also of a short one", "urlParse", []any{"a"}},
+		"Time":       {"a time", "toDate", []any{"2006", "2026"}},
+		"Version":    {"a version", "semver", []any{"1.2.3"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b := limit.New(t.Context())
-			for range tc.calls {
-				if _, err := call(b, tc.name, tc.args...); err != nil {
-					return
+			b := limit.New(t.Context(), limit.Limits{Memory: 4 << 20, Value: 2 << 20})
+			f := reflect.ValueOf(b.Function(tc.name))
+			var kept []any
+			before := live()
+			for err := error(nil); err == nil && len(kept) < 1<<20; {
+				var result any
+				if result, err = invoke(f, tc.args...); err == nil {
+					kept = append(kept, result)
 				}
 			}
-			t.Errorf("%s: the budget is enough for %d calls", tc.reason, tc.calls)
+			held := live() - before - 16*int64(cap(kept))
+			if len(kept) < 2 || len(kept) == 1<<20 {
+				t.Errorf("%s: the budget is enough for %d calls", tc.reason, len(kept))
+			}
+			if most := int64(4<<20 + 256<<10); held > most {
+				t.Errorf("%s: %d results hold %d bytes, want %d at most", tc.reason, len(kept), held, most)
+			}
+			runtime.KeepAlive(kept)
+			runtime.KeepAlive(tc.args)
 		})
 	}
+}
+
+// live returns how many bytes are reachable.
+func live() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// invoke calls a function as a template does, without the time that one takes.
+func invoke(f reflect.Value, args ...any) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	in := make([]reflect.Value, len(args))
+	for i, arg := range args {
+		in[i] = reflect.ValueOf(arg)
+	}
+	return f.Call(in)[0].Interface(), nil
 }
 
 // TestBorrowed has calls that give out what is there, which a budget is enough for.
@@ -205,8 +238,8 @@ func TestBorrowed(t *testing.T) {
 	for i := range 10_000 {
 		large[fmt.Sprint(i)] = strings.Repeat("x", 100)
 	}
-	b := limit.New(t.Context())
-	for range 10_000 {
+	b := limit.New(t.Context(), small())
+	for range 1000 {
 		for name, args := range map[string][]any{
 			"get":     {map[string]any{"a": large}, "a"},
 			"set":     {large, "0", 1},
@@ -225,7 +258,7 @@ func TestBorrowed(t *testing.T) {
 
 // TestSizes has the limits of what is within them.
 func TestSizes(t *testing.T) {
-	b := limit.New(t.Context())
+	b := limit.New(t.Context(), limit.Usual())
 	if err := b.Enter(256<<20+1, 0); err == nil {
 		t.Error("the stack has no limit")
 	}

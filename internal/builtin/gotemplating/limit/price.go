@@ -19,6 +19,8 @@ type price func(args []reflect.Value, most float64) (float64, error)
 type rule struct {
 	price   price
 	borrows bool
+	// whole is for functions that pay the price itself.
+	whole bool
 	// long calls may take longer than the execution has.
 	long bool
 	// arguments is how many there may be, if that is less than for others.
@@ -37,9 +39,9 @@ var rules = sync.OnceValue(func() map[string]rule {
 		set ternary typeIs typeIsLike typeOf unset`)
 	add(rule{price: surface, borrows: true}, `append compact concat initial keys list mustAppend mustCompact mustInitial mustPrepend
 		mustPush mustRest mustReverse omit pick pluck prepend push rest reverse tuple values`)
-	add(rule{price: surface}, `chunk mustChunk`)
+	add(rule{price: times(2, surface)}, `chunk mustChunk`)
 	add(rule{price: indexes, borrows: true}, `mustSlice slice`)
-	add(rule{price: pairs}, `dict`)
+	add(rule{price: pairs, whole: true}, `dict`)
 	add(rule{price: square, borrows: true}, `mustUniq mustWithout uniq without`)
 	add(rule{price: times(4, text)}, `deepCopy mustDeepCopy`)
 	add(rule{price: merged}, `merge mergeOverwrite mustMerge mustMergeOverwrite`)
@@ -54,11 +56,10 @@ var rules = sync.OnceValue(func() map[string]rule {
 	add(rule{price: sequence}, `seq`)
 	add(rule{price: steps}, `until untilStep`)
 	add(rule{price: random}, `randAlpha randAlphaNum randAscii randBytes randNumeric`)
-	add(rule{price: matched, borrows: true}, `mustRegexFind mustRegexMatch regexFind regexMatch`)
-	// These search on after each match, to the end of the text if it comes to that.
-	add(rule{price: matched, borrows: true, long: true}, `mustRegexFindAll mustRegexSplit regexFindAll regexSplit`)
-	add(rule{price: substituted, long: true}, `mustRegexReplaceAll mustRegexReplaceAllLiteral regexReplaceAll
-		regexReplaceAllLiteral`)
+	// What replaces matches is paid for as they are found: see search.
+	add(rule{price: matched, borrows: true}, `mustRegexFind mustRegexMatch mustRegexReplaceAll mustRegexReplaceAllLiteral
+		regexFind regexMatch regexReplaceAll regexReplaceAllLiteral`)
+	add(rule{price: allMatched, borrows: true}, `mustRegexFindAll mustRegexSplit regexFindAll regexSplit`)
 	// Decimals get longer by each argument, keys take what they take.
 	add(rule{price: text, long: true, arguments: 100}, `addf divf mulf subf`)
 	add(rule{price: text, long: true}, `bcrypt derivePassword genCA genPrivateKey genSelfSignedCert genSignedCert htpasswd`)
@@ -77,11 +78,15 @@ const maxWork = 1 << 27
 
 func flat([]reflect.Value, float64) (float64, error) { return entrySize * 2, nil }
 
+// resultSize is what a result takes that is neither text nor made of the
+// arguments' parts: a time, or the map of a URL's.
+const resultSize = 1 << 10
+
 // text is the price of functions that walk their arguments, and write them.
 func text(args []reflect.Value, most float64) (float64, error) {
-	total := 0.0
+	total := float64(resultSize)
 	for _, arg := range args {
-		size, err := sizeOf(arg, most-total)
+		size, err := sizeOf(arg, asText, most-total)
 		if err != nil {
 			return total, err
 		}
@@ -115,7 +120,7 @@ func surface(args []reflect.Value, _ float64) (float64, error) {
 // merged is the price of adding the other arguments to the first, which is only
 // looked at.
 func merged(args []reflect.Value, most float64) (float64, error) {
-	if size, err := sizeOf(args[0], most); err != nil {
+	if size, err := sizeOf(args[0], asText, most); err != nil {
 		return size, err
 	}
 	return times(4, text)(args[1:], most)
@@ -125,9 +130,9 @@ func indexes(args []reflect.Value, most float64) (float64, error) { return text(
 
 // pairs is the price of a map of keys and values in turn: keys are made text.
 func pairs(args []reflect.Value, most float64) (float64, error) {
-	total := float64(entrySize * (args[0].Len() + 1))
+	total := mapSize((args[0].Len() + 1) / 2)
 	for i := 0; i < args[0].Len(); i += 2 {
-		size, err := sizeOf(args[0].Index(i), most-total)
+		size, err := sizeOf(args[0].Index(i), asText, most-total)
 		if err != nil {
 			return total, err
 		}
@@ -261,7 +266,7 @@ func random(args []reflect.Value, _ float64) (float64, error) {
 	return 1024 * math.Max(0, float64(args[0].Int())), nil
 }
 
-// matched is the price of the matches of a regular expression in a text.
+// matched is the price of finding a regular expression in a text.
 func matched(args []reflect.Value, _ float64) (float64, error) {
 	const maxPattern = 64 << 10
 	pattern, in := args[0].String(), float64(args[1].Len()+1)
@@ -270,13 +275,15 @@ func matched(args []reflect.Value, _ float64) (float64, error) {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return scalarSize, nil // what the function says of it is better
+		return resultSize, nil // what the function says of it is better
 	}
-	size := expanded(parsed) * float64(1+parsed.MaxCap())
-	if size*in > maxWork {
-		return 0, errWork
-	}
-	return 512*size + 2*pointerSize*in, nil
+	return 512*expanded(parsed)*float64(1+parsed.MaxCap()) + in, nil
+}
+
+// allMatched is the price of a list of all matches.
+func allMatched(args []reflect.Value, most float64) (float64, error) {
+	size, err := matched(args, most)
+	return size + float64(2*pointerSize*(args[1].Len()+1)), err
 }
 
 // expanded returns how many instructions a regular expression is, without making
@@ -290,14 +297,6 @@ func expanded(re *syntax.Regexp) float64 {
 		size *= float64(max(1, re.Min, re.Max))
 	}
 	return size
-}
-
-// substituted is the price of putting the last argument, which may refer to the
-// match, in the place of each match.
-func substituted(args []reflect.Value, most float64) (float64, error) {
-	size, err := matched(args, most)
-	in, with := float64(args[1].Len()+1), float64(args[2].Len()+1)
-	return size + 2*in*with, err
 }
 
 // short is the price of functions to which no long text makes sense, and who

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,32 +12,63 @@ const maxDepth = 1000
 
 var errDepth = fmt.Errorf("the value is nested more than %d deep, or holds itself", maxDepth)
 
-// What values take, in bytes: of memory, or as text in any of the forms that
-// functions write, whichever is more.
+// errSize says that a value takes more than it may.
+var errSize = errors.New("the value is too large")
+
+// What values take, in bytes, but for their text.
 const (
 	scalarSize  = 32
-	floatSize   = 400 // %f writes the largest ones with 309 digits
 	pointerSize = 16
-	entrySize   = 64 // of a map, without what is in it, or a list with its header
-	byteSize    = 6  // \u0000
-	indentSize  = 4  // of each line, for each level
+	entrySize   = 64 // of a list with its header, or a field
 )
+
+// A scale says what text takes, in bytes.
+type scale struct {
+	char   int // a byte of it
+	float  int // a number with a fraction
+	indent int // the beginning of each line, for each level
+}
+
+var (
+	// asText is what values take as text in any of the forms that functions write,
+	// in which a byte can be \u0000, and the largest numbers have 309 digits.
+	asText = scale{char: 6, float: 400, indent: 4}
+	// inMemory is what they take where they are.
+	inMemory = scale{char: 1, float: scalarSize}
+)
+
+// mapSize returns what a map of n entries takes without what is in them: up to
+// eight have their places in one piece, and of more than that some are free.
+func mapSize(n int) float64 {
+	const piece, place = 320, 80
+	switch {
+	case n == 0:
+		return entrySize
+	case n <= 8:
+		return entrySize + piece
+	default:
+		return entrySize + float64(place*n)
+	}
+}
 
 // sizeOf returns how much v takes. It returns an error if that is more than most,
 // or if v nests too deeply, and does not walk on then.
-func sizeOf(v reflect.Value, most float64) (float64, error) {
-	m := measure{left: most}
+func sizeOf(v reflect.Value, s scale, most float64) (float64, error) {
+	m := measure{scale: s, left: most}
 	if err := m.walk(v, 0); err != nil {
 		return most, err
 	}
 	return most - m.left, nil
 }
 
-type measure struct{ left float64 }
+type measure struct {
+	scale
+	left float64
+}
 
 func (m *measure) take(bytes float64) error {
 	if m.left -= bytes; m.left < 0 {
-		return errMemory
+		return errSize
 	}
 	return nil
 }
@@ -45,14 +77,14 @@ func (m *measure) walk(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
-	if err := m.take(float64(indentSize * depth)); err != nil {
+	if err := m.take(float64(m.indent * depth)); err != nil {
 		return err
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return m.take(textSize(v.String(), depth))
+		return m.take(m.text(v.String(), depth))
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
-		return m.take(floatSize)
+		return m.take(float64(m.float))
 	case reflect.Map:
 		return m.walkMap(v, depth)
 	case reflect.Slice, reflect.Array:
@@ -69,12 +101,16 @@ func (m *measure) walk(v reflect.Value, depth int) error {
 	}
 }
 
-func textSize(s string, depth int) float64 {
-	return float64(scalarSize + byteSize*len(s) + indentSize*depth*strings.Count(s, "\n"))
+func (m *measure) text(s string, depth int) float64 {
+	size := scalarSize + m.char*len(s)
+	if m.indent > 0 {
+		size += m.indent * depth * strings.Count(s, "\n")
+	}
+	return float64(size)
 }
 
 func (m *measure) walkMap(v reflect.Value, depth int) error {
-	if err := m.take(entrySize * float64(v.Len()+1)); err != nil {
+	if err := m.take(mapSize(v.Len())); err != nil {
 		return err
 	}
 	for each := v.MapRange(); each.Next(); {
@@ -89,14 +125,14 @@ func (m *measure) walkMap(v reflect.Value, depth int) error {
 }
 
 func (m *measure) walkList(v reflect.Value, depth int) error {
-	if err := m.take(entrySize); err != nil {
+	if err := m.take(float64(entrySize + pointerSize*(v.Cap()-v.Len()))); err != nil {
 		return err
 	}
 	switch v.Type().Elem().Kind() {
 	case reflect.Uint8:
-		return m.take(float64(byteSize * v.Len()))
+		return m.take(float64(m.char * v.Len()))
 	case reflect.Int:
-		return m.take(float64((scalarSize + indentSize*depth) * v.Len()))
+		return m.take(float64((scalarSize + m.indent*depth) * v.Len()))
 	}
 	for i := range v.Len() {
 		if err := m.walk(v.Index(i), depth+1); err != nil {
