@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -175,7 +176,7 @@ func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	if !isFolder {
 		return t.readFile(name)
 	}
-	entries, err := fs.ReadDir(t.root.FS(), filepath.ToSlash(name))
+	entries, err := t.entries(name)
 	if err != nil {
 		return t.explain("open", name, err)
 	}
@@ -190,21 +191,38 @@ func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	return nil
 }
 
+// open opens what a name stands for, which can be something else than it was before.
+// So it does not wait for the writer of a pipe.
+func (t *tree) open(name string) (*os.File, error) {
+	return t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+func (t *tree) entries(name string) ([]fs.DirEntry, error) {
+	f, err := t.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
 func (t *tree) readFile(name string) error {
-	info, err := t.root.Stat(name)
+	f, err := t.open(name)
+	if err != nil {
+		return t.explain("open", name, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return t.explain("open", name, err)
+		return t.explain("read", name, err)
 	case info.IsDir():
 		return t.explain("read", name, syscall.EISDIR)
 	case !info.Mode().IsRegular():
 		return t.explain("read", name, errors.New("it is no regular file"))
 	}
-	f, err := t.root.Open(name)
-	if err != nil {
-		return t.explain("open", name, err)
-	}
-	defer f.Close()
 	left := int64(maxTemplate - t.text.Len())
 	n, err := io.Copy(&t.text, io.LimitReader(f, left+1))
 	if err != nil {

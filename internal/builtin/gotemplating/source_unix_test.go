@@ -1,0 +1,41 @@
+//go:build unix
+
+package gotemplating_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+)
+
+// TestPipes has named pipes without a writer, which keep whoever opens them.
+func TestPipes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"folder/a": "x", "linked/pipe": "-> ../folder/pipe"})
+	if err := syscall.Mkfifo(filepath.Join(dir, "folder", "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"folder":      "read folder/pipe: it is no regular file",
+		"folder/pipe": "read folder/pipe: it is no regular file",
+		"linked":      "read linked/pipe: it is no regular file",
+	} {
+		got := fatal(t, gotemplating.Options{Dir: dir}, fmt.Sprintf("input: {source: FileSystem, fileSystem: {dirPath: %s}}", path))
+		if !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %q, want %q at the end", path, got, want)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := gotemplating.ReadAs(t.Context(), root, "folder/pipe", true); err == nil || !strings.HasSuffix(err.Error(), "folder/pipe: not a directory") {
+		t.Errorf("a folder that became a pipe: got %v", err)
+	}
+}
