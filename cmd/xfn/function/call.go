@@ -51,24 +51,59 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err := c.check(); err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	req, err := readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
+	rsp, text, err := c.answer(ctx, term)
 	if err != nil {
 		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
-	defer cancel()
-	rsp, err := c.call(ctx, term, req)
-	if err != nil {
-		return terminal.Cause(ctx, err)
-	}
-	text, err := encode(c.Format, rsp)
-	if err != nil {
-		return fmt.Errorf("encoding the response: %w", err)
 	}
 	if _, err := term.Stdout.Write(text); err != nil {
 		return fmt.Errorf("printing the response: %w", err)
 	}
 	return c.fatal(rsp)
+}
+
+// answer returns the response, and as it is printed. Much of it is one call of a
+// library after the other, none of which knows a context: those are left behind.
+func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.RunFunctionResponse, []byte, error) {
+	req, err := leaving(ctx, "reading the request", func() (*fnv1.RunFunctionRequest, error) {
+		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	rsp, err := c.respond(ctx, term, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := leaving(ctx, "encoding the response", func() ([]byte, error) { return encode(c.Format, rsp) })
+	return rsp, text, err
+}
+
+func (c *CallCmd) respond(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
+	defer cancel()
+	rsp, err := c.call(ctx, term, req)
+	return rsp, terminal.Cause(ctx, err)
+}
+
+// leaving returns what a step does, or why the context ended: the step goes on
+// then, until the process ends.
+func leaving[T any](ctx context.Context, name string, step func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := step()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	}
 }
 
 func (c *CallCmd) check() error {
@@ -97,7 +132,9 @@ func (c *CallCmd) call(ctx context.Context, term *terminal.Terminal, req *fnv1.R
 	if err != nil {
 		return nil, hint.Wrap(err, "a target has a port or a scheme, as localhost:9443")
 	}
-	return c.runner(b, term).RunFunction(ctx, b.Name, req)
+	return leaving(ctx, fmt.Sprintf("calling %q", b.Name), func() (*fnv1.RunFunctionResponse, error) {
+		return c.runner(b, term).RunFunction(ctx, b.Name, req)
+	})
 }
 
 func (c *CallCmd) callTarget(ctx context.Context, req *fnv1.RunFunctionRequest) (_ *fnv1.RunFunctionResponse, err error) {

@@ -26,6 +26,9 @@ func TestReadRequest(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"Empty":    {"all fields are optional", "{}", ""},
 		"JSON":     {"JSON is YAML", `{"meta": {"tag": "a"}, "observed": {"composite": {"resource": {"a": [null, 1e3]}}}}`, ""},
+		"Pairs":    {"JSON has two escapes for one character beyond the first plane", `{"meta": {"tag": "\ud83d\ude00"}}`, ""},
+		"JSONBad":  {"what is wrong with JSON is at a line, too", "{\n\"meta\": {\n\"tog\": 1}}", `r.yaml:3: meta.tog: unknown field "tog"`},
+		"JSONSame": {"a key that stands there twice in JSON", `{"context": {"a": 1, "a": 2}}`, "r.yaml:1: "},
 		"Old":      {"both spellings of protobuf's JSON are taken", "required_resources: {a: {}}\nextraResources: {b: {}}", ""},
 		"Unknown":  {"a field that requests do not have", "meta:\n  tag: a\n  tog: b", `r.yaml:3: meta.tog: unknown field "tog"`},
 		"Top":      {"also at the top", "\n# x\nmete: {}", `r.yaml:3: mete: unknown field "mete"`},
