@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -388,26 +387,9 @@ func TestContainersAsOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const uid = 54321
-	dir, err := os.MkdirTemp("", "user")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	self, err := os.ReadFile("/proc/self/exe")
-	copied := filepath.Join(dir, "test")
-	if err = errors.Join(err, os.Chmod(dir, 0o755), os.Chown(dir, uid, uid), os.WriteFile(copied, self, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), copied, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), programVar+"="+file, "TMPDIR="+dir, "HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("the tests as user %d: %v\n%.20000s", uid, err, out)
-	}
-	if passed := []byte("--- PASS: TestContainersImage "); err == nil && !bytes.Contains(out, passed) {
-		allowed(t, &isolation.NamespaceError{Err: fmt.Errorf("the tests as user %d did not run", uid)})
+	out := asOrdinaryUser(t, []string{programVar + "=" + file}, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
+	if !strings.Contains(out, "--- PASS: TestContainersImage ") {
+		allowed(t, &isolation.NamespaceError{Err: errors.New("the tests as an ordinary user did not run")})
 	}
 }
 

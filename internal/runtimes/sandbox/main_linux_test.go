@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -108,7 +106,7 @@ var layer = sync.OnceValues(func() (v1.Layer, error) {
 func allowed(t testing.TB, err error) {
 	t.Helper()
 	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) {
-		if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "sandbox") {
+		if required("sandbox") {
 			t.Fatal(err)
 		}
 		t.Skip(err)

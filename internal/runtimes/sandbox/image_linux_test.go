@@ -1,0 +1,93 @@
+package sandbox_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	goruntime "runtime"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// packageOf returns a function's package for this machine, of layers that are
+// the tar files of these names.
+func packageOf(t testing.TB, config v1.Config, files ...string) xpkg.Artifact {
+	t.Helper()
+	meta := afero.NewMemMapFs()
+	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: function-test\n"
+	if err := afero.WriteFile(meta, "crossplane.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := xpkg.Read(t.Context(), meta, ".", xpkg.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := xpkg.Build(pkg, []v1.Image{layered(t, config, files...)}, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built
+}
+
+func layered(t testing.TB, config v1.Config, files ...string) v1.Image {
+	t.Helper()
+	c := v1.ConfigFile{OS: "linux", Architecture: goruntime.GOARCH, Config: config, RootFS: v1.RootFS{Type: "layers"}}
+	var descs []v1.Descriptor
+	var layers []v1.Layer
+	for _, file := range files {
+		l, blob := layerOf(t, file)
+		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, blob.DiffID)
+		descs = append(descs, v1.Descriptor{MediaType: blob.MediaType, Digest: blob.Digest, Size: blob.Size})
+		layers = append(layers, l)
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := oci.Assemble(raw, descs, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// layerOf compresses a tar file beside it. The result stays open for the test.
+func layerOf(t testing.TB, file string) (v1.Layer, oci.Blob) {
+	t.Helper()
+	plain, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	stored, err := os.Create(file + ".gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stored.Close() })
+	z, err := oci.NewCompressor(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(z, plain)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := oci.Layer(stored, z.Blob())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, z.Blob()
+}
+
+func writePackage(t testing.TB, file string, a xpkg.Artifact) {
+	t.Helper()
+	if err := xpkg.WriteFile(t.Context(), file, a, nil); err != nil {
+		t.Fatal(err)
+	}
+}

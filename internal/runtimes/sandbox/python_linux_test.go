@@ -1,0 +1,132 @@
+package sandbox_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+)
+
+// pythonVar names the package with the function in Python, once it is built.
+const pythonVar = "XFN_TEST_PYTHON"
+
+// TestPython runs a function in Python, out of a package with a whole Debian
+// root, as root and as an ordinary user. Making that takes a minute, root and
+// Debian's packages from a mirror: so only if XFN_REQUIRE asks for python.
+func TestPython(t *testing.T) {
+	if file := os.Getenv(pythonVar); file != "" {
+		answersInPython(t, file)
+		return
+	}
+	if !required("python") {
+		t.Skip("it makes a Debian root from a mirror: only if XFN_REQUIRE asks for python")
+	}
+	file := pythonPackage(t)
+	t.Run("Root", func(t *testing.T) { answersInPython(t, file) })
+	t.Run("OrdinaryUser", func(t *testing.T) {
+		out := asOrdinaryUser(t, []string{pythonVar + "=" + file}, "-test.v", "-test.run=^TestPython$")
+		if !strings.Contains(out, "--- PASS: TestPython ") {
+			t.Errorf("the test did not run:\n%s", out)
+		}
+	})
+}
+
+func answersInPython(t *testing.T, file string) {
+	var mu sync.Mutex
+	var said []string
+	s := sandbox.Sandbox{Cache: t.TempDir(), Output: func(_, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, line)
+	}}
+	instance, err := s.Start(t.Context(), runtimes.Function{Name: "python", Package: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := instance.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	request, want := &fnv1.RunFunctionRequest{}, &fnv1.RunFunctionResponse{}
+	decode(t, `{"meta": {"tag": "t"}, "observed": {"composite": {"resource": {"spec": {"region": "日本"}}}},
+		"desired": {"resources": {"other": {"ready": "READY_TRUE"}}}}`, request)
+	decode(t, `{"meta": {"tag": "t"}, "desired": {"resources": {"other": {"ready": "READY_TRUE"},
+		"bucket": {"resource": {"spec": {"region": "日本"}, "able": {"forks": true, "user": "1000", "processors": true}}}}}}`, want)
+	for range 3 {
+		got, err := instance.RunFunction(t.Context(), "python", request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("RunFunction(): -want, +got:\n%s", diff)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{"läuft"}, said); diff != "" {
+		t.Errorf("what it wrote: -want, +got:\n%s", diff)
+	}
+}
+
+func decode(t testing.TB, text string, m proto.Message) {
+	t.Helper()
+	if err := protojson.Unmarshal([]byte(text), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pythonPackage builds a package that every user may read: a Debian root with
+// Python, the code that Debian's protoc generates, and the function.
+func pythonPackage(t testing.TB) string {
+	t.Helper()
+	dir := publicDir(t)
+	root := filepath.Join(dir, "root")
+	mustRun(t, "sh", "testdata/debian.sh", root, "python3-grpcio,python3-protobuf,protobuf-compiler,protobuf-compiler-grpc")
+	mustRun(t, "install", "-D", "-t", filepath.Join(root, "function"), "testdata/function.py")
+	if err := os.WriteFile(filepath.Join(root, "function/descriptors"), descriptors(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "chroot", root, "protoc", "--descriptor_set_in=/function/descriptors", "--python_out=/function", "--grpc_python_out=/function",
+		"--plugin=protoc-gen-grpc_python=/usr/bin/grpc_python_plugin", "run_function.proto")
+	layer := filepath.Join(dir, "layer.tar")
+	mustRun(t, "tar", "-C", root, "--exclude=./var/cache", "--exclude=./var/lib/apt", "-cf", layer, ".")
+	file := filepath.Join(dir, "python.xpkg")
+	config := v1.Config{Entrypoint: []string{"python3", "/function/function.py"}, Env: []string{"LANG=C.UTF-8"}, User: "1000:1000"}
+	writePackage(t, file, packageOf(t, config, layer))
+	return file
+}
+
+// descriptors are what protoc would make of run_function.proto and of what that
+// imports, under the short name that stubs are to have.
+func descriptors(t testing.TB) []byte {
+	t.Helper()
+	set := &descriptorpb.FileDescriptorSet{}
+	file := (&fnv1.RunFunctionRequest{}).ProtoReflect().Descriptor().ParentFile()
+	imports := file.Imports()
+	for i := range imports.Len() {
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(imports.Get(i).FileDescriptor))
+	}
+	own := protodesc.ToFileDescriptorProto(file)
+	own.Name = proto.String("run_function.proto")
+	set.File = append(set.File, own)
+	data, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,65 @@
+package sandbox_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// required tells whether XFN_REQUIRE asks for a service.
+func required(service string) bool {
+	return slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), service)
+}
+
+// publicDir returns an empty directory that every user may enter. It is removed
+// with the test.
+func publicDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sandbox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// asOrdinaryUser runs this test program again as a user without any right, in a
+// directory of that user's, and returns what it writes.
+func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
+	t.Helper()
+	const uid, gid = 54321, 54321
+	dir := publicDir(t)
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chown(dir, uid, gid)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+dir, "HOME="+dir)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as user %d: %v\n%s", uid, err, out)
+	}
+	return string(out)
+}
+
+// mustRun runs a program, and fails the test if that fails.
+func mustRun(t testing.TB, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
