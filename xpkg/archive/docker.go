@@ -12,10 +12,9 @@ import (
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const manifestFile = "manifest.json"
@@ -27,8 +26,8 @@ type dockerImage struct {
 	Layers   []string
 }
 
-// docker returns the one image of a Docker archive, with an OCI manifest made
-// for it. Layers stay as they are stored, compressed or not.
+// docker returns the one image of a Docker archive. Layers stay as they are
+// stored, compressed or not.
 func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if _, ok := t.find(manifestFile); !ok {
 		return nil, fmt.Errorf("it is no image: it has neither %s nor %s", layoutFile, manifestFile)
@@ -52,40 +51,19 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var descs []v1.Descriptor
-	var layers []v1.Layer
+	layers := make([]v1.Layer, 0, len(images[0].Layers))
 	for i, name := range images[0].Layers {
-		l, err := t.dockerLayer(ctx, name, c.RootFS.DiffIDs[i])
+		stored, err := t.unhashedLayer(ctx, name, c.RootFS.DiffIDs[i])
 		if err != nil {
 			return nil, fmt.Errorf("its layer %d (%s): %w", i+1, name, err)
 		}
-		desc, err := oci.Describe(l)
+		l, err := partial.CompressedToLayer(stored)
 		if err != nil {
 			return nil, err
 		}
-		descs, layers = append(descs, desc), append(layers, l)
+		layers = append(layers, l)
 	}
-	return oci.Assemble(config, descs, layers...)
-}
-
-// dockerLayer reads a layer once, for its digest.
-func (t *tarball) dockerLayer(ctx context.Context, name string, diffID v1.Hash) (v1.Layer, error) {
-	e, ok := t.find(name)
-	if !ok {
-		return nil, errors.New("the file is missing")
-	}
-	mediaType, err := layerType(t.section(e))
-	if err != nil {
-		return nil, err
-	}
-	digest, size, err := v1.SHA256(oci.Reader(ctx, t.section(e)))
-	if err != nil {
-		return nil, err
-	}
-	if mediaType == types.OCIUncompressedLayer && digest != diffID {
-		return nil, fmt.Errorf("its digest is %s, and the config says %s", digest, diffID)
-	}
-	return oci.Layer(t.section(e), oci.Blob{Digest: digest, Size: size, DiffID: diffID, MediaType: mediaType})
+	return newUnhashed(config, layers)
 }
 
 // layerType tells from the first bytes of a layer how it is compressed, and

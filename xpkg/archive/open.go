@@ -18,7 +18,8 @@ type File struct {
 	// digests as they are read.
 	Artifact oci.Artifact
 	// Docker is true for a Docker archive that is no OCI layout, or not a whole
-	// one. Its image has a manifest that Open made, without annotations.
+	// one. Its image has a manifest that is made when it is first asked for,
+	// without annotations: all layers are read then, for their digests.
 	Docker bool
 
 	file *os.File
@@ -28,8 +29,8 @@ type File struct {
 func (f *File) Close() error { return f.file.Close() }
 
 // Open opens an archive that holds one image or index. Only its metadata is
-// read, except that the layers of a Docker archive are read once for their
-// digests. An error names the file.
+// read. Until ctx is done, layers can be read for the manifest of a Docker
+// archive. An error names the file.
 func Open(ctx context.Context, path string) (_ *File, err error) {
 	f, err := os.Open(path)
 	if err != nil {

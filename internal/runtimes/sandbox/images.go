@@ -28,16 +28,18 @@ type images struct {
 	progress        progress.Func
 }
 
-// unpack returns the root of an image, and the image's digest. What is in use
+// unpack returns the root of an image, and the digest of its config. What is in use
 // for it ends with stops.
 func (i images) unpack(ctx context.Context, name string, policy pull.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
 	img, err := i.image(ctx, name, policy, stops)
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	digest, err := img.Digest()
+	// The config says what the layers hold. A manifest says how they are stored,
+	// for which those of a Docker archive would have to be read.
+	id, err := img.ConfigName()
 	if err != nil {
-		return nil, v1.Hash{}, fmt.Errorf("reading the image's manifest: %w", err)
+		return nil, v1.Hash{}, fmt.Errorf("reading the image's config: %w", err)
 	}
 	i.progress.Step("unpacking " + name)
 	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: i.cache, Owner: i.owner(), Progress: i.progress})
@@ -45,7 +47,7 @@ func (i images) unpack(ctx context.Context, name string, policy pull.Policy, sto
 		return nil, v1.Hash{}, err
 	}
 	stops.add(func(context.Context) error { return root.Release() })
-	return root, digest, nil
+	return root, id, nil
 }
 
 // image returns an image by reference or, if that is allowed, by path.

@@ -127,7 +127,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 			err = errors.Join(err, stops.all(context.WithoutCancel(ctx)))
 		}
 	}()
-	root, digest, err := s.images().unpack(ctx, fn.Package, settings.policy, &stops)
+	root, id, err := s.images().unpack(ctx, fn.Package, settings.policy, &stops)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 	return &runtimes.Instance{
 		Runner:   settings.bounded(f),
 		Detail:   fmt.Sprintf("%s in a sandbox (%s)", fn.Package, describe(report)),
-		Identity: digest.String(),
+		Identity: id.String(),
 		Stop:     stops.all,
 		Done:     f.Done,
 		Ended:    f.Ended,

@@ -1,0 +1,131 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// An unhashed image is one of a Docker archive. That says of a layer what its
+// tar is, and not what is stored, as a manifest does: so it has none before
+// somebody asks for it, and layers are read for their digests then.
+type unhashed struct {
+	config []byte
+	layers []v1.Layer
+	whole  func() (v1.Image, error) // once
+}
+
+func newUnhashed(config []byte, layers []v1.Layer) (v1.Image, error) {
+	u := unhashed{config: config, layers: layers}
+	u.whole = sync.OnceValues(u.assemble)
+	img, err := partial.CompressedToImage(u)
+	return unhashedImage{img, layers}, err
+}
+
+// assemble reads all layers.
+func (u unhashed) assemble() (v1.Image, error) {
+	descs := make([]v1.Descriptor, 0, len(u.layers))
+	for _, l := range u.layers {
+		desc, err := oci.Describe(l)
+		if err != nil {
+			return nil, err
+		}
+		descs = append(descs, desc)
+	}
+	return oci.Assemble(u.config, descs, u.layers...)
+}
+
+func (u unhashed) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (u unhashed) RawConfigFile() ([]byte, error)      { return u.config, nil }
+
+func (u unhashed) RawManifest() ([]byte, error) {
+	img, err := u.whole()
+	if err != nil {
+		return nil, err
+	}
+	return img.RawManifest()
+}
+
+func (u unhashed) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	img, err := u.whole()
+	if err != nil {
+		return nil, err
+	}
+	return img.LayerByDigest(h)
+}
+
+// An unhashedImage gives its layers without a manifest.
+type unhashedImage struct {
+	v1.Image
+	layers []v1.Layer
+}
+
+func (i unhashedImage) Layers() ([]v1.Layer, error) { return i.layers, nil }
+
+// An unhashedLayer is read for its digest when that is first asked for.
+type unhashedLayer struct {
+	name      string // for errors
+	at        *io.SectionReader
+	ctx       func(io.Reader) io.Reader // ends with the context of Open
+	diffID    v1.Hash
+	mediaType types.MediaType
+
+	mu     sync.Mutex
+	hashed v1.Layer // once its digest is known
+}
+
+func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash) (*unhashedLayer, error) {
+	e, ok := t.find(name)
+	if !ok {
+		return nil, errors.New("the file is missing")
+	}
+	mediaType, err := layerType(t.section(e))
+	if err != nil {
+		return nil, err
+	}
+	bound := func(r io.Reader) io.Reader { return oci.Reader(ctx, r) }
+	return &unhashedLayer{name: name, at: t.section(e), ctx: bound, diffID: diffID, mediaType: mediaType}, nil
+}
+
+func (l *unhashedLayer) DiffID() (v1.Hash, error)            { return l.diffID, nil }
+func (l *unhashedLayer) Size() (int64, error)                { return l.at.Size(), nil }
+func (l *unhashedLayer) MediaType() (types.MediaType, error) { return l.mediaType, nil }
+
+func (l *unhashedLayer) Digest() (v1.Hash, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hashed != nil {
+		return l.hashed.Digest()
+	}
+	digest, size, err := v1.SHA256(l.ctx(l.start()))
+	if err != nil {
+		return v1.Hash{}, fmt.Errorf("its layer %s: %w", l.name, err)
+	}
+	if l.mediaType == types.OCIUncompressedLayer && digest != l.diffID {
+		return v1.Hash{}, fmt.Errorf("its layer %s: its digest is %s, and the config says %s", l.name, digest, l.diffID)
+	}
+	l.hashed, err = oci.Layer(l.at, oci.Blob{Digest: digest, Size: size, DiffID: l.diffID, MediaType: l.mediaType})
+	return digest, err
+}
+
+// Compressed returns what is stored: checked, once somebody has been told its
+// digest. What it unpacks to is its diff ID's matter.
+func (l *unhashedLayer) Compressed() (io.ReadCloser, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hashed != nil {
+		return l.hashed.Compressed()
+	}
+	return io.NopCloser(l.start()), nil
+}
+
+// start returns a reader of its own, from the first byte.
+func (l *unhashedLayer) start() io.Reader { return io.NewSectionReader(l.at, 0, l.at.Size()) }
