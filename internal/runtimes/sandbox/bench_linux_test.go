@@ -1,0 +1,383 @@
+package sandbox_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+)
+
+// rounds is how often everything is measured, for its median.
+const rounds = 20
+
+const (
+	mb = 1_000_000
+	// programSize is what the function takes as it is stored, about.
+	programSize = 5 * mb
+)
+
+// BenchmarkFirstAnswer takes the time from the start of a function to its first
+// answer, out of a package of 50 MB that is unpacked already. What it is
+// compared with takes turns with it: the function as a bare process, the start
+// of this program to nothing, which a supervisor has to go through, and docker
+// run, where an engine answers.
+func BenchmarkFirstAnswer(b *testing.B) {
+	asEachUser(b, func(b *testing.B, dir string) {
+		file := filepath.Join(dir, "50.xpkg")
+		fn := runtimes.Function{Name: "function", Package: file}
+		s := sandbox.Sandbox{Cache: b.TempDir()}
+		answerOf(b, s, fn)
+		run, haveDocker := dockerRun(b, filepath.Join(dir, "50.docker"))
+		var sandboxed, bare, empty, docker []time.Duration
+		for b.Loop() {
+			for range rounds {
+				sandboxed = append(sandboxed, answerOf(b, s, fn))
+				bare = append(bare, bareAnswer(b, filepath.Join(dir, "function"), "--insecure", "--address"))
+				empty = append(empty, emptyStart(b))
+				if haveDocker {
+					docker = append(docker, run())
+				}
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(ms(median(sandboxed)), "sandbox-ms")
+		b.ReportMetric(ms(median(bare)), "bare-ms")
+		b.ReportMetric(ms(median(empty)), "empty-ms")
+		b.ReportMetric(ms(median(sandboxed)-median(bare)-median(empty)), "beyond-both-ms")
+		if haveDocker {
+			b.ReportMetric(ms(median(docker)), "docker-ms")
+			b.ReportMetric(ms(median(docker))/ms(median(sandboxed)), "docker/sandbox")
+		}
+	})
+}
+
+// BenchmarkTenAtOnce takes the time until ten functions have answered that are
+// started at once.
+func BenchmarkTenAtOnce(b *testing.B) {
+	asEachUser(b, func(b *testing.B, dir string) {
+		fn := runtimes.Function{Name: "function", Package: filepath.Join(dir, "50.xpkg")}
+		s := sandbox.Sandbox{Cache: b.TempDir()}
+		answerOf(b, s, fn)
+		var took []time.Duration
+		for b.Loop() {
+			for range rounds {
+				took = append(took, tenAnswers(b, s, fn))
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(ms(median(took)), "ten-ms")
+	})
+}
+
+func tenAnswers(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Duration {
+	b.Helper()
+	instances := make([]*runtimes.Instance, 10)
+	begun := time.Now()
+	var g errgroup.Group
+	for i := range instances {
+		g.Go(func() (err error) {
+			if instances[i], err = s.Start(b.Context(), fn); err == nil {
+				err = ask(b.Context(), instances[i])
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	took := time.Since(begun)
+	for _, i := range instances {
+		if i != nil {
+			err = errors.Join(err, i.Stop(b.Context()))
+		}
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return took
+}
+
+// BenchmarkSize compares the first answers of functions with an image of 5 and
+// of 500 MB: from a cache, from our own file, and from one as docker save and
+// the incumbent write it. What counts is that the ratio is 1.
+func BenchmarkSize(b *testing.B) {
+	dir := b.TempDir()
+	program := buildFunction(b, dir)
+	small, large := sizedPackage(b, dir, program, 5*mb), sizedPackage(b, dir, program, 500*mb)
+	registry := remotetest.Serve(b, remotetest.Handler())
+	for _, from := range []struct {
+		name  string
+		store func(name string, img v1.Image) (pkg string)
+	}{
+		{"Cache", func(name string, img v1.Image) string { return pushed(b, registry+"/"+name+":v1", img) }},
+		{"File", func(name string, img v1.Image) string {
+			file := filepath.Join(dir, name+".xpkg")
+			writePackage(b, file, img)
+			return file
+		}},
+		{"DockerSave", func(name string, img v1.Image) string { return saved(b, filepath.Join(dir, name+"-saved.xpkg"), img) }},
+	} {
+		b.Run(from.name, func(b *testing.B) {
+			s := sandbox.Sandbox{Cache: b.TempDir()}
+			fns := [2]runtimes.Function{{Name: "small", Package: from.store("small", small)}, {Name: "large", Package: from.store("large", large)}}
+			var took [2][]time.Duration
+			for _, fn := range fns {
+				answerOf(b, s, fn)
+			}
+			for b.Loop() {
+				for range rounds {
+					for i, fn := range fns {
+						took[i] = append(took[i], answerOf(b, s, fn))
+					}
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(ms(median(took[0])), "5MB-ms")
+			b.ReportMetric(ms(median(took[1])), "500MB-ms")
+			b.ReportMetric(ms(median(took[1]))/ms(median(took[0])), "500MB/5MB")
+		})
+	}
+}
+
+func pushed(b testing.TB, reference string, img v1.Image) string {
+	b.Helper()
+	tag, err := name.NewTag(reference)
+	if err == nil {
+		err = ggcr.Write(tag, img)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return reference
+}
+
+func saved(b testing.TB, file string, img v1.Image) string {
+	b.Helper()
+	if err := tarball.WriteToFile(file, name.MustParseReference("xfn-benchmark:latest"), img); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}
+
+// answerOf starts a function in a sandbox, and stops it once it has answered.
+func answerOf(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Duration {
+	b.Helper()
+	begun := time.Now()
+	instance, err := s.Start(b.Context(), fn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	err = ask(b.Context(), instance)
+	took := time.Since(begun)
+	if err := errors.Join(err, instance.Stop(b.Context())); err != nil {
+		b.Fatal(err)
+	}
+	return took
+}
+
+func ask(ctx context.Context, f function.Runner) error {
+	rsp, err := f.RunFunction(ctx, "function", &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "hello"}})
+	if err == nil && rsp.GetMeta().GetTag() != "hello" {
+		err = fmt.Errorf("the answer is %v", rsp)
+	}
+	return err
+}
+
+// bareAnswer starts a program that listens on the address that it is given
+// last, and kills it once that has answered.
+func bareAnswer(b *testing.B, program string, args ...string) time.Duration {
+	b.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	cmd := exec.Command(program, append(args, address)...)
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	err = askAt(b.Context(), address)
+	took := time.Since(begun)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	if err != nil {
+		b.Fatal(err)
+	}
+	return took
+}
+
+func askAt(ctx context.Context, address string) (err error) {
+	client, err := grpc.Dial(address, grpc.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if err := client.WaitReady(ctx); err != nil {
+		return err
+	}
+	return ask(ctx, client)
+}
+
+// emptyStart starts this program to end at once.
+func emptyStart(b *testing.B) time.Duration {
+	b.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{emptyVar + "=1"}
+	begun := time.Now()
+	if err := cmd.Run(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begun)
+}
+
+// dockerRun loads a file into the engine at Docker's default socket, and returns
+// what takes the time of docker run to a first answer.
+func dockerRun(b *testing.B, file string) (run func() time.Duration, ok bool) {
+	b.Helper()
+	if exec.Command("docker", "info").Run() != nil {
+		return nil, false
+	}
+	mustRun(b, "docker", "load", "-i", file)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	return func() time.Duration {
+		begun := time.Now()
+		mustRun(b, "docker", "run", "--rm", "--detach", "--name", "xfn-benchmark", "--publish", address+":9443", "xfn-benchmark:latest", "--insecure")
+		err := askAt(b.Context(), address)
+		took := time.Since(begun)
+		mustRun(b, "docker", "kill", "xfn-benchmark")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return took
+	}, true
+}
+
+// asEachUser runs a benchmark as an ordinary user and, if this one is root, as
+// root too. Its directory has the function and its packages of 50 MB.
+func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
+	dir := os.Getenv(benchVar)
+	if dir == "" {
+		dir = publicDir(b)
+		img := sizedPackage(b, dir, buildFunction(b, dir), 50*mb)
+		writePackage(b, filepath.Join(dir, "50.xpkg"), img)
+		saved(b, filepath.Join(dir, "50.docker"), img)
+	}
+	if os.Geteuid() != 0 {
+		bench(b, dir)
+		return
+	}
+	b.Run("Root", func(b *testing.B) { bench(b, dir) })
+	b.Run("OrdinaryUser", func(b *testing.B) {
+		out := asOrdinaryUser(b, []string{benchVar + "=" + dir}, "-test.run=^$", "-test.bench=^"+strings.Split(b.Name(), "/")[0]+"$")
+		b.ReportMetric(0, "ns/op")
+		reportAgain(b, out)
+	})
+}
+
+// reportAgain reports what another process has measured.
+func reportAgain(b *testing.B, out string) {
+	b.Helper()
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			value, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				b.Fatalf("reading %q: %v", line, err)
+			}
+			b.ReportMetric(value, fields[i+1])
+		}
+		return
+	}
+	b.Fatalf("nothing was measured:\n%s", out)
+}
+
+// buildFunction builds the function, static, and returns its path.
+func buildFunction(b testing.TB, dir string) string {
+	b.Helper()
+	file := filepath.Join(dir, "function")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./testdata/function")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return file
+}
+
+// sizedPackage returns a package of the function, whose image is as large as
+// size by a layer of noise.
+func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
+	b.Helper()
+	info, err := os.Stat(program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data, err := os.Open(program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer data.Close()
+	layer := writeTar(b, filepath.Join(dir, "program.tar"), "function", data, info.Size())
+	noise := writeTar(b, filepath.Join(dir, fmt.Sprintf("noise%d.tar", size)), "noise", rand.NewChaCha8([32]byte{}), size-programSize)
+	img, ok := packageOf(b, v1.Config{Entrypoint: []string{"/function"}, User: "65532:65532"}, layer, noise).(v1.Image)
+	if !ok {
+		b.Fatal("the package is no image")
+	}
+	return img
+}
+
+func writeTar(b testing.TB, file, name string, content io.Reader, size int64) string {
+	b.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w := tar.NewWriter(f)
+	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: size})
+	if err == nil {
+		_, err = io.CopyN(w, content, size)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}
+
+func median(ds []time.Duration) time.Duration {
+	slices.Sort(ds)
+	return ds[len(ds)/2]
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }

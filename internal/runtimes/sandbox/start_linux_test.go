@@ -1,0 +1,79 @@
+package sandbox_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+)
+
+// begin starts a function that ends with the test.
+func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Instance {
+	t.Helper()
+	instance, err := s.Start(t.Context(), fn)
+	allowed(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := instance.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return instance
+}
+
+// One image is one function, wherever it comes from.
+func TestStart(t *testing.T) {
+	dir := t.TempDir()
+	img := sizedPackage(t, dir, buildFunction(t, dir), programSize+1)
+	file := filepath.Join(dir, "function.xpkg")
+	writePackage(t, file, img)
+	var identities []string
+	for name, pkg := range map[string]string{
+		"File":       file,
+		"DockerSave": saved(t, filepath.Join(dir, "saved.xpkg"), img),
+		"Reference":  pushed(t, remotetest.Serve(t, remotetest.Handler())+"/function:v1", img),
+	} {
+		t.Run(name, func(t *testing.T) {
+			instance := begin(t, sandbox.Sandbox{Cache: t.TempDir()}, runtimes.Function{Name: "function", Package: pkg})
+			if err := ask(t.Context(), instance); err != nil {
+				t.Error(err)
+			}
+			identities = append(identities, instance.Identity)
+		})
+	}
+	for _, id := range identities {
+		if !strings.HasPrefix(id, "sha256:") || id != identities[0] {
+			t.Errorf("the same image has the identities %q", identities)
+		}
+	}
+}
+
+// A file of docker save is opened without reading its layers, so that it is no
+// matter how large they are. What they hold counts when it is unpacked.
+func TestStartChangedFile(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "function")
+	if err := os.WriteFile(program, []byte("#!/no/interpreter"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := saved(t, filepath.Join(dir, "saved.xpkg"), sizedPackage(t, dir, program, programSize+1_000_000))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2]++ // most of it is noise
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = sandbox.Sandbox{Cache: t.TempDir()}.Start(t.Context(), runtimes.Function{Name: "function", Package: file})
+	if err == nil || !strings.Contains(err.Error(), "unpacking the image") {
+		t.Errorf("Start() of a file whose layer was changed: got %v", err)
+	}
+}
