@@ -10,7 +10,9 @@ import (
 // maxConnections is how many are carried at a time; more wait to be accepted.
 const maxConnections = 128
 
-// The pauses between tries to reach an address that nobody listens at yet.
+// The pauses between tries to reach an address that nobody listens at yet. Each
+// is an eighth longer than the one before, so that a client waits little longer
+// than the server took to come.
 const (
 	firstPause = 500 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
@@ -43,7 +45,7 @@ func Carry(l net.Listener, network, address string) error {
 
 // reach returns a connection, or nil once the channel is closed.
 func reach(closed <-chan struct{}, network, address string) net.Conn {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := firstPause; ; pause = min(pause+pause/8, lastPause) {
 		if conn, err := net.Dial(network, address); err == nil {
 			return conn
 		}
