@@ -70,7 +70,7 @@ func TestConcurrent(t *testing.T) {
 			t.Fatalf("got %v, %v, want ten resources", want, err)
 		}
 		wg.Go(func() {
-			for range 20 {
+			for range 5 {
 				got, err := r.RunFunction(t.Context(), "", req)
 				if err != nil {
 					t.Error(err)

@@ -21,7 +21,7 @@ var slow = map[string]bool{
 
 // small are limits that hold as the usual ones do, and are reached sooner.
 func small() limit.Limits {
-	return limit.Limits{Memory: 16 << 20, Value: 8 << 20, Output: 1 << 20, Stack: 1 << 20, Loops: 16}
+	return limit.Limits{Memory: 8 << 20, Value: 4 << 20, Output: 1 << 20, Stack: 1 << 20, Loops: 16}
 }
 
 // hostile returns values that no function should be given.
@@ -61,7 +61,7 @@ func fitting(values []any, typ reflect.Type) []any {
 // TestHostileArguments gives every function every hostile value: all its arguments
 // are of one kind. None may take the memory, the stack or the time of the process.
 func TestHostileArguments(t *testing.T) {
-	const most = 128 << 20
+	const most = 64 << 20
 	for name, f := range limit.Known() {
 		if slow[name] {
 			continue
@@ -169,7 +169,7 @@ func TestPaid(t *testing.T) {
 		"GrownMore":  {"or by many", "concat", []any{list, list}},
 		"GrownFew":   {"from a few", "concat", []any{list[:3], list[:2]}},
 		"Split":      {"parts of a text", "splitList", []any{"x", text[:1<<12]}},
-		"Matches":    {"parts that match", "regexFindAll", []any{"x", text[:1<<14], -1}},
+		"Matches":    {"parts that match", "regexFindAll", []any{"x", text[:1<<10], -1}},
 		"Chunks":     {"lists of lists", "chunk", []any{1, list}},
 		"Numbers":    {"numbers by how many they are", "until", []any{10000}},
 		"Copies":     {"copies by all that is in them", "deepCopy", []any{map[string]any{"a": list[:1000], "b": map[string]any{"c": "d"}}}},
@@ -238,6 +238,7 @@ func TestBorrowed(t *testing.T) {
 	for i := range 10_000 {
 		large[fmt.Sprint(i)] = strings.Repeat("x", 100)
 	}
+	text := strings.Repeat("x", 1<<20)
 	b := limit.New(t.Context(), small())
 	for range 1000 {
 		for name, args := range map[string][]any{
@@ -247,6 +248,8 @@ func TestBorrowed(t *testing.T) {
 			"default": {large, nil},
 			"first":   {[]any{large}},
 			"ternary": {large, large, true},
+			"list":    {text, text},
+			"append":  {[]any{1}, text},
 			"dig":     {"a", "b", map[string]any{"a": large}},
 		} {
 			if _, err := call(b, name, args...); err != nil {

@@ -103,18 +103,25 @@ func times(n float64, p price) price {
 }
 
 // surface is the price of functions that copy lists and maps, but not what is in
-// them.
+// them, nor text.
 func surface(args []reflect.Value, _ float64) (float64, error) {
 	total := 0.0
 	for _, arg := range args {
-		total += surfaceOf(arg)
+		total += placeOf(arg)
 		if arg.Kind() == reflect.Slice {
 			for i := range arg.Len() {
-				total += surfaceOf(arg.Index(i))
+				total += placeOf(arg.Index(i))
 			}
 		}
 	}
 	return 2 * total, nil
+}
+
+func placeOf(v reflect.Value) float64 {
+	if concrete(v).Kind() == reflect.String {
+		return scalarSize
+	}
+	return surfaceOf(v)
 }
 
 // merged is the price of adding the other arguments to the first, which is only

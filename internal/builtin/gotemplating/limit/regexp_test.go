@@ -124,7 +124,7 @@ func (c *countdown) Err() error {
 
 // TestSearchEnds has searches that would take from seconds to days.
 func TestSearchEnds(t *testing.T) {
-	long := strings.Repeat("x", 1<<18)
+	long := strings.Repeat("x", 1<<17)
 	cases := map[string]struct {
 		reason string
 		name   string
@@ -142,11 +142,11 @@ func TestSearchEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := &countdown{Context: t.Context()}
-			ctx.left.Store(5)
+			ctx.left.Store(3)
 			if _, err := invoke(reflect.ValueOf(limit.New(ctx, limit.Usual()).Function(tc.name)), tc.args...); err == nil || err.Error() != errEnough.Error() {
 				t.Errorf("%s: got %v, want %v", tc.reason, err, errEnough)
 			}
-			if asked := 5 - ctx.left.Load(); asked > 6 {
+			if asked := 3 - ctx.left.Load(); asked > 4 {
 				t.Errorf("%s: it went on, and asked %d times", tc.reason, asked)
 			}
 		})
@@ -167,7 +167,7 @@ func TestSearchPaid(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := limit.New(t.Context(), small())
-			if _, err := invoke(reflect.ValueOf(b.Function("regexReplaceAll")), tc.args...); err == nil || err.Error() != "a value takes more than 8 MiB" {
+			if _, err := invoke(reflect.ValueOf(b.Function("regexReplaceAll")), tc.args...); err == nil || err.Error() != "a value takes more than 4 MiB" {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})
