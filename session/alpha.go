@@ -104,7 +104,8 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if p.environment == nil && p.composition.PatchesEnvironment() {
 		s.config.Progress.Warn(doc.Position() + ": there is no environment, so that patches of it do nothing: give it by --context-values " + environmentKey + "=YAML")
 	}
-	return p, s.prepareContainers(&p, filepath.Dir(doc.Path))
+	err = s.prepareContainers(&p, filepath.Dir(doc.Path))
+	return p, err
 }
 
 // decode reads the Composition.

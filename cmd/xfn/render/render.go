@@ -172,7 +172,8 @@ func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (session
 		Crosscheck:     c.Crosscheck,
 		Progress:       term.Progress,
 	}
-	return config, c.start(&config, term, program)
+	err = c.start(&config, term, program)
+	return config, err
 }
 
 // inputs says what to render, and where the functions are. With --xr there is
