@@ -80,6 +80,7 @@ func compilePatches(all []spec.Patch) []patch.Patch {
 func compileTemplate(t *input.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
 	compiled.base, compiled.baseErr = decodeBase(t)
+	compiled.patches = make([]patch.Patch, 0, len(t.Patches))
 	for i := range t.Patches {
 		p := &t.Patches[i]
 		if p.Type != spec.PatchSetType {
