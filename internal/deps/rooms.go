@@ -59,6 +59,7 @@ func Rooms() []Room {
 		{"internal/fieldpath", 0},
 		{"internal/jsontext", 0},
 		{"internal/procgroup", 0},
+		{"internal/remove", 0},
 		{"internal/deps", 0},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/remove"
 )
 
 // apply makes of the tree what an entry of a layer says.
@@ -67,7 +68,7 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 	case tar.TypeSymlink:
 		return t.putLink(base, h)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return removeAll(t.here(), base) // It is left out, and takes the place of what was there.
+		return remove.All(t.here(), base) // It is left out, and takes the place of what was there.
 	default:
 		return fmt.Errorf("it is of the unknown type %q", h.Typeflag)
 	}

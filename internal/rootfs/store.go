@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/remove"
 )
 
 // The names in a store.
@@ -152,7 +153,7 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 // prepare makes an empty directory for the root, in the place of what a killed
 // process may have left.
 func (e entry) prepare(dir *os.Root) error {
-	if err := removeAll(dir, partialName); err != nil {
+	if err := remove.All(dir, partialName); err != nil {
 		return err
 	}
 	return dir.Mkdir(partialName, 0o700)
@@ -180,7 +181,7 @@ func (e entry) removePartial() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	return removeAll(dir, partialName)
+	return remove.All(dir, partialName)
 }
 
 // errLocked is the error of lock if another process has it.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/remove"
 )
 
 // maxLinks is how many parts the links to the directory of an entry may have,
@@ -227,7 +228,7 @@ func (t *tree) replace(name string, make func() error) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := removeAll(t.here(), name); err != nil {
+	if err := remove.All(t.here(), name); err != nil {
 		return err
 	}
 	return make()

@@ -3,8 +3,9 @@ package rootfs
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/remove"
 )
 
 // What begins with hide in a layer says what of the layers below it is gone
@@ -48,7 +49,7 @@ func (t *tree) whiteout(dir, name string) error {
 func (t *tree) remove(name string, keep made) error {
 	below, kept := keep[name]
 	if !kept {
-		return removeAll(t.here(), name)
+		return remove.All(t.here(), name)
 	}
 	info, err := t.here().Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -65,57 +66,12 @@ func (t *tree) remove(name string, keep made) error {
 
 // clear removes what the current directory has, but for what is to be kept.
 func (t *tree) clear(keep made) error {
-	names, err := list(t.here())
+	names, err := remove.Names(t.here())
 	for _, n := range names {
 		if err != nil {
 			return err
 		}
 		err = t.remove(n, keep)
-	}
-	return err
-}
-
-func list(dir *os.Root) (names []string, err error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return f.Readdirnames(-1)
-}
-
-// removeAll removes a file, or a directory with all that it has, even if it
-// keeps its owner from doing so. One that is not there is no error.
-func removeAll(dir *os.Root, name string) error {
-	err := dir.Remove(name)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	info, statErr := dir.Lstat(name)
-	if statErr != nil || !info.IsDir() {
-		return err
-	}
-	if err := dir.Chmod(name, 0o700); err != nil {
-		return err
-	}
-	if err := removeContent(dir, name); err != nil {
-		return err
-	}
-	return dir.Remove(name)
-}
-
-func removeContent(parent *os.Root, name string) (err error) {
-	dir, err := parent.OpenRoot(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	names, err := list(dir)
-	for _, n := range names {
-		if err != nil {
-			return err
-		}
-		err = removeAll(dir, n)
 	}
 	return err
 }

@@ -25,6 +25,7 @@ import (
 const (
 	hostileVar     = "XFN_TEST_HOSTILE"     // the hostile program is built, and is here
 	callerVar      = "XFN_TEST_CALLER"      // be a caller that is killed
+	confinerVar    = "XFN_TEST_CONFINER"    // be one that confines
 	interpreterVar = "XFN_TEST_INTERPRETER" // be what a script's #! names
 )
 
@@ -35,6 +36,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(callerVar) != "":
 		os.Exit(call(os.Getenv(callerVar)))
+	case os.Getenv(confinerVar) != "":
+		os.Exit(callConfined(os.Getenv(confinerVar)))
 	case os.Getenv(interpreterVar) != "":
 		os.Exit(interpret())
 	}
@@ -94,12 +97,20 @@ func acting(root string, act ...string) sandbox.Spec {
 // system forbids that, and fails it if XFN_REQUIRE asks for sandboxes.
 func begin(t testing.TB, spec sandbox.Spec) *sandbox.Process {
 	t.Helper()
-	p, err := sandbox.Start(t.Context(), spec)
+	return beginBy(t, sandbox.Start, spec)
+}
+
+// A door is a way to start functions.
+type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
+
+func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
+	t.Helper()
+	p, err := start(t.Context(), spec)
 	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) && !strings.Contains(os.Getenv("XFN_REQUIRE"), "sandbox") {
 		t.Skip(err)
 	}
 	if err != nil {
-		t.Fatalf("Start(): %v", err)
+		t.Fatalf("starting: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
@@ -124,9 +135,14 @@ func pipe(t testing.TB) (r, w *os.File) {
 // the last newline, and how it ended.
 func play(t testing.TB, spec sandbox.Spec) (said string, code int) {
 	t.Helper()
+	return playBy(t, sandbox.Start, spec)
+}
+
+func playBy(t testing.TB, start door, spec sandbox.Spec) (said string, code int) {
+	t.Helper()
 	r, w := pipe(t)
 	spec.Stdout = w
-	p := begin(t, spec)
+	p := beginBy(t, start, spec)
 	w.Close()
 	out, err := io.ReadAll(io.LimitReader(r, 1<<20))
 	if err != nil {

@@ -23,7 +23,10 @@ func restrict(o orders) (abi int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("setting no_new_privs: %w", err)
 	}
-	if abi, err = confineFiles(o); err != nil {
+	if abi, err = landlocked(fileRights(o), allTCP); err != nil {
+		return 0, err
+	}
+	if err := lockCapabilities(); err != nil {
 		return 0, err
 	}
 	if err := dropCapabilities(); err != nil {
@@ -71,9 +74,9 @@ func lower(resource int, value uint64) error {
 	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
 }
 
-// dropCapabilities takes all capabilities from all threads, and from the calling
-// one the way to get any back by executing a program.
-func dropCapabilities() error {
+// lockCapabilities takes from the calling thread the way to get any capability
+// back by executing a program.
+func lockCapabilities() error {
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL {
 			return fmt.Errorf("dropping capability %d: %w", c, err)
@@ -86,6 +89,11 @@ func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noAmbient|locks, 0, 0, 0); err != nil {
 		return fmt.Errorf("taking the powers of user 0: %w", err)
 	}
+	return nil
+}
+
+// dropCapabilities takes all capabilities from all threads.
+func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if _, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0); errno != 0 {
@@ -96,18 +104,23 @@ func dropCapabilities() error {
 
 // The rights of a Landlock ruleset, by what they are for.
 const (
-	readRights  = landlock.AccessFSExecute | landlock.AccessFSReadFile | landlock.AccessFSReadDir
+	listRights  = landlock.AccessFSReadDir
+	readRights  = landlock.AccessFSExecute | landlock.AccessFSReadFile | listRights
 	writeRights = landlock.AccessFSWriteFile | landlock.AccessFSTruncate
 	makeRights  = landlock.AccessFSRemoveDir | landlock.AccessFSRemoveFile | landlock.AccessFSMakeDir | landlock.AccessFSMakeReg |
 		landlock.AccessFSMakeSock | landlock.AccessFSMakeFifo | landlock.AccessFSMakeSym | landlock.AccessFSRefer
 	deviceRights = landlock.AccessFSMakeChar | landlock.AccessFSMakeBlock
 )
 
-// confineFiles puts the calling thread, if the kernel has Landlock, into a
-// domain that reads and executes, writes only where a write can end well, and,
+// allTCP stands for a thread whose TCP is not restricted.
+const allTCP = 0
+
+// landlocked puts the calling thread, if the kernel has Landlock, into a domain
+// that has these rights to what is below these paths and none to all other, and,
 // since version 6, reaches no abstract socket and signals no process outside of
-// it. It says again what mounts and namespaces say, in case that one is wrong.
-func confineFiles(o orders) (abi int, err error) {
+// it. With a port it may, since version 4, listen for TCP there, and connect to
+// nobody.
+func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	abi, err = landlock.LandlockGetABIVersion()
 	if err != nil {
 		return 0, nil // none, or not turned on
@@ -123,12 +136,21 @@ func confineFiles(o orders) (abi int, err error) {
 	if abi >= 6 {
 		attr.Scoped = landlock.ScopeAbstractUnixSocket | landlock.ScopeSignal
 	}
+	if port != allTCP && abi >= 4 {
+		attr.HandledAccessNet = landlock.AccessNetBindTCP | landlock.AccessNetConnectTCP
+	}
 	ruleset, err := landlock.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
 		return 0, fmt.Errorf("making a Landlock ruleset: %w", err)
 	}
 	defer unix.Close(ruleset)
-	for path, rights := range fileRights(o) {
+	if attr.HandledAccessNet != 0 {
+		listen := landlock.NetPortAttr{AllowedAccess: landlock.AccessNetBindTCP, Port: uint64(port)}
+		if err := landlock.LandlockAddNetPortRule(ruleset, &listen, 0); err != nil {
+			return 0, fmt.Errorf("allowing port %d by Landlock: %w", port, err)
+		}
+	}
+	for path, rights := range rights {
 		if err := allow(ruleset, path, rights&handled); err != nil {
 			return 0, fmt.Errorf("allowing %q by Landlock: %w", path, err)
 		}
@@ -139,6 +161,8 @@ func confineFiles(o orders) (abi int, err error) {
 	return abi, nil
 }
 
+// fileRights are those in a sandbox: to read and execute, and to write where a
+// write can end well. They say again what mounts say, in case those are wrong.
 func fileRights(o orders) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

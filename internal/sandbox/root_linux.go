@@ -222,10 +222,13 @@ func mountResolver(root int, o orders) error {
 	return mount(file, self(target), "", unix.MS_BIND, "")
 }
 
-// openDevices opens the host's devices that every program may use.
+// harmlessDevices are those that every program may use.
+var harmlessDevices = []string{"null", "zero", "full", "random", "urandom"}
+
+// openDevices opens the host's harmless devices.
 func openDevices() (map[string]int, error) {
 	devices := map[string]int{}
-	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+	for _, name := range harmlessDevices {
 		fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return nil, fmt.Errorf("opening /dev/%s: %w", name, err)

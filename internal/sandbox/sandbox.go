@@ -99,6 +99,9 @@ type Spec struct {
 	// must not accept from it, and may close it once the sandbox runs.
 	Listener *net.UnixListener
 	Port     int
+	// TempDir is where [Confine] makes the private directory of a function that
+	// keeps this machine's root.
+	TempDir string
 }
 
 // An Enforcer is what keeps a limit.
@@ -134,7 +137,16 @@ type Report struct {
 	// there are: 65536, or 1.
 	HostID, IDs int
 	Network     Network
+	// Chroot tells that a function of [Confine] has its root as its own. One of
+	// [Start] always has.
+	Chroot bool
 }
+
+// A ProgramError says that a program cannot be run outside of its image's root,
+// and that the caller may not give it that root.
+type ProgramError struct{ Reason string }
+
+func (e *ProgramError) Error() string { return e.Reason }
 
 // A NamespaceError says that the system does not let this user make the
 // namespaces that a sandbox is made of.

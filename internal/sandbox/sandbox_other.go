@@ -18,6 +18,11 @@ func Start(context.Context, Spec) (*Process, error) {
 	return nil, fmt.Errorf("starting a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
+// Confine returns an error that is [errors.ErrUnsupported], as Start does.
+func Confine(context.Context, Spec) (*Process, error) {
+	return nil, fmt.Errorf("confining a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
 // Supervise tells that this process is no supervisor.
 func Supervise([]string) (code int, is bool) { return 0, false }
 
@@ -38,3 +43,6 @@ func (*Process) Stop() error { return nil }
 
 // MapsIDs tells that no ids are given to sandboxes.
 func MapsIDs() bool { return false }
+
+// Becomes tells that no confined function is another user.
+func Becomes() bool { return false }

@@ -26,6 +26,7 @@ type Process struct {
 	proc   *os.Process
 	bounds *bounds
 	report Report
+	leads  bool        // it leads a process group, whose others die with it
 	cancel func() bool // ends the watch over the context
 	done   chan struct{}
 	state  *os.ProcessState // how it ended, once done is closed
@@ -51,26 +52,34 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 }
 
 func start(ctx context.Context, spec Spec) (*Process, error) {
+	p := &Process{done: make(chan struct{})}
+	launch := func(control *os.File) error { return p.launch(spec, control) }
+	return p, p.begin(ctx, launch, func() orders {
+		p.bounds = bound(p.proc.Pid, spec.Limits)
+		p.report = p.bounds.report(spec)
+		return ordersFor(spec, p.report)
+	})
+}
+
+// begin launches a process that has the other end of a control socket, and has
+// it do as ordered.
+func (p *Process) begin(ctx context.Context, launch func(control *os.File) error, order func() orders) error {
 	ours, theirs, err := socketPair()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer ours.Close()
-	p := &Process{done: make(chan struct{})}
-	err = p.launch(spec, theirs)
-	if err != nil {
-		return nil, err
+	if err := launch(theirs); err != nil {
+		return err
 	}
 	p.cancel = context.AfterFunc(ctx, func() {
 		_ = p.proc.Kill() // it may have ended
 		_ = ours.SetDeadline(time.Unix(1, 0))
 	})
-	p.bounds = bound(p.proc.Pid, spec.Limits)
-	if err := p.instruct(spec, ours); err != nil {
-		err = errors.Join(p.explain(ctx, err), p.Stop())
-		return nil, err
+	if err := p.instruct(order(), ours); err != nil {
+		return errors.Join(p.explain(ctx, err), p.Stop())
 	}
-	return p, nil
+	return nil
 }
 
 // launch starts the supervisor, which waits for its orders.
@@ -82,24 +91,32 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 		return err
 	}
 	attr := &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attributes(spec)}
-	started := make(chan error)
-	go p.live(attr, started)
-	if err := <-started; err != nil {
+	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
 		return forbidden(err)
 	}
 	return nil
 }
 
-// live is the life of the supervisor. It keeps to one thread, since the
-// supervisor is bound to the life of the thread that started it.
-func (p *Process) live(attr *os.ProcAttr, started chan<- error) {
+// spawn starts this program again, as the process.
+func (p *Process) spawn(program, name string, attr *os.ProcAttr) error {
+	started := make(chan error)
+	go p.live(program, name, attr, started)
+	return <-started
+}
+
+// live is the life of the process. It keeps to one thread, since the process is
+// bound to the life of the thread that started it.
+func (p *Process) live(program, name string, attr *os.ProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
-	p.proc, err = os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", programFD), []string{supervisorName}, attr)
+	p.proc, err = os.StartProcess(program, []string{name}, attr)
 	started <- err
 	if err != nil {
 		return
+	}
+	if p.leads {
+		endGroup(p.proc.Pid)
 	}
 	p.state, _ = p.proc.Wait() // nobody else waits for it
 	close(p.done)
@@ -129,19 +146,21 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 }
 
 // mayMapIDs tells whether this process may give away ids that are not its own.
-func mayMapIDs() bool {
+func mayMapIDs() bool { return capable(1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID) }
+
+// capable tells whether this process has all of the first 32 capabilities that
+// are set in need.
+func capable(need uint32) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	const need = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&need == need
 }
 
-// instruct tells the supervisor what to do, and hears of it until the function
+// instruct tells the process what to do, and hears of it until the function
 // runs. After that nothing is read from it.
-func (p *Process) instruct(spec Spec, control *os.File) error {
-	p.report = p.bounds.report(spec)
+func (p *Process) instruct(o orders, control *os.File) error {
 	out, in := json.NewEncoder(control), json.NewDecoder(io.LimitReader(control, maxReplies))
-	if err := out.Encode(ordersFor(spec, p.report)); err != nil {
+	if err := out.Encode(o); err != nil {
 		return err
 	}
 	if _, err := hear(in); err != nil {
@@ -171,6 +190,8 @@ func hear(in *json.Decoder) (reply, error) {
 	switch {
 	case r.Forbidden:
 		return reply{}, forbidden(errors.New(r.Error))
+	case r.Unfit:
+		return reply{}, &ProgramError{r.Error}
 	case r.Error != "":
 		return reply{}, errors.New(r.Error)
 	}
@@ -185,7 +206,7 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		_ = p.proc.Kill()
 		<-p.done
-		return fmt.Errorf("its supervisor ended (%s)", p.state)
+		return fmt.Errorf("it ended before the function began (%s)", p.state)
 	}
 	return err
 }
@@ -210,7 +231,8 @@ func (p *Process) Wait() (int, error) {
 }
 
 // Signal sends a signal to the supervisor, which forwards those that usually
-// ask a program for something: HUP, INT, QUIT, TERM, USR1, USR2, WINCH, CONT.
+// ask a program for something: HUP, INT, QUIT, TERM, USR1, USR2, WINCH, CONT. A
+// confined function gets it itself.
 func (p *Process) Signal(sig os.Signal) error {
 	if err := p.proc.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending the signal %q to a sandbox: %w", sig, err)
@@ -218,7 +240,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Stop kills all of the sandbox, and waits for its end.
+// Stop kills all of the sandbox, or a confined function and its process group,
+// and waits for its end.
 func (p *Process) Stop() error {
 	if err := p.proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("killing a sandbox: %w", err)

@@ -22,9 +22,14 @@ import (
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Supervise is the supervisor's life, if this process is one: then it returns
-// when the function has ended, with the code to exit with at once. In any other
-// process it returns false and has done nothing. args is the command line.
+// when the function has ended, with the code to exit with at once. If this
+// process is one that [Confine] started, it becomes the function, and Supervise
+// returns only if that fails. In any other process it returns false and has done
+// nothing. args is the command line.
 func Supervise(args []string) (code int, is bool) {
+	if len(args) == 1 && args[0] == confinedName {
+		return confine(), true
+	}
 	if len(args) != 1 || args[0] != supervisorName || os.Getpid() != 1 {
 		return 0, false
 	}
@@ -162,10 +167,10 @@ func become(o orders) error {
 // afterwards: so it lived when it was done.
 func bindLife(in *json.Decoder, out *json.Encoder) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("closing the supervisor's memory: %w", err)
+		return fmt.Errorf("closing its memory: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("binding the supervisor's life to the caller's: %w", err)
+		return fmt.Errorf("binding its life to the caller's: %w", err)
 	}
 	if err := out.Encode(reply{}); err != nil {
 		return err
@@ -182,7 +187,7 @@ func bindLife(in *json.Decoder, out *json.Encoder) error {
 
 // startFunction starts the function as this thread's child.
 func startFunction(o orders) (pid int, err error) {
-	program, err := lookPath(o)
+	program, err := lookPath(o, asItIs)
 	if err != nil {
 		return 0, err
 	}
@@ -211,11 +216,17 @@ func releaseFiles() error {
 	return unix.Close(null)
 }
 
+// A view says where a path inside of the root leads, seen from outside of it.
+type view func(name string) (string, error)
+
+// asItIs is the view of a process whose root it is.
+func asItIs(name string) (string, error) { return name, nil }
+
 // lookPath finds the program as a shell would, inside the root.
-func lookPath(o orders) (string, error) {
+func lookPath(o orders, see view) (string, error) {
 	name := o.Args[0]
 	if strings.Contains(name, "/") {
-		return name, nil
+		return see(name)
 	}
 	dirs := defaultPath
 	for _, v := range o.Env {
@@ -228,8 +239,12 @@ func lookPath(o orders) (string, error) {
 		if !path.IsAbs(file) {
 			file = path.Join(o.Dir, file)
 		}
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
+		seen, err := see(file)
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(seen); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return seen, nil
 		}
 	}
 	return "", fmt.Errorf("executing %q: it is in none of the directories %q", name, dirs)

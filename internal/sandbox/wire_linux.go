@@ -27,13 +27,17 @@ type orders struct {
 	Root, Dir, Hostname string
 	Args, Env           []string
 	UID, GID            int
-	Range               bool // its ids are many, and it has to become UID and GID
+	Range               bool // it has to become UID and GID
 	Isolated            bool
 	Writable            bool
 	Resolver            []byte
 	Tmp, Files          int64
 	Memory, PIDs        int64 // to be kept by resource limits, or 0
 	Port                int   // to carry connections to, or 0
+
+	// For a process that confines itself.
+	Chroot  bool   // Root becomes its own
+	Private string // the directory that it may write to, as it will see it
 }
 
 // ordersFor returns the orders that make of a spec what the report promises.
@@ -55,13 +59,14 @@ func ordersFor(s Spec, r Report) orders {
 	return o
 }
 
-// reply is what a supervisor says: first that its life is bound to the caller's,
+// reply is what a supervisor, or a process that confines itself, says: first that its life is bound to the caller's,
 // then what is in force, and last, if the function does not start, why.
 type reply struct {
 	Landlock  int    `json:",omitempty"`
 	Proc      bool   `json:",omitempty"`
 	Error     string `json:",omitempty"`
 	Forbidden bool   `json:",omitempty"` // the system forbids it to use its namespaces
+	Unfit     bool   `json:",omitempty"` // the program does not run outside of its root
 }
 
 // forbidden returns err, as a NamespaceError if the system, and not a mistake,

@@ -24,6 +24,10 @@ func Install() error {
 	if err != nil {
 		return err
 	}
+	return install(program)
+}
+
+func install(program []bpf.RawInstruction) error {
 	filters := make([]unix.SockFilter, len(program))
 	for i, in := range program {
 		filters[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
@@ -53,13 +57,18 @@ func Program() ([]bpf.RawInstruction, error) {
 		DefaultAction: seccomp.ActionErrno,
 		Syscalls:      []seccomp.SyscallGroup{{Names: names, NamesWithCondtions: conditional(), Action: seccomp.ActionAllow}},
 	}
+	return assemble(policy, unix.ENOSYS)
+}
+
+// assemble makes the filter of a policy, whose errors are errno.
+func assemble(policy seccomp.Policy, errno syscall.Errno) ([]bpf.RawInstruction, error) {
 	instructions, err := policy.Assemble()
 	if err != nil {
 		return nil, fmt.Errorf("making a seccomp filter: %w", err)
 	}
 	for i, in := range instructions {
 		if in == (bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}) {
-			instructions[i] = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
+			instructions[i] = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 		}
 	}
 	return bpf.Assemble(instructions)

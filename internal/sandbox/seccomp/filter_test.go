@@ -57,6 +57,11 @@ func verdict(t *testing.T, auditArch uint32, number int, arg uint64) uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return verdictOf(t, raw, auditArch, number, arg)
+}
+
+func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number int, args ...uint64) uint32 {
+	t.Helper()
 	instructions, ok := bpf.Disassemble(raw)
 	if !ok {
 		t.Fatal("the filter has unknown instructions")
@@ -69,9 +74,10 @@ func verdict(t *testing.T, auditArch uint32, number int, arg uint64) uint32 {
 	data := binary.BigEndian.AppendUint32(nil, uint32(number))
 	data = binary.BigEndian.AppendUint32(data, auditArch)
 	data = binary.BigEndian.AppendUint64(data, 0)
-	data = binary.BigEndian.AppendUint32(data, uint32(arg))
-	data = binary.BigEndian.AppendUint32(data, uint32(arg>>32))
-	data = append(data, make([]byte, 40)...)
+	for _, arg := range append(args, make([]uint64, 6-len(args))...) {
+		data = binary.BigEndian.AppendUint32(data, uint32(arg))
+		data = binary.BigEndian.AppendUint32(data, uint32(arg>>32))
+	}
 	got, err := vm.Run(data)
 	if err != nil {
 		t.Fatal(err)

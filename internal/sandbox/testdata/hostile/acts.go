@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,13 @@ func init() {
 			return outcome(err)
 		},
 		"relay":   relaySignals,
+		"powers":  powers,
+		"open-fds": openFDs,
+		"family":  family,
+		"chmod":   func(args []string) string { return outcome(os.Chmod(args[0], 0o777)) },
+		"touch":   func(args []string) string { return outcome(os.Chtimes(args[0], time.Time{}, time.Unix(0, 0))) },
+		"listen":  listen,
+		"mptcp":   dialMultipath,
 		"rlimits": rlimits,
 		"seals":   seals,
 	}
@@ -122,7 +130,9 @@ func open(args []string) string {
 	return outcome(err)
 }
 
-func write(args []string) string { return outcome(os.WriteFile(args[0], []byte("0\n"), 0o666)) }
+func write(args []string) string {
+	return outcome(os.WriteFile(os.ExpandEnv(args[0]), []byte("0\n"), 0o666))
+}
 
 // status gives some of the lines of /proc/self/status.
 func status(args []string) string {
@@ -203,7 +213,7 @@ func runSetuid(args []string) string {
 // forkBomb starts processes until that fails, and tells how many it got.
 func forkBomb([]string) string {
 	for n := 0; ; n++ {
-		_, err := syscall.ForkExec("/proc/self/exe", []string{"hostile", "block"}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{0}})
+		_, err := syscall.ForkExec(os.Args[0], []string{"hostile", "block"}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{0}})
 		if err != nil || n == 10000 {
 			return fmt.Sprintf("%d %s", n, outcome(err))
 		}
@@ -316,4 +326,63 @@ func seals(args []string) string {
 		return "opened for writing"
 	}
 	return outcome(err)
+}
+
+// powers tells what the process may do, without /proc.
+func powers([]string) string {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return outcome(err)
+	}
+	privileges, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err != nil {
+		return outcome(err)
+	}
+	filter, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
+	return either(fmt.Sprintf("capabilities=%v no_new_privs=%d seccomp=%d", data, privileges, filter), err)
+}
+
+// openFDs lists the descriptors that the process was started with, without
+// /proc.
+func openFDs([]string) string {
+	var open []string
+	for fd := range 1024 {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 { // those of the Go runtime have the flag
+			open = append(open, strconv.Itoa(fd))
+		}
+	}
+	return strings.Join(open, " ")
+}
+
+// family starts a process that blocks, too, in its own process group.
+func family([]string) string {
+	program, err := os.Executable()
+	if err != nil { // without /proc
+		program = os.Args[0]
+	}
+	if _, err := syscall.ForkExec(program, []string{"hostile", "block"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}}); err != nil {
+		return outcome(err)
+	}
+	return block(nil)
+}
+
+func listen(args []string) string {
+	var config net.ListenConfig
+	config.SetMultipathTCP(len(args) > 1)
+	l, err := config.Listen(context.Background(), "tcp", args[0])
+	if err == nil {
+		err = l.Close()
+	}
+	return outcome(err)
+}
+
+// dialMultipath dials by a protocol that has other hooks in the kernel.
+func dialMultipath(args []string) string {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
+	if err != nil {
+		return outcome(err)
+	}
+	return outcome(unix.Connect(fd, &unix.SockaddrInet4{Port: number(args[0]), Addr: [4]byte{127, 0, 0, 1}}))
 }

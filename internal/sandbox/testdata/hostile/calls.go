@@ -1,6 +1,10 @@
 package main
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // calls are system calls with arguments. The kernel would refuse most of them
 // anyway; what is asked is who refuses first.
@@ -42,6 +46,19 @@ var calls = map[string][6]uintptr{
 	"socket-packet":     {unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW},
 	"socket-alg":        {unix.SYS_SOCKET, unix.AF_ALG, unix.SOCK_SEQPACKET},
 	"socket-raw":        {unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
+	"socket-unix":       {unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM},
+	"socket-unix-dgram": {unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_DGRAM},
+	"socket-udp":        {unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC},
+	"socket-udp6":       {unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_DGRAM},
+	"socket-mptcp":      {unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_NONBLOCK, unix.IPPROTO_MPTCP},
+	"socket-sctp":       {unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_SCTP},
+	"connect":           {unix.SYS_CONNECT, ^uintptr(0)},
+	"fastopen":          {unix.SYS_SENDTO, ^uintptr(0), 0, 0, unix.MSG_FASTOPEN | unix.MSG_DONTWAIT},
+	"fastopen-msg":      {unix.SYS_SENDMSG, ^uintptr(0), 0, unix.MSG_FASTOPEN},
+	"shmget":            {unix.SYS_SHMGET, 0, 4096, 0o1600},
+	"mq_open":           {unix.SYS_MQ_OPEN},
+	"prlimit-other":     {unix.SYS_PRLIMIT64, uintptr(os.Getppid())},
+	"prlimit-own":       {unix.SYS_PRLIMIT64, 0},
 	"personality":       {unix.SYS_PERSONALITY, 0x0400000}, // READ_IMPLIES_EXEC
 	"x32":               {0x40000000 + 39},                 // getpid
 }

@@ -1,0 +1,2 @@
+// Package remove removes directories whose content is a stranger's.
+package remove

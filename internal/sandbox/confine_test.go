@@ -1,0 +1,531 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// confinedRoot returns a root as it is unpacked for confined functions, and that
+// would let their user write to it.
+func confinedRoot(t testing.TB) string {
+	t.Helper()
+	root := newRoot(t)
+	if sandbox.Becomes() {
+		if err := os.Chown(root, sandbox.DefaultHostID+65532, sandbox.DefaultHostID+65532); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// confining returns a spec by which the hostile program does something.
+func confining(t testing.TB, root string, act ...string) sandbox.Spec {
+	t.Helper()
+	spec := acting(root, act...)
+	spec.Port, spec.TempDir = freePort(t), t.TempDir()
+	return spec
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// landlockVersion is what the kernel has.
+func landlockVersion() int {
+	version, err := landlock.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+// TestConfinedEscape lets a hostile function try what it must not do where there
+// is no sandbox. As root it has a root and a user of its own; TestAsOrdinaryUser
+// runs this where it has neither.
+func TestConfinedEscape(t *testing.T) {
+	root := confinedRoot(t)
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "config.json")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loopback, abstract := hostListeners(t)
+	socket := filepath.Join(outside, "docker.sock")
+	daemon, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { daemon.Close() })
+	_, hostPort, err := net.SplitHostPort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := "/proc/" + strconv.Itoa(os.Getpid())
+	seenRoot, host := root, "EACCES" // where its root is, and what comes of opening the host's files
+	if sandbox.Becomes() {
+		seenRoot, host = "", "ENOENT"
+	}
+
+	for _, tc := range []struct {
+		name     string
+		reason   string
+		act      []string
+		want     string // a regular expression for all of the answer
+		landlock int    // the version that it takes, if the user stays the caller's
+	}{
+		{"HostFile", "the host's files are not there, or closed", []string{"cat", secret}, host, 1},
+		{"HostFileByParents", "/.. is /", []string{"cat", "/../../../../../.." + secret}, host, 1},
+		{"HostDirectory", "not even to be listed", []string{"list", outside}, host, 1},
+		{"DockerConfig", "the user's credentials", []string{"cat", "/root/.docker/config.json"}, "ENOENT|EACCES", 0},
+		{"Passwords", "what root may read", []string{"cat", "/etc/shadow"}, "ENOENT|EACCES", 0},
+		{"Environment", "only what the spec says is in it, and TMPDIR", []string{"env"}, "TMPDIR=[^,]*/xfn-[a-z0-9]+", 0},
+		{"LeakedDescriptors", "CVE-2024-21626: it has its own three", []string{"open-fds"}, "0 1 2", 0},
+
+		{"ParentMemory", "the caller's memory would be the function's", []string{"open", parent + "/mem", "rw"}, host, 1},
+		{"ParentEnvironment", "secrets are in environments", []string{"cat", parent + "/environ"}, host, 1},
+		{"ParentDescriptors", "they lead to what it has open", []string{"list", parent + "/fd"}, host, 1},
+		{"ParentProgramWrite", "CVE-2019-5736", []string{"open", parent + "/exe", "w"}, host + "|ETXTBSY", 1},
+		{"ParentProgramRead", "CVE-2019-5736 begins by opening it", []string{"open", parent + "/exe", "r"}, host, 1},
+		{"ParentProgramLink", "where it is tells of the host", []string{"open", parent + "/exe", "link"}, "ENOENT|EACCES", 1},
+		{"ParentRoot", "it is the host's", []string{"list", parent + "/root"}, "ENOENT|EACCES", 1},
+		{"ParentSignal", "the caller cannot be signalled", []string{"signal", strconv.Itoa(os.Getpid()), "28"}, "EPERM", 6},
+		{"ParentLimits", "nor its limits be set", []string{"syscall", "prlimit-other"}, "EPERM", 0},
+		{"OwnLimits", "its own it may ask for", []string{"syscall", "prlimit-own"}, "done", 0},
+		{"ParentTrace", "tracing it is owning it", []string{"syscall", "ptrace"}, "ENOSYS", 0},
+
+		{"WriteRoot", "the root is shared by all runs", []string{"write", seenRoot + "/new"}, "EACCES", 1},
+		{"WriteProgram", "the root is shared by all runs", []string{"write", seenRoot + "/hostile"}, "EACCES|ETXTBSY", 1},
+		{"WriteHost", "nothing is written outside", []string{"write", outside + "/new"}, host, 1},
+		{"WriteTmp", "/tmp is not its own", []string{"write", "/tmp/xfn-test-new"}, "EACCES", 1},
+		{"WriteOwnTmp", "TMPDIR is", []string{"write", "$TMPDIR/new"}, "done", 0},
+		{"WriteSysctl", "settings of the kernel", []string{"write", "/proc/sys/kernel/core_pattern"}, "ENOENT|EACCES", 0},
+
+		{"HostLoopback", "what listens there trusts who is local", []string{"dial", "tcp4", loopback}, "EPERM", 0},
+		{"HostLoopbackMultipath", "MPTCP is no TCP to Landlock", []string{"mptcp", hostPort}, "EPERM", 0},
+		{"HostSocket", "Docker's socket is root", []string{"dial", "unix", socket}, "EPERM", 0},
+		{"HostAbstractSocket", "abstract names belong to the host", []string{"dial", "unix", abstract}, "EPERM", 0},
+		{"ListenElsewhere", "it may take no other port", []string{"listen", "127.0.0.1:0"}, "EACCES", 4},
+		{"ListenElsewhereMultipath", "by no protocol", []string{"listen", "127.0.0.1:0", "mptcp"}, "EACCES", 4},
+
+		{
+			"Powers", "it has none, and no way to any",
+			[]string{"powers"},
+			regexp.QuoteMeta("capabilities=[{0 0 0} {0 0 0}] no_new_privs=1 seccomp=2"), 0,
+		},
+		{"Calls32", "the calls of 32-bit programs have other numbers", []string{"int80"}, "ENOSYS", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if landlockVersion() < tc.landlock {
+				t.Skipf("it takes Landlock %d", tc.landlock)
+			}
+			said, code := playBy(t, sandbox.Confine, confining(t, root, tc.act...))
+			if !regexp.MustCompile(`^(`+tc.want+`)$`).MatchString(said) || code != 0 {
+				t.Errorf("%v: got %q and exit code %d, want %q: %s", tc.act, said, code, tc.want, tc.reason)
+			}
+		})
+	}
+	for call, want := range map[string]string{
+		"mount": "ENOSYS", "chroot": "ENOSYS", "unshare": "ENOSYS", "setns": "ENOSYS", "clone-user": "ENOSYS", "clone3": "ENOSYS",
+		"process_vm_writev": "ENOSYS", "pidfd_getfd": "ENOSYS", "kcmp": "ENOSYS", "bpf": "ENOSYS", "keyctl": "ENOSYS",
+		"userfaultfd": "ENOSYS", "perf_event_open": "ENOSYS", "io_uring_setup": "ENOSYS", "open_by_handle_at": "ENOSYS",
+		"socket-vsock": "ENOSYS", "socket-packet": "ENOSYS", "socket-alg": "ENOSYS", "x32": "ENOSYS",
+		"socket-raw": "EPERM", "socket-unix": "EPERM", "socket-unix-dgram": "EPERM", "socket-udp": "EPERM", "socket-udp6": "EPERM",
+		"socket-mptcp": "EPERM", "socket-sctp": "EPERM", "connect": "EPERM", "fastopen": "EPERM", "fastopen-msg": "EPERM",
+		"shmget": "EPERM", "mq_open": "EPERM",
+	} {
+		t.Run("Call/"+call, func(t *testing.T) {
+			if said, _ := playBy(t, sandbox.Confine, confining(t, root, "syscall", call)); said != want {
+				t.Errorf("%s: got %q, want %q", call, said, want)
+			}
+		})
+	}
+	if _, err := os.Stat("/tmp/xfn-test-new"); err == nil {
+		t.Error("it wrote to the host's /tmp")
+	}
+}
+
+// No version of Landlock knows the calls that change modes and times. Who has
+// the host's root and the caller's user could use them on all of the caller's
+// files.
+func TestConfinedLeavesAttributes(t *testing.T) {
+	root := confinedRoot(t)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "EPERM"
+	if sandbox.Becomes() {
+		want = "ENOENT"
+	}
+	for _, act := range []string{"chmod", "touch"} {
+		if said, _ := playBy(t, sandbox.Confine, confining(t, root, act, file)); said != want {
+			t.Errorf("%s of the host's file: got %q, want %q", act, said, want)
+		}
+	}
+	after, err := os.Stat(file)
+	if err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("got %v, %v", after, err)
+	}
+}
+
+func TestConfinedGetsWhatItsSpecSays(t *testing.T) {
+	root := confinedRoot(t)
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(root, "work"), 0o755), os.Symlink("/work", filepath.Join(root, "absolute")),
+		os.Symlink("/hostile", filepath.Join(root, "work", "tool")), os.Symlink("../../../../../../hostile", filepath.Join(root, "parents")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	work, id := filepath.Join(root, "work"), os.Geteuid()
+	if sandbox.Becomes() {
+		work, id = "/work", sandbox.DefaultHostID+65532
+	}
+	port := freePort(t)
+	for _, tc := range []struct {
+		name, reason string
+		act          []string
+		change       func(*sandbox.Spec)
+		want         string
+	}{
+		{"Environment", "that of the spec", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "TMPDIR=/image"} }, "A=1,TMPDIR=[^,]*/xfn-[a-z0-9]+"},
+		{"IDs", "those that the image's user has on the host, or the caller's", []string{"ids"}, func(*sandbox.Spec) {}, fmt.Sprintf(`%d:%[1]d \d+ .*`, id)},
+		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 0 0"},
+		{"Directory", "inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/work" }, regexp.QuoteMeta(work)},
+		{"DirectoryByLink", "links lead inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/absolute" }, regexp.QuoteMeta(work)},
+		{"ProgramByLink", "absolute links, too", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/work/tool" }, "hello"},
+		{"ProgramByParents", "none leads out", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/parents" }, "hello"},
+		{"RelativeProgram", "from the working directory", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0], s.Dir = "./tool", "/absolute" }, "hello"},
+		{"Path", "the image's PATH", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0], s.Env = "tool", []string{"PATH=/nowhere:/work"} }, "hello"},
+		{"Listen", "its own port", []string{"listen", "127.0.0.1:" + itoa(port)}, func(s *sandbox.Spec) { s.Port = port }, "done"},
+		{"ListenMultipath", "as Go does by default", []string{"listen", "127.0.0.1:" + itoa(port), "mptcp"}, func(s *sandbox.Spec) { s.Port = port }, "done"},
+		{"RunnerListen", "any port, in the caller's network", []string{"listen", "127.0.0.1:0"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
+		{"RunnerSocket", "and UDP", []string{"syscall", "socket-udp"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
+		{"RunnerUnix", "but no daemon's socket", []string{"syscall", "socket-unix"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "EPERM"},
+		{"Memory", "by a resource limit", []string{"memory", "512"}, func(s *sandbox.Spec) { s.Limits.Memory = 192 << 20 }, "ENOMEM"},
+		{"MemoryBelow", "as much as it may", []string{"memory", "32"}, func(s *sandbox.Spec) { s.Limits.Memory = 192 << 20 }, "done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := confining(t, root, tc.act...)
+			tc.change(&spec)
+			said, code := playBy(t, sandbox.Confine, spec)
+			if !regexp.MustCompile(`^(`+tc.want+`)$`).MatchString(said) || code != 0 {
+				t.Errorf("%v: got %q and exit code %d, want %q: %s", tc.act, said, code, tc.want, tc.reason)
+			}
+		})
+	}
+	loopback, _ := hostListeners(t)
+	spec := confining(t, root, "dial", "tcp4", loopback)
+	spec.Network = sandbox.Runner
+	if said, _ := playBy(t, sandbox.Confine, spec); said != "done" {
+		t.Errorf("the host's loopback with the caller's network: got %q", said)
+	}
+}
+
+func TestConfineRefuses(t *testing.T) {
+	root := confinedRoot(t)
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*sandbox.Spec)
+		want         string
+	}{
+		{"NoProgram", "an image need not have one", func(s *sandbox.Spec) { s.Args = nil }, "there is no program to run"},
+		{"NoRoot", "it may have been pruned", func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }, "no such file or directory"},
+		{"Missing", "it is named", func(s *sandbox.Spec) { s.Args[0] = "/none" }, `"/none"`},
+		{"NotInPath", "no other directory is tried", func(s *sandbox.Spec) { s.Args[0] = "none" }, `executing "none": it is in none of the directories`},
+		{"NoDirectory", "a directory is not made up", func(s *sandbox.Spec) { s.Dir = "/none" }, `there is no working directory "/none"`},
+		{"OutOfRoot", "what is not in the root is not there", func(s *sandbox.Spec) { s.Args[0] = "/../../../../../../bin/true" }, `no such file or directory`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := confining(t, root, "hello")
+			tc.change(&spec)
+			p, err := sandbox.Confine(t.Context(), spec)
+			if err == nil {
+				p.Stop()
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "confining a process: ") || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Confine(): got error %v, want %q: %s", err, tc.want, tc.reason)
+			}
+			assertNothingLeft(t, spec)
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sandbox.Confine(ctx, confining(t, root, "hello")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Confine() with a context that has ended: got error %v", err)
+	}
+}
+
+// privateDirs are where the private directories of a spec's function lie.
+func privateDirs(t *testing.T, spec sandbox.Spec) []string {
+	t.Helper()
+	var found []string
+	for _, dir := range []string{spec.TempDir, filepath.Join(spec.Root, "tmp")} {
+		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, names...)
+	}
+	return found
+}
+
+func assertNothingLeft(t *testing.T, spec sandbox.Spec) {
+	t.Helper()
+	if left := privateDirs(t, spec); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A script and a dynamic program need what their image has.
+func TestConfinedProgramOfItsRoot(t *testing.T) {
+	root := confinedRoot(t)
+	for name, text := range map[string]string{"script": "#!/hostile hello\n", "text": "hello"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyProgram(t, root, "/bin/sh")
+	for _, tc := range []struct {
+		program      []string
+		said, reason string // with its root, and why not without
+	}{
+		{[]string{"/script"}, "hello", `its entrypoint "/script" is a script, whose interpreter is in the image`},
+		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `its entrypoint "/bin/sh" is a dynamic program, whose libraries are in the image`},
+		{[]string{"/text"}, "", `its entrypoint "/text" is not a Linux program`},
+	} {
+		spec := confining(t, root)
+		spec.Args = tc.program
+		if sandbox.Becomes() && tc.said != "" {
+			if said, code := playBy(t, sandbox.Confine, spec); said != tc.said || code != 0 {
+				t.Errorf("%q in its root: got %q and exit code %d", tc.program, said, code)
+			}
+			continue
+		}
+		_, err := sandbox.Confine(t.Context(), spec)
+		var unfit *sandbox.ProgramError
+		if sandbox.Becomes() {
+			if err == nil || !strings.Contains(err.Error(), "exec format error") {
+				t.Errorf("%q: got error %v", tc.program, err)
+			}
+		} else if !errors.As(err, &unfit) || unfit.Reason != tc.reason {
+			t.Errorf("%q outside of its root: got error %v, want %q", tc.program, err, tc.reason)
+		}
+		assertNothingLeft(t, spec)
+	}
+}
+
+// copyProgram copies a program of this machine, and the libraries that it loads.
+func copyProgram(t *testing.T, root, program string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "ldd", program).Output()
+	if err != nil {
+		t.Skipf("there is no dynamic %s here: %v", program, err)
+	}
+	for _, file := range append(regexp.MustCompile(`/\S+`).FindAllString(string(out), -1), program) {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, file), data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Runs of one image may have the same user. They see that there are others, but
+// not what those write.
+func TestConfinedRunsAreApart(t *testing.T) {
+	if landlockVersion() < 1 {
+		t.Skip("it takes Landlock")
+	}
+	root := confinedRoot(t)
+	r, w := pipe(t)
+	first := confining(t, root, "block")
+	first.Stdout = w
+	p := beginBy(t, sandbox.Confine, first)
+	lines(t, r)()
+	dirs := privateDirs(t, first)
+	if len(dirs) != 1 {
+		t.Fatalf("got private directories %q, want one", dirs)
+	}
+	file := filepath.Join(dirs[0], "own")
+	if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o666), os.Chmod(file, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if sandbox.Becomes() {
+		file = strings.TrimPrefix(file, root)
+	}
+	for _, act := range []string{"cat", "write"} {
+		if said, _ := playBy(t, sandbox.Confine, confining(t, root, act, file)); said != "EACCES" {
+			t.Errorf("%s of another run's file: got %q, want EACCES", act, said)
+		}
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	assertNothingLeft(t, first)
+}
+
+func TestConfinedReport(t *testing.T) {
+	spec := confining(t, confinedRoot(t), "hello")
+	spec.Limits.Memory = 1
+	got := beginBy(t, sandbox.Confine, spec).Report()
+	want := sandbox.Report{
+		Memory: sandbox.Limit{Value: 128 << 20, By: sandbox.Rlimit}, Landlock: landlockVersion(), HostID: os.Geteuid(), IDs: 1,
+	}
+	if sandbox.Becomes() {
+		want.HostID, want.Chroot = sandbox.DefaultHostID+65532, true
+		want.PIDs = sandbox.Limit{Value: sandbox.DefaultPIDs, By: sandbox.Rlimit}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Report() (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfinedForkBomb(t *testing.T) {
+	if !sandbox.Becomes() {
+		t.Skip("the user's own processes are not counted")
+	}
+	spec := confining(t, confinedRoot(t), "fork-bomb")
+	spec.Limits.PIDs, spec.HostID = 64, 300000
+	said, code := playBy(t, sandbox.Confine, spec)
+	count, errno, _ := strings.Cut(said, " ")
+	if n, err := strconv.Atoi(count); said != "" && (err != nil || n >= 64 || errno != "EAGAIN") || said == "" && code == 0 {
+		t.Errorf("a fork bomb with 64 threads: got %q and exit code %d", said, code)
+	}
+}
+
+// Its process group ends with it, and what it wrote goes.
+func TestConfinedStop(t *testing.T) {
+	root := confinedRoot(t)
+	for _, end := range []struct {
+		name string
+		end  func(*sandbox.Process, context.CancelFunc) error
+	}{
+		{"Stop", func(p *sandbox.Process, _ context.CancelFunc) error { return p.Stop() }},
+		{"Context", func(p *sandbox.Process, cancel context.CancelFunc) error { cancel(); _, err := p.Wait(); return err }},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r, w := pipe(t)
+			spec := confining(t, root, "family")
+			spec.Stdout = w
+			p, err := sandbox.Confine(ctx, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			line := lines(t, r)
+			for range 2 {
+				if got := line(); got != "ready" {
+					t.Fatalf("got %q", got)
+				}
+			}
+			if err := end.end(p, cancel); err != nil {
+				t.Error(err)
+			}
+			if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+				t.Errorf("after the end: got %q and error %v, want the end of stdout", rest, err)
+			}
+			assertNothingLeft(t, spec)
+		})
+	}
+}
+
+// callConfined is a caller: it confines a function whose stdout is its own, and
+// waits for a death that comes from elsewhere.
+func callConfined(root string) int {
+	spec := acting(root, "block")
+	spec.Stdout, spec.Port, spec.TempDir = os.Stdout, 9443, filepath.Dir(root)
+	p, err := sandbox.Confine(context.Background(), spec)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	<-p.Done()
+	return 1
+}
+
+func TestConfinedOutlivesNotItsCaller(t *testing.T) {
+	root := confinedRoot(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := pipe(t)
+	caller := exec.CommandContext(t.Context(), self)
+	caller.Env, caller.Stdout = append(os.Environ(), confinerVar+"="+root), w
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if got := lines(t, r)(); got != "ready" {
+		t.Fatalf("got %q", got)
+	}
+	if err := caller.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = caller.Wait() // it was killed
+	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
+	}
+	if !sandbox.Becomes() {
+		return // its directory is left among the system's temporary files
+	}
+	// The next run removes what it has left in the root.
+	spec := confining(t, root, "hello")
+	if left := privateDirs(t, spec); len(left) != 1 {
+		t.Errorf("after kill -9: got %q, want a private directory", left)
+	}
+	playBy(t, sandbox.Confine, spec)
+	assertNothingLeft(t, spec)
+}
+
+// An image's tmp leads nowhere but to itself.
+func TestConfinedTmpIsNoLink(t *testing.T) {
+	if !sandbox.Becomes() {
+		t.Skip("its private directory is not in its root")
+	}
+	root, outside := confinedRoot(t), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(root, "tmp")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sandbox.Confine(t.Context(), confining(t, root, "hello"))
+	if err == nil || !strings.Contains(err.Error(), "the root's /tmp is not a directory") {
+		t.Errorf("got error %v", err)
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("made outside of the root: %v, %v", left, err)
+	}
+}
