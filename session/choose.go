@@ -30,7 +30,8 @@ const (
 	Builtin Runtime = "Builtin"
 	// Sandbox is a container of this process's making, on Linux.
 	Sandbox Runtime = "Sandbox"
-	// Process is the function's own binary as a child of this process.
+	// Process is the function as a child of this process: built from source, or
+	// from its image as far confined as can be without a sandbox.
 	Process Runtime = "Process"
 	// Development is a function that somebody else runs.
 	Development Runtime = "Development"
@@ -147,10 +148,6 @@ func (s *Session) chooseOne(fn runtimes.Function) (choice, error) {
 			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one by --builtin REPO=NAME")
 		}
 		c.builtin = b
-	case Process:
-		if !isFile {
-			return c, hint.Wrap(fmt.Errorf("package %q is not a file", fn.Package), "name the package's file or its source folder by --package "+fn.Name+"=PATH")
-		}
 	case Development:
 		if given {
 			return c, errors.New("a package is given for it, but the runtime Development runs none")

@@ -198,10 +198,10 @@ func TestRuntimeChoice(t *testing.T) {
 			"Builtin ghcr.io/acme/function-dummy:v1", "",
 		},
 		"ForcedProcessOfReference": {
-			"a reference cannot run as a process",
+			"a reference runs as a process if that is asked for, and no builtin in its place",
 			fn("f", contrib, "Process"), "f",
 			session.Config{},
-			"", "is not a file",
+			"Process " + contrib, "",
 		},
 		"Missing": {
 			"a function that the file lacks is named with its step",

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,13 +18,25 @@ import (
 	"github.com/xfn-dev/xfn/function/container"
 	"github.com/xfn-dev/xfn/function/container/grpc"
 	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
 	if code, is := sandbox.Supervise(os.Args); is {
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"xfn": main, "containers": containers})
+	testscript.Main(m, map[string]func(){"xfn": main, "contained": contained, "containers": containers})
+}
+
+// contained is "contained COMMAND ARGS…": the command runs as in a container
+// engine, in which nobody can make a namespace.
+func contained() {
+	program, err := exec.LookPath(os.Args[1])
+	if err == nil {
+		err = sandboxtest.Exec(program, os.Args[1:], os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // TestScripts runs the programs of testdata/script: what a user types, and what
@@ -63,12 +76,50 @@ func setup(env *testscript.Env) error {
 // commands are those that scripts have besides testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"run":              runs,
+	"as-user":          asUser,
 	"serve":            serve,
 	"serve-containers": serveContainersCmd,
 	"serve-function":   serveFunction,
 	"serve-run":        serveRun,
 	"serve-alpha":      serveAlpha,
 	"call-alpha":       callAlpha,
+}
+
+// asUser is "as-user COMMAND ARGS…": the command succeeds as an ordinary user,
+// whose home is the script's folder home, or as this one, if it is no root.
+func asUser(ts *testscript.TestScript, _ bool, args []string) {
+	const user = 54321
+	path, err := exec.LookPath(args[0])
+	ts.Check(err)
+	home := ts.MkAbs("home")
+	cmd := exec.CommandContext(context.Background(), path, args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XFN_CACHE_DIR="+home, "PATH="+filepath.Dir(path))
+	ts.Check(os.MkdirAll(home, 0o700))
+	if os.Geteuid() == 0 {
+		ts.Check(os.Chown(home, user, user))
+		for _, dir := range []string{home, path} {
+			ts.Check(open(filepath.Dir(dir)))
+		}
+		setUser(cmd, user)
+	}
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		ts.Fatalf("%v: %s", err, errs.String())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("user.out"), []byte(out.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("user.err"), []byte(errs.String()), 0o600))
+}
+
+// open lets everybody enter a directory of the tests.
+func open(dir string) error {
+	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runs is "run CODE COMMAND ARGS…": the command ends with that exit code.

@@ -97,7 +97,7 @@ func confinedReport(spec Spec) Report {
 func confinedOrders(spec Spec, r Report, private private) orders {
 	o := ordersFor(spec, r)
 	o.Chroot, o.Range, o.Private, o.Port = r.Chroot, Becomes(), private.name, spec.Port
-	o.UID, o.GID = spec.HostID+spec.UID, spec.HostID+spec.GID
+	o.UID, o.GID = spec.HostID+spec.UID, spec.HostGID+spec.GID
 	o.Env = slices.DeleteFunc(slices.Clone(o.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") })
 	o.Env = append(o.Env, "TMPDIR="+private.name)
 	return o

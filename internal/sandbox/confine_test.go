@@ -228,8 +228,8 @@ func TestConfinedGetsWhatItsSpecSays(t *testing.T) {
 		{"RunnerListen", "any port, in the caller's network", []string{"listen", "127.0.0.1:0"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
 		{"RunnerSocket", "and UDP", []string{"syscall", "socket-udp"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
 		{"RunnerUnix", "but no daemon's socket", []string{"syscall", "socket-unix"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "EPERM"},
-		{"Memory", "by a resource limit", []string{"memory", "512"}, func(s *sandbox.Spec) { s.Limits.Memory = 192 << 20 }, "ENOMEM"},
-		{"MemoryBelow", "as much as it may", []string{"memory", "32"}, func(s *sandbox.Spec) { s.Limits.Memory = 192 << 20 }, "done"},
+		{"Memory", "by a resource limit", []string{"memory", "512"}, func(s *sandbox.Spec) { s.Limits.Memory = 300 << 20 }, "ENOMEM"},
+		{"MemoryBelow", "as much as it may", []string{"memory", "32"}, func(s *sandbox.Spec) { s.Limits.Memory = 300 << 20 }, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := confining(t, root, tc.act...)
@@ -401,7 +401,7 @@ func TestConfinedReport(t *testing.T) {
 	spec.Limits.Memory = 1
 	got := beginBy(t, sandbox.Confine, spec).Report()
 	want := sandbox.Report{
-		Memory: sandbox.Limit{Value: 128 << 20, By: sandbox.Rlimit}, Landlock: landlockVersion(), HostID: os.Geteuid(), IDs: 1,
+		Memory: sandbox.Limit{Value: 256 << 20, By: sandbox.Rlimit}, Landlock: landlockVersion(), HostID: os.Geteuid(), IDs: 1,
 	}
 	if sandbox.Becomes() {
 		want.HostID, want.Chroot = sandbox.DefaultHostID+65532, true

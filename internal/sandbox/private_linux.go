@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/remove"
 )
 
@@ -47,7 +46,7 @@ func newPrivate(spec Spec, r Report) (private, error) {
 		p.lock, err = makeLocked(dir, path.Base(p.name))
 	}
 	if err == nil && Becomes() {
-		err = dir.Lchown(path.Base(p.name), spec.HostID+spec.UID, spec.HostID+spec.GID)
+		err = dir.Lchown(path.Base(p.name), spec.HostID+spec.UID, spec.HostGID+spec.GID)
 	}
 	if err != nil {
 		return private{}, errors.Join(err, p.remove())
@@ -87,23 +86,24 @@ func makeLocked(dir *os.Root, name string) (*os.File, error) {
 		return nil, err
 	}
 	f, err := lockDir(dir, name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return f, err
 }
 
-// lockDir locks a directory until the file is closed. It does not wait.
+// lockDir locks a directory until the file is closed, or returns nil if another
+// process has it locked.
 func lockDir(dir *os.Root, name string) (*os.File, error) {
 	f, err := dir.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		_, err = dir.Lstat(name) // it was removed before it was locked
+	free, err := filelock.Try(f, filelock.Exclusive)
+	if free && err == nil {
+		_, err = dir.Lstat(name) // it may have been removed before it was locked
 	}
-	if err != nil {
+	if !free || err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -117,7 +117,7 @@ func sweep(dir *os.Root) {
 		if !strings.HasPrefix(name, privatePrefix) {
 			continue
 		}
-		if f, err := lockDir(dir, name); err == nil {
+		if f, err := lockDir(dir, name); f != nil && err == nil {
 			_ = errors.Join(remove.All(dir, name), f.Close())
 		}
 	}

@@ -83,7 +83,7 @@ type runtimeFlags struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Functions run in this process where they are builtin, else in a sandbox (on Linux), from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development).
+	return `Functions run in this process where they are builtin, else in a sandbox (on Linux), from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development). Where no sandbox can be made, as in a CI container, --runtime Process runs packages as confined as can be without one.
 
 Examples:
 

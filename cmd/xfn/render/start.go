@@ -20,15 +20,16 @@ func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, pro
 	if term.Verbose {
 		output = func(function, line string) { term.Note(function + " says: " + line) }
 	}
+	processes := process.Process{
+		Env:            process.Environment(os.Environ()),
+		GoEnv:          os.Environ(),
+		TempDir:        os.TempDir(),
+		MaxMessageSize: f.MaxMessageSize << 20,
+		Progress:       term.Progress,
+		Output:         output,
+	}
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
-		session.Process: process.Process{
-			Env:            process.Environment(os.Environ()),
-			GoEnv:          os.Environ(),
-			TempDir:        os.TempDir(),
-			MaxMessageSize: f.MaxMessageSize << 20,
-			Progress:       term.Progress,
-			Output:         output,
-		},
+		session.Process:     processes,
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
 	if runtime.GOOS != "linux" {
@@ -40,7 +41,7 @@ func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, pro
 	}
 	client := remote.New(remote.Options{UserAgent: program.UserAgent()})
 	pulling := pull.Options{Remote: client, Progress: term.Progress, Offline: f.Offline}
-	config.Runtimes[session.Sandbox] = sandbox.Sandbox{
+	sandboxes := sandbox.Sandbox{
 		Cache:          dir,
 		Registry:       f.Registry,
 		Pull:           pulling,
@@ -49,6 +50,8 @@ func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, pro
 		Progress:       term.Progress,
 		Output:         output,
 	}
+	processes.Packages = sandbox.Confined{Sandbox: sandboxes}
+	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
 	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
 	return nil
 }

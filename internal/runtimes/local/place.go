@@ -1,7 +1,9 @@
 package local
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,4 +47,18 @@ func PrivateDir(parent string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%q is too long for the path of a unix socket", dir)
+}
+
+// LoopbackAddress returns an address of the loopback interface whose port was
+// free just now, as "127.0.0.1:PORT".
+func LoopbackAddress(ctx context.Context) (string, error) {
+	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	address := lis.Addr().String()
+	if err := lis.Close(); err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	return address, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 // What this test binary can be told to be, besides a functiontest child.
@@ -29,9 +30,15 @@ const (
 	beNoisy  = "process-test-noisy"  // writes without end
 )
 
+// removeBuilt removes what tests have built for all of them.
+var removeBuilt = func() {}
+
 var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
 
 func TestMain(m *testing.M) {
+	if code, is := sandbox.Supervise(os.Args); is {
+		os.Exit(code)
+	}
 	args := os.Args[1:]
 	if exit, isChild := functiontest.RunChild(context.Background(), args, os.Stderr); isChild {
 		os.Exit(exit)
@@ -40,7 +47,9 @@ func TestMain(m *testing.M) {
 		roles[args[0]](args[1:])
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	removeBuilt()
+	os.Exit(code)
 }
 
 func talk([]string) {
@@ -62,7 +71,7 @@ func makeNoise([]string) {
 }
 
 func startAndWait(args []string) {
-	_, err := process.Process{TempDir: args[1]}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
+	_, err := process.Process{GoEnv: os.Environ(), TempDir: args[1]}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -3,9 +3,14 @@ package process_test
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -19,59 +24,96 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-func tarOf(name string, content []byte) (v1.Layer, error) {
-	buf := &bytes.Buffer{}
-	w := tar.NewWriter(buf)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
-		return nil, err
+// writeSelf writes a folder of Go source, of which this test binary comes to be
+// with these arguments before all others.
+func writeSelf(t *testing.T, args ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := w.Write(content); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return static.NewLayer(buf.Bytes(), types.OCIUncompressedLayer), nil
+	return writeModule(t, fmt.Sprintf("package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\n"+
+		"func main() {\n\targs := append(%#v, os.Args[1:]...)\n\tpanic(syscall.Exec(%s, args, os.Environ()))\n}\n",
+		append([]string{self}, args...), strconv.Quote(self)))
 }
 
-// self is a layer with this test binary as usr/bin/function.
-var self = sync.OnceValues(func() (v1.Layer, error) {
-	content, err := os.ReadFile("/proc/self/exe")
+// writeChild writes a folder with the source of a functiontest child.
+func writeChild(t *testing.T, b functiontest.Behaviour, l lifeline) string {
+	t.Helper()
+	return writeSelf(t, functiontest.ChildArgs(b, l.path)...)
+}
+
+// builtVar names the static function, if it is built already.
+const builtVar = "XFN_TEST_FUNCTION"
+
+// shared returns a directory that every user may enter, with the static
+// function, which it builds, and room for a cache.
+var shared = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "function")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return tarOf("usr/bin/function", content)
+	removeBuilt = func() { _ = os.RemoveAll(dir) }
+	file := filepath.Join(dir, "function")
+	if built := os.Getenv(builtVar); built != "" {
+		return dir, os.Symlink(built, file)
+	}
+	build := exec.Command("go", "build", "-o", file, "./testdata/function")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, os.Chmod(dir, 0o755)
 })
 
-func program(t *testing.T, content string) v1.Layer {
+// layerOf returns a layer with files that can be executed.
+func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
-	l, err := tarOf("usr/bin/function", []byte(content))
-	if err != nil {
+	buf := &bytes.Buffer{}
+	w := tar.NewWriter(buf)
+	for name, content := range files {
+		err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content))})
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return static.NewLayer(buf.Bytes(), types.OCIUncompressedLayer)
 }
 
-func selfLayer(t *testing.T) v1.Layer {
+func fileOf(t testing.TB, name string) []byte {
 	t.Helper()
-	l, err := self()
+	content, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return content
 }
 
-// imageOf returns a function package for a platform whose runtime is a layer
-// and a config.
-func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layer v1.Layer) v1.Image {
+// functionLayer has the static function.
+func functionLayer(t testing.TB) v1.Layer {
 	t.Helper()
-	meta, err := tarOf("package.yaml", []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: f\n"))
+	dir, err := shared()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("building the function: %v", err)
 	}
-	img, err := mutate.Append(empty.Image,
-		mutate.Addendum{Layer: layer},
-		mutate.Addendum{Layer: meta, Annotations: map[string]string{xpkg.Annotation: "base"}})
+	return layerOf(t, map[string][]byte{"function": fileOf(t, filepath.Join(dir, "function"))})
+}
+
+// imageOf returns a function package for a platform whose runtime is layers and
+// a config.
+func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.Layer) v1.Image {
+	t.Helper()
+	meta := layerOf(t, map[string][]byte{"package.yaml": []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: f\n")})
+	img, err := mutate.AppendLayers(empty.Image, layers...)
+	if err == nil {
+		img, err = mutate.Append(img, mutate.Addendum{Layer: meta, Annotations: map[string]string{xpkg.Annotation: "base"}})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +130,12 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layer v1.Laye
 
 var host = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 
+// behaving returns an image of the static function.
+func behaving(t testing.TB, b functiontest.Behaviour) v1.Image {
+	t.Helper()
+	return imageOf(t, host, v1.Config{Entrypoint: []string{"/function", string(b)}, User: "65532:65532"}, functionLayer(t))
+}
+
 // write writes a package to a file.
 func write(t testing.TB, a xpkg.Artifact) string {
 	t.Helper()
@@ -98,14 +146,26 @@ func write(t testing.TB, a xpkg.Artifact) string {
 	return path
 }
 
-// childConfig is the config of an image whose function is a functiontest child.
-func childConfig(b functiontest.Behaviour, l lifeline) v1.Config {
-	entrypoint := append([]string{"/usr/bin/function"}, functiontest.ChildArgs(b, l.path)...)
-	return v1.Config{Entrypoint: entrypoint, Cmd: []string{"--is-replaced"}}
+// dynamic returns the files of a program of this machine that needs libraries.
+func dynamic(t testing.TB, program string) map[string][]byte {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "ldd", program).Output()
+	if err != nil {
+		t.Skipf("there is no dynamic %s here: %v", program, err)
+	}
+	files := map[string][]byte{program: fileOf(t, program)}
+	for word := range strings.FieldsSeq(string(out)) {
+		if strings.HasPrefix(word, "/") {
+			files[word] = fileOf(t, word)
+		}
+	}
+	return files
 }
 
-// writeChild writes a package whose function is a functiontest child.
-func writeChild(t *testing.T, b functiontest.Behaviour, l lifeline) string {
+// must fails the test for an error.
+func must(t testing.TB, errs ...error) {
 	t.Helper()
-	return write(t, imageOf(t, host, childConfig(b, l), selfLayer(t)))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

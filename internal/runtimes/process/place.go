@@ -2,8 +2,6 @@ package process
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -33,21 +31,14 @@ func unixAddress(dir string) address {
 
 // loopbackAddress returns an address with a port that was free just now.
 func loopbackAddress(ctx context.Context) (address, error) {
-	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return address{}, fmt.Errorf("looking for a free port: %w", err)
-	}
-	host := lis.Addr().String()
-	if err := lis.Close(); err != nil {
-		return address{}, fmt.Errorf("looking for a free port: %w", err)
-	}
-	return address{target: host, args: []string{"--address=" + host}}, nil
+	host, err := local.LoopbackAddress(ctx)
+	return address{target: host, args: []string{"--address=" + host}}, err
 }
 
 // command returns the command that runs prog as a function at addr, in the
 // directory that holds it.
 func (prog program) command(addr address) *exec.Cmd {
-	args := slices.Concat(prog.args, []string{"--insecure"}, addr.args)
+	args := append([]string{"--insecure"}, addr.args...)
 	cmd := exec.Command(prog.path, args...)
 	cmd.Dir = filepath.Dir(prog.path)
 	cmd.Env = prog.env
@@ -71,14 +62,11 @@ func Environment(environ []string) []string {
 	})
 }
 
-// environment returns the environment of a function that lives in dir: its
-// image's, as far as it does not point into the image, its own home and
-// temporary directory, and what the user adds. The last value of a key counts.
-func environment(image []string, dir string, user []string) []string {
-	env := slices.DeleteFunc(slices.Clone(image), func(kv string) bool {
-		key, _, ok := strings.Cut(kv, "=")
-		return !ok || key == "PATH" || strings.HasPrefix(key, "SSL_CERT_")
-	})
+// environment returns the environment of a function that lives in dir: its own
+// home and temporary directory, and what the user adds. The last value of a key
+// counts.
+func environment(dir string, user []string) []string {
+	var env []string
 	for _, key := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "USERPROFILE"} {
 		env = append(env, key+"="+dir)
 	}

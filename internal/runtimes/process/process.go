@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/ioerror"
@@ -19,21 +20,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// Process starts functions as child processes. The zero value is ready to use
-// for packages; compiling source needs GoEnv.
+// Process starts functions as child processes. Compiling source needs GoEnv, and
+// packages need Packages.
 //
-// A function is started as its image says (ENTRYPOINT, or else CMD), with
-// --insecure --network=unix --address=SOCKET after its own arguments. One
-// whose command line does not know --network, and any function on Windows, is
-// given a free port of the loopback interface.
+// A function from source is started with --insecure --network=unix
+// --address=SOCKET. One whose command line does not know --network, and any
+// function on Windows, is given a free port of the loopback interface.
 //
 // A function leads a process group, which is killed whole when the function
 // is stopped or ends. On Linux and Windows it does not outlive this process
 // either, however that ends.
 type Process struct {
-	// Env is added to the environment of functions, which is otherwise what
-	// the image says, and a home and temporary directory of their own; see
-	// Environment.
+	// Packages starts functions that are not source. Nil is for systems that
+	// cannot.
+	Packages runtimes.Runtime
+	// Env is added to the environment of functions from source, which is
+	// otherwise a home and temporary directory of their own; see Environment.
 	Env []string
 	// GoEnv is the environment of the go command that compiles source.
 	GoEnv []string
@@ -42,7 +44,7 @@ type Process struct {
 	// /tmp takes its place.
 	TempDir string
 	// StartTimeout bounds the time from the start of a function to its first
-	// answer. Zero means local.DefaultStartTimeout. Compiling and unpacking are not bounded.
+	// answer. Zero means local.DefaultStartTimeout. Compiling is not bounded.
 	StartTimeout time.Duration
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
@@ -55,30 +57,63 @@ type Process struct {
 	Output func(function, line string)
 }
 
-var _ runtimes.Runtime = Process{}
+var (
+	_ runtimes.Runtime  = Process{}
+	_ runtimes.Preparer = Process{}
+)
 
 // A program is what is run as a function.
 type program struct {
-	path   string   // of the executable
-	args   []string // without the name
+	path   string // of the executable
 	env    []string
 	detail string // for people
-	digest string // of the image, if it is from one
-	hint   string // what to do if it does not start; empty if nothing is known
 }
 
-// advise adds what is known to keep such a program from starting.
-func (prog program) advise(err error) error {
-	if prog.hint == "" {
-		return err
+// Prepare fetches the images of functions whose packages are references.
+func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
+	preparer, ok := p.Packages.(runtimes.Preparer)
+	if !ok {
+		return nil
 	}
-	return hint.Wrap(err, prog.hint)
+	packages := slices.DeleteFunc(slices.Clone(fns), func(fn runtimes.Function) bool { return isSource(fn.Package) })
+	return preparer.Prepare(ctx, packages...)
 }
 
-// Start compiles or unpacks the function at the path fn.Package: a directory
-// with a Go main package, or an .xpkg file with an image for Linux and this
-// machine's architecture. It then starts it and returns once it answers.
-func (p Process) Start(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
+// isSource reports whether a package is a folder with source, and not one with
+// an OCI image layout.
+func isSource(pkg string) bool {
+	info, err := os.Stat(pkg)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(pkg, "oci-layout"))
+	return err != nil
+}
+
+// Start starts a function and returns once it answers: from the directory
+// fn.Package, if that has a Go main package, which it compiles, or else by what
+// is for packages.
+func (p Process) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	if isSource(fn.Package) {
+		return p.startSource(ctx, fn)
+	}
+	if p.Packages != nil {
+		return p.Packages.Start(ctx, fn)
+	}
+	return nil, fmt.Errorf("starting function %q: %w", fn.Name, noPackages(fn.Package))
+}
+
+// noPackages says why a package cannot be run here, and what could be.
+func noPackages(pkg string) error {
+	if _, err := os.Stat(pkg); err != nil {
+		err = fmt.Errorf("finding package %q: %w", pkg, ioerror.Cause(err))
+		return hint.Wrap(err, "the runtime Process takes the path of a folder with a Go main package here: --package NAME=PATH")
+	}
+	err := fmt.Errorf("%q: a package holds a program for Linux, and this is %s", pkg, runtime.GOOS)
+	return hint.Wrap(err, "give the folder of the function's Go source instead, or start the function yourself and use the runtime Development")
+}
+
+func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
 	dir, err := local.PrivateDir(p.TempDir)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
@@ -88,7 +123,7 @@ func (p Process) Start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	prog, err := p.prepare(ctx, fn.Package, dir)
+	prog, err := p.compile(ctx, fn.Package, dir)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
@@ -97,31 +132,18 @@ func (p Process) Start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
 	return &runtimes.Instance{
-		Runner:   s,
-		Detail:   prog.detail,
-		Identity: prog.digest,
+		Runner: s,
+		Detail: prog.detail,
 		Stop: func(ctx context.Context) error {
 			return errors.Join(s.stop(ctx), os.RemoveAll(dir))
 		},
 	}, nil
 }
 
-func (p Process) prepare(ctx context.Context, pkg, dir string) (program, error) {
-	info, err := os.Stat(pkg)
-	if err != nil {
-		err = fmt.Errorf("finding package %q: %w", pkg, ioerror.Cause(err))
-		return program{}, hint.Wrap(err, "the runtime Process takes the path of an .xpkg file or of a folder with a Go main package: --package NAME=PATH")
-	}
-	if info.IsDir() {
-		return p.compile(ctx, pkg, dir)
-	}
-	return p.unpack(ctx, pkg, dir)
-}
-
 func (p Process) compile(ctx context.Context, source, dir string) (program, error) {
 	p.Progress.Step("compiling " + source)
 	prog := program{path: filepath.Join(dir, executableName()), detail: "built from " + source}
-	prog.env = environment(nil, dir, p.Env)
+	prog.env = environment(dir, p.Env)
 	return prog, gobuild.Build(ctx, gobuild.Options{
 		Dir:    source,
 		GOOS:   runtime.GOOS,
@@ -159,15 +181,11 @@ func (p Process) launch(ctx context.Context, name string, prog program, addr add
 	c, err := startChild(ctx, prog, addr, out)
 	if err != nil {
 		err = fmt.Errorf("running it: %w", ioerror.Cause(err))
-		return nil, errors.Join(prog.advise(err), client.Close())
+		return nil, errors.Join(err, client.Close())
 	}
 	f := &local.Function{Client: client, Done: c.done, Ended: func() error { return endedError{c.cmd.ProcessState, c.out} }}
 	if err := f.Await(ctx, p.StartTimeout); err != nil {
-		err = c.explain(ctx, err)
-		if ctx.Err() == nil {
-			err = prog.advise(err)
-		}
-		return nil, errors.Join(err, client.Close())
+		return nil, errors.Join(c.explain(ctx, err), client.Close())
 	}
 	return &instance{f, c}, nil
 }

@@ -62,8 +62,8 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 	}{
 		"DoesNotCompile": {reason: "the compiler's words are shown", pkg: broken, want: "undefined: no"},
 		"Quits":          {reason: "a program that just ends is no function", pkg: quitter, want: `starting function "f": it ended by itself (exit status 0); its last output:` + "\n  enough"},
-		"Missing":        {reason: "a path that is not there", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "--package NAME=PATH"},
-		"Reference":      {reason: "a reference is no path", pkg: "xpkg.example.org/a/b:v1", want: `finding package "xpkg.example.org/a/b:v1"`, hint: "--package NAME=PATH"},
+		"Missing":        {reason: "a path that is not there, and nothing else can take it", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "--package NAME=PATH"},
+		"Package":        {reason: "without a runtime for packages they are for other systems", pkg: "source_test.go", want: `"source_test.go": a package holds a program for Linux, and this is `, hint: "Go source"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

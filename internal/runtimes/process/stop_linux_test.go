@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
@@ -20,7 +18,7 @@ import (
 
 func TestDiesInCall(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.DiesInCall, line))
+	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.DiesInCall, line))
 	for _, moment := range []string{"during the call", "after it"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": it ended by itself (signal: killed); its last output:` + "\n  this call is too much"
@@ -35,7 +33,7 @@ func TestDiesInCall(t *testing.T) {
 func TestStopKills(t *testing.T) {
 	t.Run("Impatient", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Stays, line))
+		fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.Stays, line))
 		one := line.next(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -46,14 +44,14 @@ func TestStopKills(t *testing.T) {
 	})
 	t.Run("Patient", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Stays, line))
+		fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.Stays, line))
 		one := line.next(t)
 		stop(t, fn)
 		assertReaped(t, one.pid)
 	})
 	t.Run("Group", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Forks, line))
+		fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
 		stop(t, fn)
 		parent.awaitDeath(t)
@@ -61,7 +59,7 @@ func TestStopKills(t *testing.T) {
 	})
 	t.Run("Orphans", func(t *testing.T) {
 		line := newLifeline(t)
-		fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Forks, line))
+		fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.Forks, line))
 		parent, child := line.next(t), line.next(t)
 		if err := syscall.Kill(parent.pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -76,7 +74,7 @@ func TestCancel(t *testing.T) {
 	t.Run("BeforeStart", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := process.Process{TempDir: shortDir(t)}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
+		_, err := process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}.Start(ctx, runtimes.Function{Name: "f", Package: writeChild(t, functiontest.Serves, newLifeline(t))})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want a cancellation", err)
 		}
@@ -94,7 +92,7 @@ func TestCancel(t *testing.T) {
 			failed := make(chan error, 1)
 			pkg := writeChild(t, functiontest.Hangs, line)
 			go func() {
-				_, err := process.Process{TempDir: tmp}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
+				_, err := process.Process{GoEnv: os.Environ(), TempDir: tmp}.Start(ctx, runtimes.Function{Name: "f", Package: pkg})
 				failed <- err
 			}()
 			one := line.next(t)
@@ -108,7 +106,7 @@ func TestCancel(t *testing.T) {
 	}
 	t.Run("DuringACall", func(t *testing.T) {
 		line, tmp := newLifeline(t), shortDir(t)
-		fn := start(t, process.Process{TempDir: tmp}, writeChild(t, functiontest.HangsInCall, line))
+		fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: tmp}, writeChild(t, functiontest.HangsInCall, line))
 		one := line.next(t)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("took too long"))
 		defer cancel()
@@ -150,7 +148,7 @@ func TestKilledUser(t *testing.T) {
 
 func TestStopAfterDeath(t *testing.T) {
 	line := newLifeline(t)
-	fn := start(t, process.Process{TempDir: shortDir(t)}, writeChild(t, functiontest.Serves, line))
+	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.Serves, line))
 	one := line.next(t)
 	if err := syscall.Kill(one.pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -182,8 +180,7 @@ func init() {
 // Only a sandbox can end such a daemon, but it holds up nobody.
 func TestDaemon(t *testing.T) {
 	line := newLifeline(t)
-	config := v1.Config{Entrypoint: []string{"/usr/bin/function", beDaemon, line.path}}
-	fn := start(t, process.Process{TempDir: shortDir(t)}, write(t, imageOf(t, host, config, selfLayer(t))))
+	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeSelf(t, beDaemon, line.path))
 	assertAnswers(t, fn)
 	daemon := line.next(t)
 	stop(t, fn)

@@ -23,8 +23,11 @@ type child struct {
 	cancel  context.CancelFunc
 }
 
-// launch starts a sandbox whose life does not depend on ctx once it runs.
-func launch(ctx context.Context, spec sandbox.Spec, out *local.Output) (*child, error) {
+// A door is a way to start a function: sandbox.Start or sandbox.Confine.
+type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
+
+// launch starts a function whose life does not depend on ctx once it runs.
+func launch(ctx context.Context, start door, spec sandbox.Spec, out *local.Output) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe: %w", err)
@@ -33,7 +36,7 @@ func launch(ctx context.Context, spec sandbox.Spec, out *local.Output) (*child, 
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	// The start itself ends with ctx.
 	unhook := context.AfterFunc(ctx, cancel)
-	process, err := sandbox.Start(life, spec)
+	process, err := start(life, spec)
 	err = errors.Join(err, write.Close())
 	if err != nil {
 		cancel()

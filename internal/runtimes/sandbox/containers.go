@@ -86,7 +86,7 @@ func (c Containers) run(ctx context.Context, req container.Request) (output []by
 	spec.HostID, spec.HostGID = c.HostUID, c.HostGID
 	b, err := c.execute(ctx, spec, req)
 	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) {
-		err = hint.Wrap(err, allowNamespaces)
+		err = hint.Wrap(err, allowNamespaces(forbidden))
 	}
 	return b, err
 }

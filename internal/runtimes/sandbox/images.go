@@ -25,7 +25,9 @@ type images struct {
 	files bool
 	// hostID and hostGID are who unpacked files belong to, or 0 for the default.
 	hostID, hostGID int
-	progress        progress.Func
+	// confined tells that they are for functions without a sandbox.
+	confined bool
+	progress progress.Func
 }
 
 // unpack returns the root of an image, and the digest of its config. What is in use
@@ -81,7 +83,7 @@ func (i images) request(name string, policy pull.Policy) (pull.Request, error) {
 // owner says who unpacked files belong to: the ids that a sandbox is given, if
 // this process may give away any.
 func (i images) owner() *rootfs.Owner {
-	if !sandbox.MapsIDs() {
+	if i.confined && !sandbox.Becomes() || !sandbox.MapsIDs() {
 		return nil
 	}
 	uid := cmp.Or(i.hostID, sandbox.DefaultHostID)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xfn-dev/xfn/function/grpc"
@@ -104,7 +105,7 @@ func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
-		return hint.Wrap(err, allowNamespaces+", or run functions that you trust by --runtime Process")
+		return hint.Wrap(err, allowNamespaces(forbidden)+", or run the function by --runtime Process, with the confinement that needs none")
 	case errors.Is(err, errNoProgram):
 		return hint.Wrap(err, "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
 	default:
@@ -112,10 +113,28 @@ func advise(err error) error {
 	}
 }
 
-// allowNamespaces is the way out where the system forbids sandboxes.
-const allowNamespaces = "allow user namespaces (see user_namespaces(7))"
+// allowNamespaces says how to have the system allow sandboxes.
+func allowNamespaces(err *sandbox.NamespaceError) string {
+	if key, ok := strings.CutPrefix(err.Setting, "/proc/sys/"); ok && err.Value != "" {
+		allowing := map[string]string{"0": "1", "1": "0"}[err.Value]
+		if strings.HasPrefix(key, "user/") {
+			allowing = "10000"
+		}
+		return "allow user namespaces by sysctl -w " + strings.ReplaceAll(key, "/", ".") + "=" + allowing
+	}
+	return "allow user namespaces (see user_namespaces(7); in a container, its seccomp profile forbids them)"
+}
 
-func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
+func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	return s.startBy(ctx, fn, s.images(), s.run)
+}
+
+// startBy unpacks a function's image, and has run run what is unpacked, and say
+// how.
+func (s Sandbox) startBy(
+	ctx context.Context, fn runtimes.Function, from images,
+	run func(context.Context, string, *rootfs.Root, settings, *stops) (*local.Function, string, error),
+) (_ *runtimes.Instance, err error) {
 	settings, err := settingsOf(fn.Annotations)
 	if err != nil {
 		return nil, err
@@ -127,17 +146,17 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (_ *runtimes.I
 			err = errors.Join(err, stops.all(context.WithoutCancel(ctx)))
 		}
 	}()
-	root, id, err := s.images().unpack(ctx, fn.Package, settings.policy, &stops)
+	root, id, err := from.unpack(ctx, fn.Package, settings.policy, &stops)
 	if err != nil {
 		return nil, err
 	}
-	f, report, err := s.run(ctx, fn.Name, root, settings, &stops)
+	f, how, err := run(ctx, fn.Name, root, settings, &stops)
 	if err != nil {
 		return nil, err
 	}
 	return &runtimes.Instance{
 		Runner:   settings.bounded(f),
-		Detail:   fmt.Sprintf("%s in a sandbox (%s)", fn.Package, describe(report)),
+		Detail:   fn.Package + " " + how,
 		Identity: id.String(),
 		Stop:     stops.all,
 		Done:     f.Done,
@@ -150,17 +169,23 @@ func (s Sandbox) images() images {
 	return images{cache: s.Cache, registry: s.Registry, pull: s.Pull, files: true, progress: s.Progress}
 }
 
-// run runs the function of a root until it answers.
-func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, sandbox.Report, error) {
+// run runs the function of a root in a sandbox until it answers.
+func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, string, error) {
 	spec, err := specOf(root, settings)
 	if err != nil {
-		return nil, sandbox.Report{}, err
+		return nil, "", err
 	}
 	spec.Args = append(spec.Args, "--insecure")
 	target, err := s.listen(&spec, stops)
 	if err != nil {
-		return nil, sandbox.Report{}, err
+		return nil, "", err
 	}
+	f, report, err := s.serve(ctx, name, sandbox.Start, spec, target, stops)
+	return f, "in a sandbox (" + describe(report) + ")", err
+}
+
+// serve starts a function, and returns once it answers at target.
+func (s Sandbox) serve(ctx context.Context, name string, start door, spec sandbox.Spec, target string, stops *stops) (*local.Function, sandbox.Report, error) {
 	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: s.MaxMessageSize})
 	if err != nil {
 		return nil, sandbox.Report{}, err
@@ -171,7 +196,7 @@ func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settin
 			s.Output(name, line)
 		}
 	}}
-	c, err := launch(ctx, spec, out)
+	c, err := launch(ctx, start, spec, out)
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}

@@ -151,6 +151,15 @@ func describe(r sandbox.Report) string {
 	if r.Network == sandbox.Runner {
 		said = []string{"network of this machine"}
 	}
+	said = append(said, limits(r)...)
+	if r.Landlock == 0 {
+		said = append(said, "no Landlock")
+	}
+	return strings.Join(said, ", ")
+}
+
+// limits says what limits memory and processors, for people.
+func limits(r sandbox.Report) (said []string) {
 	for _, l := range []struct {
 		name  string
 		limit sandbox.Limit
@@ -161,8 +170,5 @@ func describe(r sandbox.Report) string {
 			said = append(said, fmt.Sprintf("%s %d%s by %s", l.name, l.limit.Value/l.size, l.unit, l.limit.By))
 		}
 	}
-	if r.Landlock == 0 {
-		said = append(said, "no Landlock")
-	}
-	return strings.Join(said, ", ")
+	return said
 }

@@ -1,0 +1,13 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// setUser has a command run as another user.
+func setUser(cmd *exec.Cmd, id uint32) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+}

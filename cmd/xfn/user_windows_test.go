@@ -1,0 +1,6 @@
+package main
+
+import "os/exec"
+
+// setUser does nothing: Windows has no root that could be another user.
+func setUser(*exec.Cmd, uint32) {}

@@ -1,0 +1,327 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/pull"
+	xremote "github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/process"
+	sandboxes "github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
+)
+
+// What this test binary can be told to be, besides: a program as a container
+// engine confines it.
+const beContained = "process-test-contained"
+
+// containedVar is set for tests that run in such a confinement.
+const containedVar = "XFN_TEST_CONTAINED"
+
+func init() {
+	roles[beContained] = func(args []string) {
+		_, _ = io.WriteString(os.Stderr, sandboxtest.Exec(args[0], args, os.Environ()).Error())
+		os.Exit(1)
+	}
+}
+
+// confined returns a runtime for packages whose images are unpacked once for all
+// tests. Nothing of a run may be left there, and among temporary files.
+func confined(t testing.TB) process.Process {
+	t.Helper()
+	dir, err := shared()
+	must(t, err)
+	return confinedWith(t, filepath.Join(dir, "cache"))
+}
+
+func confinedWith(t testing.TB, cache string) process.Process {
+	t.Helper()
+	tmp := t.TempDir()
+	t.Cleanup(func() {
+		for _, pattern := range []string{tmp + "/*", cache + "/roots/sha256/*/rootfs/tmp/*"} {
+			if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %q, %v", left, err)
+			}
+		}
+	})
+	return process.Process{TempDir: tmp, Packages: sandboxes.Confined{Sandbox: sandboxes.Sandbox{
+		Cache: cache, TempDir: tmp, StartTimeout: time.Minute, Pull: pull.Options{Remote: xremote.New(xremote.Options{})},
+	}}}
+}
+
+// The functions of packages in all their forms answer, and Detail says how they
+// are confined.
+func TestPackages(t *testing.T) {
+	img := behaving(t, functiontest.Serves)
+	other := imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, v1.Config{}, layerOf(t, map[string][]byte{"x": nil}))
+	dir := t.TempDir()
+	docker, folder := filepath.Join(dir, "docker.xpkg"), filepath.Join(dir, "layout")
+	must(t, tarball.WriteToFile(docker, nil, img))
+	l, err := layout.Write(folder, empty.Index)
+	must(t, err, l.AppendImage(img))
+	cases := map[string]struct {
+		reason, pkg string
+	}{
+		"File":    {"a package", write(t, img)},
+		"TCP":     {"no function needs to know --network", write(t, behaving(t, functiontest.ServesTCP))},
+		"Stays":   {"one that does not end by itself is killed", write(t, behaving(t, functiontest.Stays))},
+		"Index":   {"the image for this machine is taken", write(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: other}, mutate.IndexAddendum{Add: img}))},
+		"Docker":  {"a Docker archive has no manifest and no annotations", docker},
+		"Layout":  {"a folder with an OCI image layout is no source", folder},
+		"AsRoot":  {"an image may have no user", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/function", "serves"}}, functionLayer(t)))},
+		"Command": {"or only a command", write(t, imageOf(t, host, v1.Config{Cmd: []string{"function", "serves"}, Env: []string{"PATH=/"}}, functionLayer(t)))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fn, err := confined(t).Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			assertAnswers(t, fn)
+			want := ` as a process \(no chroot, user \d+, (Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
+			if sandbox.Becomes() {
+				want = ` as a process \(chroot, user 1\d{5}, (Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
+			}
+			if !strings.HasPrefix(fn.Detail, tc.pkg) || !regexp.MustCompile(want).MatchString(fn.Detail) {
+				t.Errorf("detail: got %q, want %s", fn.Detail, want)
+			}
+			if !strings.HasPrefix(fn.Identity, "sha256:") {
+				t.Errorf("identity: got %q, want the image's digest", fn.Identity)
+			}
+			stop(t, fn)
+		})
+	}
+}
+
+// A reference is pulled into the cache, and then needs no network.
+func TestPackageByReference(t *testing.T) {
+	text := remotetest.Serve(t, remotetest.Handler()) + "/acme/f:v1"
+	ref, err := name.ParseReference(text)
+	must(t, err, remote.Write(ref, behaving(t, functiontest.Serves)))
+	p, fn := confinedWith(t, t.TempDir()), runtimes.Function{Name: "f", Package: text}
+	source := runtimes.Function{Name: "source", Package: writeModule(t, "package main\n")} // it is not fetched
+	packages := p.Packages.(sandboxes.Confined)
+	packages.Pull.Offline = true
+	p.Packages = packages
+	var missing *pull.MissingError
+	if err := p.Prepare(t.Context(), fn, source); !errors.As(err, &missing) {
+		t.Errorf("Prepare() of what is not in the cache, offline: got %v", err)
+	}
+	packages.Pull.Offline = false
+	must(t, process.Process{Packages: packages}.Prepare(t.Context(), fn, source))
+	assertAnswersAndStops(t, p, fn)
+}
+
+func assertAnswersAndStops(t *testing.T, p process.Process, fn runtimes.Function) {
+	t.Helper()
+	instance, err := p.Start(t.Context(), fn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertAnswers(t, instance)
+	stop(t, instance)
+}
+
+// What an image needs of its root is there where the caller may chroot. Where it
+// may not, the error says why, and what else there is.
+func TestPackageOfItsRoot(t *testing.T) {
+	shell := dynamic(t, "/bin/sh")
+	cases := map[string]struct {
+		reason string
+		argv   []string
+		layer  v1.Layer
+		want   string
+	}{
+		"Script":  {"an interpreter of the image", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, whose interpreter is in the image`},
+		"Dynamic": {"libraries of the image", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is a dynamic program, whose libraries are in the image`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := confined(t)
+			fn := runtimes.Function{Name: "f", Package: write(t, imageOf(t, host, v1.Config{Entrypoint: tc.argv}, functionLayer(t), tc.layer))}
+			if sandbox.Becomes() {
+				assertAnswersAndStops(t, p, fn)
+				return
+			}
+			_, err := p.Start(t.Context(), fn)
+			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), `starting function "f": `) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+			if got := hint.Of(err); !strings.Contains(got, "CAP_SYS_CHROOT") || !strings.Contains(got, "CGO_ENABLED=0") || !strings.Contains(got, "Development") {
+				t.Errorf("%s: got hint %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestBadPackages(t *testing.T) {
+	function := v1.Config{Entrypoint: []string{"/function", "serves"}}
+	index := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, function)},
+		mutate.IndexAddendum{Add: imageOf(t, v1.Platform{OS: "linux", Architecture: "riscv64"}, function)})
+	noPackage := filepath.Join(t.TempDir(), "x.xpkg")
+	must(t, os.WriteFile(noPackage, []byte("no tar"), 0o600))
+	cases := map[string]struct{ reason, pkg, want, hint string }{
+		"NoTar":        {"a file that is no package", noPackage, `opening "` + noPackage + `"`, ""},
+		"Missing":      {"a file that is not there", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
+		"Platforms":    {"the platforms that are there are named", write(t, index), "linux/s390x", ""},
+		"NoEntrypoint": {"an image has to say what to run", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "--embed-runtime"},
+		"NoProgram":    {"what it says has to be there", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
+		"Crashes":      {"its last words are shown", write(t, behaving(t, functiontest.Crashes)), "it ended by itself (exit code 3); its last output:\n  line 12\n", ""},
+		"Babbles":      {"what is no gRPC is no function", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := confined(t).Start(t.Context(), runtimes.Function{Name: "f", Package: tc.pkg})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), `starting function "f": `) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+			if got := hint.Of(err); !strings.Contains(got, tc.hint) {
+				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
+			}
+		})
+	}
+	t.Run("Hangs", func(t *testing.T) {
+		p := confined(t)
+		packages := p.Packages.(sandboxes.Confined)
+		packages.StartTimeout = time.Second
+		_, err := packages.Start(t.Context(), runtimes.Function{Name: "f", Package: write(t, behaving(t, functiontest.Hangs))})
+		if err == nil || !strings.Contains(err.Error(), "no answer within 1s") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("Cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := confined(t).Start(ctx, runtimes.Function{Name: "f", Package: write(t, behaving(t, functiontest.Serves))})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// What annotations ask for is in force, or Detail says that it is not.
+func TestPackageAnnotations(t *testing.T) {
+	pkg := write(t, behaving(t, functiontest.Serves))
+	cases := map[string]struct {
+		reason, annotation, value string
+		want, wantErr             string
+	}{
+		"Memory":   {"by a resource limit", sandboxes.AnnotationMemory, "512Mi", "memory 512 MiB by rlimit", ""},
+		"CPU":      {"nothing could keep it", sandboxes.AnnotationCPU, "1", "no CPU limit", ""},
+		"Writable": {"there is one root for all", sandboxes.AnnotationWritable, "true", "nothing writable but TMPDIR", ""},
+		"Network":  {"the machine's network is asked for", sandboxes.AnnotationNetwork, "Runner", "by rlimit, network of this machine)", ""},
+		"Wrong":    {"what cannot be read is an error", sandboxes.AnnotationNetwork, "None", "", `unknown network "None"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fn := runtimes.Function{Name: "f", Package: pkg, Annotations: map[string]string{tc.annotation: tc.value}}
+			instance, err := confined(t).Start(t.Context(), fn)
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			assertAnswers(t, instance)
+			if !strings.Contains(instance.Detail, tc.want) {
+				t.Errorf("%s: got %q, want %q", tc.reason, instance.Detail, tc.want)
+			}
+			stop(t, instance)
+		})
+	}
+}
+
+func TestManyPackagesAtOnce(t *testing.T) {
+	p, pkg := confined(t), write(t, behaving(t, functiontest.Serves))
+	var instances []*runtimes.Instance
+	for range 4 { // all of them with the same root
+		fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances = append(instances, fn)
+	}
+	for _, fn := range instances {
+		assertAnswers(t, fn)
+		stop(t, fn)
+	}
+}
+
+// Where no namespaces can be made, the sandbox says so, and names this runtime.
+func TestSandboxIsForbidden(t *testing.T) {
+	if os.Getenv(containedVar) == "" {
+		t.Skip("TestInContainer runs this")
+	}
+	pkg := write(t, behaving(t, functiontest.Serves))
+	_, err := confined(t).Packages.(sandboxes.Confined).Sandbox.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
+	var forbidden *sandbox.NamespaceError
+	if !errors.As(err, &forbidden) || !errors.Is(err, syscall.EPERM) {
+		t.Errorf("got %v, want that namespaces are forbidden", err)
+	}
+	if got := hint.Of(err); !strings.Contains(got, "--runtime Process") || !strings.Contains(got, "user namespaces") {
+		t.Errorf("got hint %q", got)
+	}
+}
+
+// TestInContainer runs the tests of packages again as by a container engine, by
+// which nobody can make a namespace: as root and as an ordinary user.
+func TestInContainer(t *testing.T) {
+	if os.Getenv(containedVar) != "" {
+		t.Skip("this is in one already")
+	}
+	shared, err := shared()
+	must(t, err)
+	const user = 54321
+	for name, id := range map[string]int{"Caller": os.Geteuid(), "User": user} {
+		t.Run(name, func(t *testing.T) {
+			if id != os.Geteuid() && os.Geteuid() != 0 {
+				t.Skip("only root can be another user")
+			}
+			dir, err := os.MkdirTemp("", "user")
+			must(t, err, os.Chmod(dir, 0o755), os.Chown(dir, id, id))
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			program := filepath.Join(dir, "test")
+			must(t, os.WriteFile(program, fileOf(t, "/proc/self/exe"), 0o755))
+			cmd := exec.CommandContext(t.Context(), program, beContained, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), containedVar+"=1", builtVar+"="+filepath.Join(shared, "function"), "TMPDIR="+dir, "HOME="+dir)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
+			out, err := cmd.CombinedOutput()
+			for _, test := range []string{"TestSandboxIsForbidden", "TestPackages", "TestPackageOfItsRoot"} {
+				if !slices.Contains(strings.Fields(string(out)), test) || !strings.Contains(string(out), "--- PASS: "+test+" ") {
+					t.Errorf("%s as user %d did not pass", test, id)
+				}
+			}
+			if err != nil || t.Failed() {
+				t.Errorf("%v:\n%s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,21 @@
+// Command function is a function of the tests. Its first argument says how it
+// behaves; as the interpreter of a script it is given the script's path before.
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+)
+
+func main() {
+	args := os.Args[1:]
+	if len(args) > 1 && strings.HasPrefix(args[1], "/") {
+		args = append(args[:1], args[2:]...) // "behaviour /script flags…"
+	}
+	args = append(functiontest.ChildArgs(functiontest.Behaviour(args[0]), ""), args[1:]...)
+	exit, _ := functiontest.RunChild(context.Background(), args, os.Stderr)
+	os.Exit(exit)
+}

@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// Confined starts functions where no sandbox can be made: as processes of this
+// machine, from the same images, that have given up what can be given up without
+// a namespace (see sandbox.Confine). The Instance's Detail says what that was.
+//
+// A function is started as its image says, with --insecure and --address after
+// its own arguments, and has to listen there: on a port of the host's loopback
+// interface, which anybody on this machine can connect to.
+//
+// It reads the annotations that Sandbox reads. Of them it cannot keep a limit of
+// processors and a writable root, and says so in Detail.
+type Confined struct{ Sandbox }
+
+var (
+	_ runtimes.Runtime  = Confined{}
+	_ runtimes.Preparer = Confined{}
+)
+
+// Start pulls the function's image, unpacks it, and runs it confined. It returns
+// once the function answers.
+func (c Confined) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	from := c.images()
+	from.confined = true
+	instance, err := c.startBy(ctx, fn, from, c.run)
+	if err != nil {
+		return nil, fmt.Errorf("starting function %q: %w", fn.Name, adviseConfined(err))
+	}
+	return instance, nil
+}
+
+// adviseConfined adds the ways out where a program cannot be run.
+func adviseConfined(err error) error {
+	var unfit *sandbox.ProgramError
+	if !errors.As(err, &unfit) {
+		return advise(err)
+	}
+	return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that it may give the function its image's root; or link it statically (for Go: CGO_ENABLED=0); or start it yourself and use the runtime Development")
+}
+
+// run runs the function of a root until it answers.
+func (c Confined) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, string, error) {
+	spec, err := specOf(root, settings)
+	if err != nil {
+		return nil, "", err
+	}
+	target, err := local.LoopbackAddress(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	_, port, err := net.SplitHostPort(target)
+	if err != nil {
+		return nil, "", err
+	}
+	if spec.Port, err = strconv.Atoi(port); err != nil {
+		return nil, "", err
+	}
+	spec.Args, spec.TempDir = append(spec.Args, "--insecure", "--address="+target), c.TempDir
+	f, report, err := c.serve(ctx, name, sandbox.Confine, spec, target, stops)
+	return f, "as a process (" + describeConfined(report, settings) + ")", err
+}
+
+// describeConfined says what confines a function, and what does not, for people.
+func describeConfined(r sandbox.Report, s settings) string {
+	said := append([]string{rootNote(r), userNote(r), landlockNote(r), "seccomp"}, limits(r)...)
+	if r.Network == sandbox.Runner {
+		said = append(said, "network of this machine")
+	} else {
+		said = append(said, "no outgoing connections")
+	}
+	if s.limits.CPU > 0 {
+		said = append(said, "no CPU limit")
+	}
+	if s.writable {
+		said = append(said, "nothing writable but TMPDIR")
+	}
+	return strings.Join(said, ", ")
+}
+
+func rootNote(r sandbox.Report) string {
+	if r.Chroot {
+		return "chroot"
+	}
+	return "no chroot"
+}
+
+func userNote(r sandbox.Report) string {
+	if r.HostID == 0 {
+		return "root without capabilities"
+	}
+	return fmt.Sprintf("user %d", r.HostID)
+}
+
+// landlockNote says what there is of Landlock, and what its absence means.
+func landlockNote(r sandbox.Report) string {
+	switch {
+	case r.Landlock > 0:
+		return fmt.Sprintf("Landlock %d", r.Landlock)
+	case r.Chroot:
+		return "no Landlock: it can change its unpacked image"
+	default:
+		return "no Landlock: it can read and change the files of this user"
+	}
+}

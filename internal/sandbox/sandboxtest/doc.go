@@ -1,0 +1,3 @@
+// Package sandboxtest has what tests need to try out where sandboxes are
+// forbidden.
+package sandboxtest
