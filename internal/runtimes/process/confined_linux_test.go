@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -35,14 +38,22 @@ import (
 )
 
 // What this test binary can be told to be, besides: a program as a container
-// engine confines it.
+// engine confines it, by "all" or by the numbers of the capabilities that it may
+// have as root.
 const beContained = "process-test-contained"
 
-// containedVar is set for tests that run in such a confinement.
+// containedVar is set for tests that run in such a confinement, to what they can
+// have there.
 const containedVar = "XFN_TEST_CONTAINED"
 
 func init() {
 	roles[beContained] = func(args []string) {
+		keep, args := strings.Split(args[0], ","), args[1:]
+		for c := 0; c <= unix.CAP_LAST_CAP && keep[0] != "all"; c++ {
+			if !slices.Contains(keep, strconv.Itoa(c)) {
+				_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // there may be fewer
+			}
+		}
 		_, _ = io.WriteString(os.Stderr, sandboxtest.Exec(args[0], args, os.Environ()).Error())
 		os.Exit(1)
 	}
@@ -101,10 +112,7 @@ func TestPackages(t *testing.T) {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			assertAnswers(t, fn)
-			want := ` as a process \(no chroot, user \d+, (Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
-			if sandbox.Becomes() {
-				want = ` as a process \(chroot, user 1\d{5}, (Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
-			}
+			want := ` as a process \(` + os.Getenv(containedVar) + `.*(Landlock \d+|no Landlock: .*), seccomp, memory 2048 MiB by rlimit, no outgoing connections\)$`
 			if !strings.HasPrefix(fn.Detail, tc.pkg) || !regexp.MustCompile(want).MatchString(fn.Detail) {
 				t.Errorf("detail: got %q, want %s", fn.Detail, want)
 			}
@@ -162,7 +170,7 @@ func TestPackageOfItsRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := confined(t)
 			fn := runtimes.Function{Name: "f", Package: write(t, imageOf(t, host, v1.Config{Entrypoint: tc.argv}, functionLayer(t), tc.layer))}
-			if sandbox.Becomes() {
+			if unix.Chroot("/") == nil { // as it is
 				assertAnswersAndStops(t, p, fn)
 				return
 			}
@@ -291,7 +299,8 @@ func TestSandboxIsForbidden(t *testing.T) {
 }
 
 // TestInContainer runs the tests of packages again as by a container engine, by
-// which nobody can make a namespace: as root and as an ordinary user.
+// which nobody can make a namespace: as root with the capabilities that Docker
+// gives, with some of them, with none, and as an ordinary user.
 func TestInContainer(t *testing.T) {
 	if os.Getenv(containedVar) != "" {
 		t.Skip("this is in one already")
@@ -299,19 +308,29 @@ func TestInContainer(t *testing.T) {
 	shared, err := shared()
 	must(t, err)
 	const user = 54321
-	for name, id := range map[string]int{"Caller": os.Geteuid(), "User": user} {
+	for name, tc := range map[string]struct {
+		id        int
+		keep      string
+		confining string
+	}{
+		"Root":           {0, "0,1,3,4,5,6,7,8,10,13,18,27,29,31", `chroot, user 1\d{5},`},
+		"OnlyChroot":     {0, strconv.Itoa(unix.CAP_SYS_CHROOT), `chroot, root without capabilities,`},
+		"NoCapabilities": {0, "none", `no chroot, root without capabilities,`},
+		"User":           {user, "all", `no chroot, user 54321,`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if id != os.Geteuid() && os.Geteuid() != 0 {
-				t.Skip("only root can be another user")
+			id := tc.id
+			if os.Geteuid() != 0 {
+				t.Skip("it takes root to be somebody else")
 			}
 			dir, err := os.MkdirTemp("", "user")
 			must(t, err, os.Chmod(dir, 0o755), os.Chown(dir, id, id))
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			program := filepath.Join(dir, "test")
 			must(t, os.WriteFile(program, fileOf(t, "/proc/self/exe"), 0o755))
-			cmd := exec.CommandContext(t.Context(), program, beContained, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
+			cmd := exec.CommandContext(t.Context(), program, beContained, tc.keep, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), containedVar+"=1", builtVar+"="+filepath.Join(shared, "function"), "TMPDIR="+dir, "HOME="+dir)
+			cmd.Env = append(os.Environ(), containedVar+"="+tc.confining, builtVar+"="+filepath.Join(shared, "function"), "TMPDIR="+dir, "HOME="+dir)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
 			out, err := cmd.CombinedOutput()
 			for _, test := range []string{"TestSandboxIsForbidden", "TestPackages", "TestPackageOfItsRoot"} {
