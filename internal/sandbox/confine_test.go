@@ -14,10 +14,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -53,6 +55,9 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// chroots reports whether functions get their root as their own.
+func chroots() bool { return unix.Chroot("/") == nil }
+
 // landlockVersion is what the kernel has.
 func landlockVersion() int {
 	version, err := landlock.LandlockGetABIVersion()
@@ -85,7 +90,7 @@ func TestConfinedEscape(t *testing.T) {
 	}
 	parent := "/proc/" + strconv.Itoa(os.Getpid())
 	seenRoot, host := root, "EACCES" // where its root is, and what comes of opening the host's files
-	if sandbox.Becomes() {
+	if chroots() {
 		seenRoot, host = "", "ENOENT"
 	}
 
@@ -181,7 +186,7 @@ func TestConfinedLeavesAttributes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "EPERM"
-	if sandbox.Becomes() {
+	if chroots() {
 		want = "ENOENT"
 	}
 	for _, act := range []string{"chmod", "touch"} {
@@ -204,8 +209,11 @@ func TestConfinedGetsWhatItsSpecSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	work, id := filepath.Join(root, "work"), os.Geteuid()
+	if chroots() {
+		work = "/work"
+	}
 	if sandbox.Becomes() {
-		work, id = "/work", sandbox.DefaultHostID+65532
+		id = sandbox.DefaultHostID + 65532
 	}
 	port := freePort(t)
 	for _, tc := range []struct {
@@ -322,7 +330,7 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 	} {
 		spec := confining(t, root)
 		spec.Args = tc.program
-		if sandbox.Becomes() && tc.said != "" {
+		if chroots() && tc.said != "" {
 			if said, code := playBy(t, sandbox.Confine, spec); said != tc.said || code != 0 {
 				t.Errorf("%q in its root: got %q and exit code %d", tc.program, said, code)
 			}
@@ -330,7 +338,7 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 		}
 		_, err := sandbox.Confine(t.Context(), spec)
 		var unfit *sandbox.ProgramError
-		if sandbox.Becomes() {
+		if chroots() {
 			if err == nil || !strings.Contains(err.Error(), "exec format error") {
 				t.Errorf("%q: got error %v", tc.program, err)
 			}
@@ -382,7 +390,7 @@ func TestConfinedRunsAreApart(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o666), os.Chmod(file, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	if sandbox.Becomes() {
+	if chroots() {
 		file = strings.TrimPrefix(file, root)
 	}
 	for _, act := range []string{"cat", "write"} {
@@ -401,10 +409,10 @@ func TestConfinedReport(t *testing.T) {
 	spec.Limits.Memory = 1
 	got := beginBy(t, sandbox.Confine, spec).Report()
 	want := sandbox.Report{
-		Memory: sandbox.Limit{Value: 256 << 20, By: sandbox.Rlimit}, Landlock: landlockVersion(), HostID: os.Geteuid(), IDs: 1,
+		Memory: sandbox.Limit{Value: 256 << 20, By: sandbox.Rlimit}, Landlock: landlockVersion(), HostID: os.Geteuid(), IDs: 1, Chroot: chroots(),
 	}
 	if sandbox.Becomes() {
-		want.HostID, want.Chroot = sandbox.DefaultHostID+65532, true
+		want.HostID = sandbox.DefaultHostID + 65532
 		want.PIDs = sandbox.Limit{Value: sandbox.DefaultPIDs, By: sandbox.Rlimit}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -500,7 +508,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
-	if !sandbox.Becomes() {
+	if !chroots() {
 		return // its directory is left among the system's temporary files
 	}
 	// The next run removes what it has left in the root.
@@ -514,7 +522,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 
 // An image's tmp leads nowhere but to itself.
 func TestConfinedTmpIsNoLink(t *testing.T) {
-	if !sandbox.Becomes() {
+	if !chroots() {
 		t.Skip("its private directory is not in its root")
 	}
 	root, outside := confinedRoot(t), t.TempDir()
@@ -527,5 +535,50 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("made outside of the root: %v, %v", left, err)
+	}
+}
+
+// keepCapability runs this program again without all capabilities but one, of
+// that number, or none for a negative one.
+func keepCapability(number string) error {
+	keep, err := strconv.Atoi(number)
+	if err != nil {
+		return err
+	}
+	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
+		if c != keep {
+			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // there may be fewer
+		}
+	}
+	if err := os.Unsetenv(capabilityVar); err != nil {
+		return err
+	}
+	return syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+}
+
+// TestConfinedAsBareRoot runs the tests again as root without the right to be
+// somebody else: in a container that dropped capabilities. The function is root
+// then, and owns what it must not write to.
+func TestConfinedAsBareRoot(t *testing.T) {
+	if os.Geteuid() != 0 || !sandbox.Becomes() {
+		t.Skip("it takes a root with rights to give up")
+	}
+	file, err := hostile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, keep := range map[string]int{"Chroot": unix.CAP_SYS_CHROOT, "Nothing": -1} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.count=1", "-test.run=^TestConfine")
+			cmd.Env = append(os.Environ(), hostileVar+"="+file, capabilityVar+"="+itoa(keep))
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "--- PASS: TestConfinedEscape/ParentMemory ") {
+				t.Errorf("%v:\n%s", err, failures(string(out)))
+			}
+		})
 	}
 }

@@ -27,6 +27,7 @@ const (
 	callerVar      = "XFN_TEST_CALLER"      // be a caller that is killed
 	confinerVar    = "XFN_TEST_CONFINER"    // be one that confines
 	interpreterVar = "XFN_TEST_INTERPRETER" // be what a script's #! names
+	capabilityVar  = "XFN_TEST_CAPABILITY"  // be root with that capability only
 )
 
 func TestMain(m *testing.M) {
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	switch {
+	case os.Getenv(capabilityVar) != "":
+		fmt.Println(keepCapability(os.Getenv(capabilityVar)))
+		os.Exit(1)
 	case os.Getenv(callerVar) != "":
 		os.Exit(call(os.Getenv(callerVar)))
 	case os.Getenv(confinerVar) != "":
