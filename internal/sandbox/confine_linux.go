@@ -80,12 +80,11 @@ func Becomes() bool {
 	// To become the user, to give it its files and remove what it made of them,
 	// and to end its process.
 	const need = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_KILL
-	return mayChroot() && capable(need) && has("/proc/self/uid_map", DefaultHostID) && has("/proc/self/gid_map", DefaultHostID)
+	return mayChroot() && capable(need) && mayMapIDs()
 }
 
 // has tells whether a file with the map of this user namespace has the ids of a
-// function from first on. The root of a rootless container has no more than what
-// it gave its user.
+// function from first on.
 func has(file string, first int) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && mapped(string(data), first)

@@ -145,8 +145,11 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 	return attr
 }
 
-// mayMapIDs tells whether this process may give away ids that are not its own.
-func mayMapIDs() bool { return capable(1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID) }
+// mayMapIDs tells whether this process may give away ids that are not its own,
+// and has any: the root of a rootless container has what that gave its user.
+func mayMapIDs() bool {
+	return capable(1<<unix.CAP_SETUID|1<<unix.CAP_SETGID) && has("/proc/self/uid_map", DefaultHostID) && has("/proc/self/gid_map", DefaultHostID)
+}
 
 // capable tells whether this process has all of the first 32 capabilities that
 // are set in need.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -59,18 +57,11 @@ func (c Confined) run(ctx context.Context, name string, root *rootfs.Root, setti
 	if err != nil {
 		return nil, "", err
 	}
-	target, err := local.LoopbackAddress(ctx)
+	spec.Args, spec.TempDir = append(spec.Args, "--insecure"), c.TempDir
+	target, err := chooseAddress(ctx, &spec)
 	if err != nil {
 		return nil, "", err
 	}
-	_, port, err := net.SplitHostPort(target)
-	if err != nil {
-		return nil, "", err
-	}
-	if spec.Port, err = strconv.Atoi(port); err != nil {
-		return nil, "", err
-	}
-	spec.Args, spec.TempDir = append(spec.Args, "--insecure", "--address="+target), c.TempDir
 	f, report, err := c.serve(ctx, name, sandbox.Confine, spec, target, stops)
 	return f, "as a process (" + describeConfined(report, settings) + ")", err
 }

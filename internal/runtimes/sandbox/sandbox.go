@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ const port = 9443
 // Sandbox starts functions in containers. A function is started as its image
 // says (ENTRYPOINT and CMD), with --insecure after its own arguments, and has to
 // listen on port 9443 of the loopback interface, which is a network of its own.
+// With the network Runner, --address says on which port of this machine.
 type Sandbox struct {
 	// Cache is where images are kept, and unpacked.
 	Cache string
@@ -175,13 +177,35 @@ func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settin
 	if err != nil {
 		return nil, "", err
 	}
-	spec.Args = append(spec.Args, "--insecure")
+	spec.Args, spec.Port = append(spec.Args, "--insecure"), port
+	if spec.Network == sandbox.Runner {
+		if _, err := chooseAddress(ctx, &spec); err != nil {
+			return nil, "", err
+		}
+	}
 	target, err := s.listen(&spec, stops)
 	if err != nil {
 		return nil, "", err
 	}
 	f, report, err := s.serve(ctx, name, sandbox.Start, spec, target, stops)
 	return f, "in a sandbox (" + describe(report) + ")", err
+}
+
+// chooseAddress has a function in this machine's network listen on a port of the
+// loopback interface that is free, and returns its address. The one that it has
+// by default may be another's, who would get to see what is sent there.
+func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
+	address, err := local.LoopbackAddress(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	spec.Port, err = strconv.Atoi(port)
+	spec.Args = append(spec.Args, "--address="+address)
+	return address, err
 }
 
 // serve starts a function, and returns once it answers at target.
@@ -221,7 +245,7 @@ func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err er
 		return "", fmt.Errorf("listening on %q: %w", path, err)
 	}
 	stops.add(func(context.Context) error { return listener.Close() })
-	spec.Listener, spec.Port = listener, port
+	spec.Listener = listener
 	return "unix://" + path, nil
 }
 

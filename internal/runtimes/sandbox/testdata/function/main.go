@@ -1,5 +1,6 @@
 // The command function is a function as small as one can be: it answers with
-// the tag of what it is asked.
+// the tag of what it is asked, but to "hold" not at all. With FLOOD set it
+// writes to stderr without end.
 package main
 
 import (
@@ -7,6 +8,8 @@ import (
 	"flag"
 	"log"
 	"net"
+	"os"
+	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
@@ -22,8 +25,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if os.Getenv("FLOOD") != "" {
+		go flood()
+	}
 	answer := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if req.GetMeta().GetTag() == "hold" {
+			select {}
+		}
 		return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()}}, nil
 	})
 	log.Fatal(grpc.Serve(context.Background(), l, "function", answer, grpc.ServeOptions{}))
+}
+
+func flood() {
+	line := strings.Repeat("x", 1<<16) + "\n"
+	for {
+		_, _ = os.Stderr.WriteString(line)
+	}
 }

@@ -1,0 +1,90 @@
+package sandbox_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+)
+
+// small is a package of the test function, and nothing else.
+func small(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "function.xpkg")
+	writePackage(t, file, sizedPackage(t, dir, buildFunction(t, dir), programSize+1))
+	return file
+}
+
+// A function that answers nothing is left alone after its time, and its end does
+// not wait for it.
+func TestEscapeByHolding(t *testing.T) {
+	fn := runtimes.Function{Name: "holds", Package: small(t), Annotations: map[string]string{sandbox.AnnotationTimeout: "50ms"}}
+	instance := begin(t, sandbox.Sandbox{Cache: t.TempDir()}, fn)
+	_, err := instance.RunFunction(t.Context(), "holds", &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "hold"}})
+	if err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A function that does not come to serve has its time, too.
+func TestEscapeByNotServing(t *testing.T) {
+	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
+	s := sandbox.Sandbox{Cache: t.TempDir(), StartTimeout: time.Nanosecond}
+	_, err := s.Start(t.Context(), fn)
+	allowed(t, err)
+	if err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
+		t.Errorf("got %v", err)
+	}
+	if n := len(err.Error()); n > 1<<20 {
+		t.Errorf("what it wrote makes an error of %d bytes", n)
+	}
+}
+
+// Whatever a function writes, it answers, nobody keeps it all, and it ends when
+// it is told to.
+func TestEscapeByFlood(t *testing.T) {
+	var lines atomic.Int64
+	enough := make(chan struct{})
+	s := sandbox.Sandbox{Cache: t.TempDir(), Output: func(_, line string) {
+		if len(line) > 1<<12 {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+		if lines.Add(1) == 10_000 {
+			close(enough)
+		}
+	}}
+	instance := begin(t, s, runtimes.Function{Name: "floods", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}})
+	<-enough
+	if err := ask(t.Context(), instance); err != nil {
+		t.Error(err)
+	}
+	if err := instance.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	instance.Stop = func(context.Context) error { return nil }
+}
+
+// Functions in this machine's network do not meet at the port that they all have
+// by default, where somebody else may be.
+func TestRunnerHasPortsOfItsOwn(t *testing.T) {
+	if other, err := net.Listen("tcp", "127.0.0.1:9443"); err == nil {
+		defer other.Close()
+	}
+	fn := runtimes.Function{Name: "function", Package: small(t), Annotations: map[string]string{sandbox.AnnotationNetwork: "Runner"}}
+	s := sandbox.Sandbox{Cache: t.TempDir()}
+	first, second := begin(t, s, fn), begin(t, s, fn)
+	for _, instance := range []*runtimes.Instance{first, second} {
+		if err := ask(t.Context(), instance); err != nil {
+			t.Error(err)
+		}
+	}
+}
