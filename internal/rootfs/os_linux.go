@@ -33,6 +33,12 @@ func isOwn(entry *os.File) error {
 	return nil
 }
 
+// mayNotRun tells whether the file system of an open file lets no program run.
+func mayNotRun(f *os.File) bool {
+	var stat unix.Statfs_t
+	return unix.Fstatfs(int(f.Fd()), &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
+}
+
 // syncFiles forces to disk what is in the file system of dir: one call for all
 // files, where one for each would take longer than unpacking them.
 func syncFiles(dir string) (err error) {

@@ -2,11 +2,13 @@ package rootfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -114,6 +116,9 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	}
 	e := entryOf(o.Dir, config.RootFS.DiffIDs, o.Owner)
 	lease, err := e.get(ctx, func(dir *os.Root) error { return unpack(ctx, img, config.RootFS.DiffIDs, dir, o) })
+	if err == nil && mayNotRun(lease) {
+		err = errors.Join(hint.Wrap(fmt.Errorf("no program may be run in %q: its file system is mounted noexec", o.Dir), "name another cache by XFN_CACHE_DIR"), lease.Close())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", err)
 	}

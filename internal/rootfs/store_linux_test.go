@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/rootfs"
 )
 
@@ -375,6 +376,25 @@ func TestEntryOfAnother(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Hardened machines let no program run where anyone may write.
+func TestNoExec(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOEXEC, ""); errors.Is(err, fs.ErrPermission) {
+		t.Skip("only root may mount")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := unpack(t, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "is mounted noexec") || hint.Of(err) == "" {
+		t.Errorf("got %v", err)
 	}
 }
 
