@@ -39,6 +39,7 @@ func Rooms() []Room {
 		{"internal/composition", 3},
 
 		{"xpkg", 2},
+		{"internal/sandbox", 2},
 
 		{"function", 1},
 		{"templates", 1},
@@ -47,7 +48,7 @@ func Rooms() []Room {
 		{"internal/remote", 1},
 		{"internal/dockerengine", 1},
 		{"internal/gobuild", 1},
-		{"internal/sandbox", 1},
+		{"internal/tempdir", 1},
 		{"internal/patch", 1},
 
 		{"internal/atomicfile", 0},

@@ -61,9 +61,9 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 	p.report = confinedReport(spec)
 	private, err := newPrivate(spec, p.report)
 	if err != nil {
-		return fmt.Errorf("making a private directory: %w", err)
+		return err
 	}
-	p.bounds = &bounds{remove: sync.OnceValue(private.remove)}
+	p.bounds = &bounds{remove: sync.OnceValue(private.Close)}
 	launch := func(control *os.File) error {
 		if err := p.launchConfined(spec, control); err != nil {
 			return errors.Join(err, p.bounds.remove())
@@ -120,10 +120,10 @@ func confinedReport(spec Spec) Report {
 
 func confinedOrders(spec Spec, r Report, private private) orders {
 	o := ordersFor(spec, r)
-	o.Chroot, o.Range, o.Private, o.Port = r.Chroot, Becomes(), private.name, spec.Port
+	o.Chroot, o.Range, o.Private, o.Port = r.Chroot, Becomes(), private.path, spec.Port
 	o.UID, o.GID = spec.HostID+spec.UID, spec.HostGID+spec.GID
 	o.Env = slices.DeleteFunc(slices.Clone(o.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") })
-	o.Env = append(o.Env, "TMPDIR="+private.name)
+	o.Env = append(o.Env, "TMPDIR="+private.path)
 	return o
 }
 

@@ -86,7 +86,7 @@ func TestPrivateDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(dir)
+	info, err := os.Stat(dir.Path)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v: others may enter", info, err)
 	}
@@ -98,9 +98,11 @@ func TestPrivateDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Remove(elsewhere) })
-	if strings.HasPrefix(elsewhere, deep) {
-		t.Errorf("%q is too long for a socket", elsewhere)
+	if strings.HasPrefix(elsewhere.Path, deep) {
+		t.Errorf("%q is too long for a socket", elsewhere.Path)
+	}
+	if err := errors.Join(dir.Close(), elsewhere.Close()); err != nil {
+		t.Error(err)
 	}
 	left, err := os.ReadDir(deep)
 	if err != nil || len(left) > 0 {

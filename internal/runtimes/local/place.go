@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/xfn-dev/xfn/internal/tempdir"
 )
 
 const (
@@ -20,33 +22,53 @@ const (
 // sockets.
 const SocketsWork = runtime.GOOS != "windows"
 
-// Socket returns the path of the socket in a private directory.
-func Socket(dir string) string { return filepath.Join(dir, socketName) }
+// A Dir is a directory that nobody else may enter, with a path short enough for
+// a socket in it. One that a killed process leaves is removed by the next
+// PrivateDir beside it, but on Windows.
+type Dir struct {
+	*tempdir.Dir
+	// Path is absolute.
+	Path string
+}
 
-// PrivateDir makes a directory that nobody else may enter, with a path short
-// enough for a socket in it: in parent, or else in /tmp.
-func PrivateDir(parent string) (string, error) {
+// Socket returns the path of the directory's socket.
+func (d Dir) Socket() string { return filepath.Join(d.Path, socketName) }
+
+// PrivateDir makes a directory in parent, or else in /tmp.
+func PrivateDir(parent string) (Dir, error) {
 	parents := []string{parent}
 	if SocketsWork {
 		parents = append(parents, "/tmp")
 	}
-	var dir string
 	for _, parent := range parents {
-		var err error
-		if dir, err = os.MkdirTemp(parent, "xfn-"); err != nil {
-			return "", fmt.Errorf("making a private directory: %w", err)
+		d, err := privateDir(parent)
+		if err != nil || len(d.Socket()) <= maxSocketPath || !SocketsWork {
+			return d, err
 		}
-		if dir, err = filepath.Abs(dir); err != nil {
-			return "", err
-		}
-		if len(Socket(dir)) <= maxSocketPath || !SocketsWork {
-			return dir, nil
-		}
-		if err := os.Remove(dir); err != nil {
-			return "", fmt.Errorf("removing a private directory: %w", err)
+		if err := d.Close(); err != nil {
+			return Dir{}, err
 		}
 	}
-	return "", fmt.Errorf("%q is too long for the path of a unix socket", dir)
+	return Dir{}, fmt.Errorf("%q is too long for the path of a unix socket", parent)
+}
+
+func privateDir(parent string) (Dir, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return Dir{}, err
+	}
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return Dir{}, fmt.Errorf("making a private directory: %w", err)
+	}
+	d, err := tempdir.In(root)
+	if err != nil {
+		return Dir{}, err
+	}
+	return Dir{d, filepath.Join(parent, d.Name)}, nil
 }
 
 // LoopbackAddress returns an address of the loopback interface whose port was

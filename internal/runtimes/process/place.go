@@ -24,8 +24,8 @@ type address struct {
 	args   []string
 }
 
-func unixAddress(dir string) address {
-	path := local.Socket(dir)
+func unixAddress(dir local.Dir) address {
+	path := dir.Socket()
 	return address{target: "unix://" + path, args: []string{"--network=unix", "--address=" + path}}
 }
 

@@ -120,10 +120,10 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
+			err = errors.Join(err, dir.Close())
 		}
 	}()
-	prog, err := p.compile(ctx, fn.Package, dir)
+	prog, err := p.compile(ctx, fn.Package, dir.Path)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
@@ -135,7 +135,7 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		Runner: s,
 		Detail: prog.detail,
 		Stop: func(ctx context.Context) error {
-			return errors.Join(s.stop(ctx), os.RemoveAll(dir))
+			return errors.Join(s.stop(ctx), dir.Close())
 		},
 	}, nil
 }
@@ -154,7 +154,7 @@ func (p Process) compile(ctx context.Context, source, dir string) (program, erro
 }
 
 // run starts prog and waits until it answers, over a unix socket if it can.
-func (p Process) run(ctx context.Context, name string, prog program, dir string) (*instance, error) {
+func (p Process) run(ctx context.Context, name string, prog program, dir local.Dir) (*instance, error) {
 	if local.SocketsWork {
 		s, err := p.launch(ctx, name, prog, unixAddress(dir))
 		if !refusesNetworkFlag(err) {

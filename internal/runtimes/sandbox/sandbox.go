@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,8 +237,8 @@ func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err er
 	if err != nil {
 		return "", err
 	}
-	stops.add(func(context.Context) error { return os.RemoveAll(dir) })
-	path := local.Socket(dir)
+	stops.add(func(context.Context) error { return dir.Close() })
+	path := dir.Socket()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return "", fmt.Errorf("listening on %q: %w", path, err)
