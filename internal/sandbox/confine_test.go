@@ -117,7 +117,7 @@ func TestConfinedEscape(t *testing.T) {
 		{"ParentProgramLink", "where it is tells of the host", []string{"open", parent + "/exe", "link"}, "ENOENT|EACCES", 1},
 		{"ParentRoot", "it is the host's", []string{"list", parent + "/root"}, "ENOENT|EACCES", 1},
 		{"ParentSignal", "the caller cannot be signalled", []string{"signal", strconv.Itoa(os.Getpid()), "28"}, "EPERM", 6},
-		{"ParentLimits", "nor its limits be set", []string{"syscall", "prlimit-other"}, "EPERM", 0},
+		{"ParentLimits", "nor its limits be set", []string{"syscall", "prlimit-other"}, "ENOSYS", 0},
 		{"OwnLimits", "its own it may ask for", []string{"syscall", "prlimit-own"}, "done", 0},
 		{"ParentTrace", "tracing it is owning it", []string{"syscall", "ptrace"}, "ENOSYS", 0},
 
@@ -159,7 +159,7 @@ func TestConfinedEscape(t *testing.T) {
 		"socket-vsock": "ENOSYS", "socket-packet": "ENOSYS", "socket-alg": "ENOSYS", "x32": "ENOSYS",
 		"socket-raw": "EPERM", "socket-unix": "EPERM", "socket-unix-dgram": "EPERM", "socket-udp": "EPERM", "socket-udp6": "EPERM",
 		"socket-mptcp": "EPERM", "socket-sctp": "EPERM", "connect": "EPERM", "fastopen": "EPERM", "fastopen-msg": "EPERM",
-		"shmget": "EPERM", "mq_open": "EPERM",
+		"shmget": "ENOSYS", "mq_open": "ENOSYS",
 	} {
 		t.Run("Call/"+call, func(t *testing.T) {
 			if said, _ := playBy(t, sandbox.Confine, confining(t, root, "syscall", call)); said != want {

@@ -5,36 +5,39 @@ import "strings"
 // usual lists the calls that a server in Go, Python, Java or C makes in its
 // ordinary life: files, memory, threads, time, sockets, signals. A name that an
 // architecture does not have is left out there.
+//
+// Some that are missing would use up, or disturb, what all processes of the
+// machine share: sync and syncfs write all files of others to their disks;
+// io_setup takes from the few requests that the kernel has for everybody; what
+// System V queues and semaphores hold, no resource limit counts.
 const usual = `
 accept accept4 access alarm arch_prctl bind brk chdir chmod chown clock_getres
 clock_gettime clock_nanosleep close close_range connect copy_file_range creat
 dup dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2
 epoll_wait eventfd eventfd2 execve execveat exit exit_group faccessat faccessat2
-fadvise64 fallocate fchdir fchmod fchmodat fchmodat2 fchown fchownat fcntl
-fdatasync fgetxattr flistxattr flock fork fremovexattr fsetxattr fstat fstatfs
-fsync ftruncate futex futex_requeue futex_wait futex_waitv futex_wake futimesat
+fadvise64 fallocate fchdir fchmod fchmodat fchmodat2 fchown fchownat fdatasync
+fgetxattr flistxattr flock fork fremovexattr fsetxattr fstat fstatfs fsync
+ftruncate futex futex_requeue futex_wait futex_waitv futex_wake futimesat
 get_robust_list getcpu getcwd getdents getdents64 getegid geteuid getgid
 getgroups getitimer getpeername getpgid getpgrp getpid getppid getpriority
 getrandom getresgid getresuid getrlimit getrusage getsid getsockname getsockopt
 gettid gettimeofday getuid getxattr inotify_add_watch inotify_init inotify_init1
-inotify_rm_watch ioctl kill lchown lgetxattr link linkat listen listxattr
-llistxattr lremovexattr lseek lsetxattr lstat madvise membarrier memfd_create
-mincore mkdir mkdirat mlock mlock2 mlockall mmap mprotect mremap msync munlock
-munlockall munmap nanosleep newfstatat open openat openat2 pause pidfd_open
+inotify_rm_watch kill lchown lgetxattr link linkat listen listxattr llistxattr
+lremovexattr lseek lsetxattr lstat madvise membarrier memfd_create mincore mkdir
+mkdirat mlock mlock2 mlockall mmap mprotect mremap msync munlock munlockall
+munmap nanosleep newfstatat open openat openat2 pause pidfd_open
 pidfd_send_signal pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll prctl
-pread64 preadv preadv2 prlimit64 pselect6 pwrite64 pwritev pwritev2 read
-readahead readlink readlinkat readv recvfrom recvmmsg recvmsg removexattr rename
-renameat renameat2 restart_syscall rmdir rseq rt_sigaction rt_sigpending
-rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
-rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min
-sched_getaffinity sched_getattr sched_getparam sched_getscheduler
-sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam
-sched_setscheduler sched_yield select sendfile sendmmsg sendmsg sendto
-set_robust_list set_tid_address setfsgid setfsuid setgid setgroups setitimer
-setpgid setpriority setregid setresgid setresuid setreuid setrlimit setsid
-setsockopt setuid setxattr shutdown sigaltstack signalfd signalfd4 socketpair
-splice stat statfs statx symlink symlinkat sync sync_file_range syncfs sysinfo
-tee tgkill time timer_create timer_delete timer_getoverrun timer_gettime
+pread64 preadv preadv2 pselect6 pwrite64 pwritev pwritev2 read readahead
+readlink readlinkat readv recvfrom recvmmsg recvmsg removexattr rename renameat
+renameat2 restart_syscall rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask
+rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo
+sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr
+sched_getparam sched_getscheduler sched_rr_get_interval sched_yield select
+sendfile sendmmsg sendmsg sendto set_robust_list set_tid_address setfsgid
+setfsuid setgid setgroups setitimer setpgid setregid setresgid setresuid
+setreuid setsid setsockopt setuid setxattr shutdown sigaltstack signalfd
+signalfd4 socketpair splice stat statfs statx symlink symlinkat sync_file_range
+sysinfo tee tgkill time timer_create timer_delete timer_getoverrun timer_gettime
 timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill
 truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid
 write writev
@@ -48,10 +51,6 @@ func unusual() []reason {
 		{"capget capset", "programs ask what they may do, and give up what they have; here that is nothing"},
 		{"seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self", "a function may confine itself further: filters and rulesets only add up"},
 		{"mknod mknodat", "C libraries make named pipes by it; devices need a capability"},
-		{"shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl", "System V IPC, in an IPC namespace of its own"},
-		{"mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr", "POSIX queues, in an IPC namespace of its own"},
-		{"io_setup io_submit io_getevents io_pgetevents io_cancel io_destroy", "asynchronous files as databases use them; unlike io_uring it runs no other calls"},
-		{"ioprio_get ioprio_set", "the priority of its own requests; higher classes need a capability"},
 		{"cachestat", "reads what of an open file is cached"},
 		{"map_shadow_stack mseal", "C libraries protect their own stacks and mappings by it"},
 	}

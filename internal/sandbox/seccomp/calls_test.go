@@ -23,6 +23,16 @@ func TestNamesAreKnown(t *testing.T) {
 		}
 		seen[name] = true
 	}
+	for _, r := range conditional() {
+		_, amd64 := arch.X86_64.SyscallNames[r.call]
+		_, arm64 := arch.AARCH64.SyscallNames[r.call]
+		if !amd64 || !arm64 {
+			t.Errorf("%q, with conditions, is not a call of every architecture", r.call)
+		}
+		if seen[r.call] {
+			t.Errorf("%q is allowed without conditions, too", r.call)
+		}
+	}
 	for _, r := range unusual() {
 		if len(strings.Fields(r.calls)) == 0 || r.why == "" {
 			t.Errorf("%+v: a reason is for calls, and calls need one", r)

@@ -2,12 +2,9 @@ package seccomp
 
 import (
 	"fmt"
-	"slices"
 	"syscall"
 	"unsafe"
 
-	seccomp "github.com/elastic/go-seccomp-bpf"
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -45,56 +42,59 @@ func install(program []bpf.RawInstruction) error {
 // libraries and runtimes have another way ready, as for clone3, whose flags no
 // filter can see.
 func Program() ([]bpf.RawInstruction, error) {
-	info, err := arch.GetInfo("")
-	if err != nil {
-		return nil, fmt.Errorf("making a seccomp filter: %w", err)
-	}
-	names := slices.DeleteFunc(allowed(), func(name string) bool {
-		_, known := info.SyscallNames[name]
-		return !known
-	})
-	policy := seccomp.Policy{
-		DefaultAction: seccomp.ActionErrno,
-		Syscalls:      []seccomp.SyscallGroup{{Names: names, NamesWithCondtions: conditional(), Action: seccomp.ActionAllow}},
-	}
-	return assemble(policy, unix.ENOSYS)
-}
-
-// assemble makes the filter of a policy, whose errors are errno.
-func assemble(policy seccomp.Policy, errno syscall.Errno) ([]bpf.RawInstruction, error) {
-	instructions, err := policy.Assemble()
-	if err != nil {
-		return nil, fmt.Errorf("making a seccomp filter: %w", err)
-	}
-	for i, in := range instructions {
-		if in == (bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}) {
-			instructions[i] = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
-		}
-	}
-	return bpf.Assemble(instructions)
+	rules := append(calls(allowed()), conditional()...)
+	return policy{rules: rules, action: unix.SECCOMP_RET_ALLOW, other: fail(unix.ENOSYS)}.assemble()
 }
 
 // conditional returns the calls that are allowed with some arguments only.
-func conditional() []seccomp.NameWithConditions {
-	calls := []seccomp.NameWithConditions{
+func conditional() []rule {
+	rules := []rule{
 		// Threads and processes, but no namespaces.
-		when("clone", seccomp.BitsNotSet, newNamespaces),
+		all("clone", hasNone(0, newNamespaces)),
+		// Netlink, by which C libraries list addresses. Its other protocols ask
+		// parts of the kernel that a function has no use for.
+		all("socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)),
 	}
-	// Unix and IP sockets, and netlink, by which C libraries list addresses. Not
-	// the families, vsock among them, that lead out of the namespaces.
-	for _, family := range []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
-		calls = append(calls, when("socket", seccomp.Equal, family))
+	// Unix and IP sockets. Not the families, vsock among them, that lead out of
+	// the namespaces.
+	for _, family := range []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
+		rules = append(rules, all("socket", is(0, family)))
 	}
 	// What Docker allows: Linux, Linux on 32 bits, both with an older version's
 	// number, and the question.
 	const linux32, oldVersion, question = 0x8, 0x20000, 0xffffffff
 	for _, persona := range []uint64{0, linux32, oldVersion, oldVersion | linux32, question} {
-		calls = append(calls, when("personality", seccomp.Equal, persona))
+		rules = append(rules, all("personality", is(0, persona)))
 	}
-	return calls
+	// No lease, or delegation, which stops whoever opens the same file outside.
+	rules = append(rules, except("fcntl", 1, unix.F_SETLEASE, unix.F_SETDELEG)...)
+	// No typing at a terminal, and no taking of one.
+	rules = append(rules, except("ioctl", 1, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSCTTY)...)
+	return append(rules, ofItself()...)
 }
 
-// when is a call whose first argument compares so with a value.
-func when(call string, op seccomp.Operation, value uint64) seccomp.NameWithConditions {
-	return seccomp.NameWithConditions{Name: call, Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: op, Value: value}}}
+// ofItself are the calls that set something of a process, which is to be the
+// calling one: the supervisor has the same user.
+//
+// The limit of core files stays: 1 is the only one by which the kernel gives
+// none to a program of the host.
+func ofItself() []rule {
+	const myself = 0
+	rules := []rule{
+		all("setpriority", is(0, unix.PRIO_PROCESS), is(1, myself)),
+		all("prlimit64", is(0, myself), is(2, 0)), // which only asks
+		all("prlimit64", is(0, myself), isNone(1, unix.RLIMIT_CORE)),
+	}
+	for _, name := range []string{"sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"} {
+		rules = append(rules, all(name, is(0, myself)))
+	}
+	return append(rules, except("setrlimit", 0, unix.RLIMIT_CORE)...)
+}
+
+// except are the rules of a call that is allowed unless an argument has one of
+// these values, which are below 1<<31. It is one of those of which the kernel
+// reads 32 bits: so what is above them must not make another value of it. C
+// libraries leave there nothing, or the sign of a negative number.
+func except(call string, argument uint32, values ...uint32) []rule {
+	return []rule{all(call, isNone(argument, values...)), all(call, isNegative(argument))}
 }
