@@ -205,7 +205,7 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 // user.
 func enter(o orders) (view, error) {
 	if o.Chroot {
-		err := unix.Chroot(o.Root)
+		err := unix.Chroot(string(o.Root))
 		if err == nil {
 			err = os.Chdir("/")
 		}
@@ -214,7 +214,7 @@ func enter(o orders) (view, error) {
 		}
 		return asItIs, nil
 	}
-	root, err := unix.Open(o.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := unix.Open(string(o.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the root %q: %w", o.Root, err)
 	}
@@ -278,7 +278,7 @@ func giveUp(o orders) (abi int, err error) {
 // listing directories, the root among them. To list them is allowed below the
 // root as a whole, then: other runs' files can be seen by name, and not opened.
 func confinedRights(o orders) (map[string]uint64, error) {
-	root := o.Root
+	root := string(o.Root)
 	if o.Chroot {
 		root = "/"
 	}

@@ -224,7 +224,7 @@ func TestConfinedGetsWhatItsSpecSays(t *testing.T) {
 	}{
 		{"Environment", "that of the spec", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "TMPDIR=/image"} }, "A=1,TMPDIR=[^,]*/xfn-[a-z0-9]+"},
 		{"IDs", "those that the image's user has on the host, or the caller's", []string{"ids"}, func(*sandbox.Spec) {}, fmt.Sprintf(`%d:%[1]d \d+ .*`, id)},
-		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 0 0"},
+		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + otherLimits(t)},
 		{"Directory", "inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/work" }, regexp.QuoteMeta(work)},
 		{"DirectoryByLink", "links lead inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/absolute" }, regexp.QuoteMeta(work)},
 		{"ProgramByLink", "absolute links, too", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/work/tool" }, "hello"},

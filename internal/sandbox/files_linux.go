@@ -36,12 +36,25 @@ func seal(src io.Reader) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), supervisorName)
 	if _, err = io.Copy(f, src); err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+		err = addSeals(f)
 	}
 	if err == nil {
 		return f, nil
 	}
 	return nil, errors.Join(err, f.Close())
+}
+
+// addSeals takes the ways to write to a file in memory, and the one to make it
+// no program any more: without ids to give away, its owner is the function's
+// user, and it serves later sandboxes, too. Before Linux 6.3 there is no seal for
+// that.
+func addSeals(f *os.File) error {
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals|unix.F_SEAL_EXEC)
+	if errors.Is(err, unix.EINVAL) {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals)
+	}
+	return err
 }
 
 // socketPair returns two ends of a stream. The first obeys deadlines.

@@ -16,18 +16,15 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 // What the environment asks of this program when it plays another part.
 const (
-	hostileVar     = "XFN_TEST_HOSTILE"     // the hostile program is built, and is here
-	callerVar      = "XFN_TEST_CALLER"      // be a caller that is killed
-	confinerVar    = "XFN_TEST_CONFINER"    // be one that confines
-	interpreterVar = "XFN_TEST_INTERPRETER" // be what a script's #! names
-	capabilityVar  = "XFN_TEST_CAPABILITY"  // be root with that capability only
+	hostileVar    = "XFN_TEST_HOSTILE"    // the hostile program is built, and is here
+	callerVar     = "XFN_TEST_CALLER"     // be a caller that is killed
+	confinerVar   = "XFN_TEST_CONFINER"   // be one that confines
+	capabilityVar = "XFN_TEST_CAPABILITY" // be root with that capability only
 )
 
 func TestMain(m *testing.M) {
@@ -42,8 +39,6 @@ func TestMain(m *testing.M) {
 		os.Exit(call(os.Getenv(callerVar)))
 	case os.Getenv(confinerVar) != "":
 		os.Exit(callConfined(os.Getenv(confinerVar)))
-	case os.Getenv(interpreterVar) != "":
-		os.Exit(interpret())
 	}
 	code := m.Run()
 	if dir, err := hostile(); err == nil && os.Getenv(hostileVar) == "" {
@@ -52,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// hostile builds the hostile program, static, and returns its path, in a
-// directory that every user may enter.
+// hostile builds the hostile program, and the caller beside it, both static, and
+// returns its path, in a directory that every user may enter.
 var hostile = sync.OnceValues(func() (string, error) {
 	if file := os.Getenv(hostileVar); file != "" {
 		return file, nil
@@ -63,7 +58,7 @@ var hostile = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	file := filepath.Join(dir, "hostile")
-	build := exec.Command("go", "build", "-o", file, "./testdata/hostile")
+	build := exec.Command("go", "build", "-o", dir+"/", "./testdata/hostile", "./testdata/caller")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -157,19 +152,6 @@ func playBy(t testing.TB, start door, spec sandbox.Spec) (said string, code int)
 		t.Errorf("Wait(): %v", err)
 	}
 	return strings.TrimSuffix(string(out), "\n"), code
-}
-
-// interpret tells from inside of a sandbox how this program can be written to.
-func interpret() int {
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
-		fmt.Println(err)
-		return 0
-	}
-	seals, err := unix.FcntlInt(self.Fd(), unix.F_GET_SEALS, 0)
-	const want = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	fmt.Println("sealed:", seals&want == want, err)
-	return 0
 }
 
 // call is a caller: it starts a sandbox whose stdout is its own, and waits for a

@@ -35,17 +35,26 @@ func restrict(o orders) (abi int, err error) {
 	return abi, seccomp.Install()
 }
 
+// pendingSignals bounds the signals and timers that the kernel holds for the
+// function. They count for the caller's user, too, who may have some thousands.
+const pendingSignals = 1024
+
 // limitResources sets the limits of single processes. The function inherits
 // them; the supervisor has them too, and lives with them.
+//
+// The size of files is not among them. It would bound each memfd, and neither
+// their number nor other shared memory; and it ends a function by a signal where
+// a full disk gives an error, or where its stdout is a log that has grown.
 func limitResources(o orders) error {
 	limits := []struct {
 		resource int
 		value    int64
 	}{
-		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_CORE, 1}, // with 0 a program that the host has for core files still gets them
 		{unix.RLIMIT_NOFILE, o.Files},
 		{unix.RLIMIT_MEMLOCK, 64 << 10},
 		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_SIGPENDING, pendingSignals},
 		{unix.RLIMIT_NICE, 0},
 		{unix.RLIMIT_RTPRIO, 0},
 		{unix.RLIMIT_DATA, o.Memory},

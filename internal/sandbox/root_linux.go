@@ -81,6 +81,7 @@ func mountAll(o orders, root int) (proc bool, err error) {
 		return false, err
 	}
 	if proc {
+		limitWatches()
 		err = maskProc()
 	}
 	return proc, err
@@ -239,7 +240,7 @@ func openDevices() (map[string]int, error) {
 }
 
 // mountDevices mounts a read-only /dev of these devices and the usual links.
-// Shared memory is in /tmp, and so within its bounds.
+// The files of POSIX shared memory are in /tmp, and so within its bounds.
 func mountDevices(root int, devices map[string]int) error {
 	dev := path.Join(stage, "dev")
 	if err := mkdirs("dev"); err != nil {
@@ -287,6 +288,15 @@ func pivot(dir string) error {
 		return fmt.Errorf("changing the root: %w", err)
 	}
 	return nil
+}
+
+// limitWatches bounds what the kernel counts for the caller's user, too, who may
+// have as few as 128 inotify instances and 8192 watches. Where that is refused,
+// the user's own bounds remain.
+func limitWatches() {
+	for name, value := range map[string]string{"instances": "16", "watches": "1024"} {
+		_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(value), 0)
+	}
 }
 
 // maskProc hides what /proc tells of the host, and makes its settings

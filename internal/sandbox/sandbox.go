@@ -7,7 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Defaults of a [Spec].
@@ -43,8 +45,12 @@ const (
 // Limits bounds what a function may use. Zero stands for the default, where
 // there is one, and else for no limit.
 type Limits struct {
-	// Memory is in bytes, /tmp included where a cgroup keeps it. A resource limit
-	// keeps it for each process alone. The default is [DefaultMemory].
+	// Memory is in bytes. A cgroup counts all memory of all processes of the
+	// sandbox, with /tmp and what the kernel holds for them. A resource limit
+	// counts for each process alone, and only what it may write and does not
+	// share: no memory mapped with MAP_SHARED, no memfd, no buffers of pipes and
+	// sockets. These nothing bounds then, but the numbers of processes and of open
+	// files. The default is [DefaultMemory].
 	Memory int64
 	// CPU is in thousandths of one processor. It can only be kept by a cgroup.
 	CPU int64
@@ -60,7 +66,7 @@ type Limits struct {
 }
 
 // A Spec says what to run, and how. The function sees of the caller's process
-// what stands here, and nothing else.
+// what stands here, and nothing else. All strings but Root are UTF-8.
 type Spec struct {
 	// Root is the directory that becomes the function's root, read-only. Where
 	// it lacks the directories dev, proc or tmp, they are laid under it.
@@ -189,9 +195,15 @@ func orDefault[T comparable](v, otherwise T) T {
 }
 
 func (s Spec) check() error {
-	for _, text := range append(append([]string{s.Root, s.Dir, s.Hostname}, s.Args...), s.Env...) {
+	if strings.ContainsRune(s.Root, 0) {
+		return fmt.Errorf("root %q holds a zero byte", s.Root)
+	}
+	for _, text := range slices.Concat([]string{s.Dir, s.Hostname, s.TempDir}, s.Args, s.Env) {
 		if strings.ContainsRune(text, 0) {
 			return fmt.Errorf("%q holds a zero byte", text)
+		}
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("%q is not UTF-8", text)
 		}
 	}
 	switch {

@@ -4,15 +4,18 @@ package sandbox_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -39,6 +42,8 @@ func TestStartRefuses(t *testing.T) {
 		{"NegativeHostGID", "there is none", good(func(s *sandbox.Spec) { s.HostGID = -2 }), "host id -2 is negative"},
 		{"NegativeLimit", "no limit is 0", good(func(s *sandbox.Spec) { s.Limits.Memory = -1 }), "memory limit -1 is negative"},
 		{"ZeroByte", "C would cut it there", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "holds a zero byte"},
+		{"ZeroByteInRoot", "C would cut it there", good(func(s *sandbox.Spec) { s.Root = "/\x00" }), "holds a zero byte"},
+		{"Bytes", "they would be others inside", good(func(s *sandbox.Spec) { s.Env = []string{"A=\xff"} }), `"A=\xff" is not UTF-8`},
 		{"NoRoot", "it may have been pruned", good(func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }), "no such file or directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -105,6 +110,7 @@ func TestStartFindsProgram(t *testing.T) {
 func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
 	root := newRoot(t)
 	t.Setenv("SECRET", "of the caller")
+	limits := otherLimits(t)
 	for _, tc := range []struct {
 		name, reason string
 		act          []string
@@ -116,8 +122,8 @@ func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
 		{"Directory", "that of the spec", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/tmp" }, "/tmp"},
 		{"IDs", "those of the image; the supervisor is process 1", []string{"ids"}, func(s *sandbox.Spec) { s.UID, s.GID = 7, 8 }, "7:8 "},
 		{"Resolver", "the caller's resolver, where the root has none", []string{"cat", "/etc/resolv.conf"}, func(s *sandbox.Spec) { s.Resolver = []byte("nameserver 192.0.2.53") }, "nameserver 192.0.2.53"},
-		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 0 0"},
-		{"DefaultFiles", "limits of a process", []string{"rlimits"}, func(*sandbox.Spec) {}, "1024 0 0"},
+		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + limits},
+		{"DefaultFiles", "limits of a process", []string{"rlimits"}, func(*sandbox.Spec) {}, "1024 " + limits},
 		{"StdoutByName", "programs open /dev/stderr", []string{"reopen"}, func(*sandbox.Spec) {}, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -131,14 +137,129 @@ func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
 	}
 }
 
+// otherLimits are the resource limits of core files, message queues and pending
+// signals that a function has under those of this process.
+func otherLimits(t *testing.T) string {
+	t.Helper()
+	var core unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d 0 1024", min(core.Max, 1))
+}
+
+// The groups of a caller that may leave them are not the function's.
+func TestFunctionHasNoGroups(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it takes root to have other groups, and to leave them")
+	}
+	before, err := os.Getgroups()
+	if err == nil {
+		err = syscall.Setgroups([]int{4242})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setgroups(before); err != nil {
+			t.Error(err)
+		}
+	})
+	said, _ := play(t, acting(newRoot(t), "ids"))
+	if !strings.HasPrefix(said, "65532:65532 ") || !strings.HasSuffix(said, " []") {
+		t.Errorf("ids and groups: got %q, want 65532:65532 and none", said)
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	said, _ := play(t, acting(newRoot(t), "namespaces"))
+	inside := strings.Fields(said)
+	if len(inside) != 7 {
+		t.Fatalf("namespaces of the function: got %q", said)
+	}
+	for _, one := range inside {
+		kind, _, _ := strings.Cut(one, ":")
+		if host, err := os.Readlink("/proc/self/ns/" + kind); err != nil || host == one {
+			t.Errorf("the function is in the host's namespace %s (%v)", one, err)
+		}
+	}
+}
+
+// What is mounted, and how, is all that stands here, and masks over /proc.
+func TestMounts(t *testing.T) {
+	always := []string{
+		"/tmp tmpfs rw,nosuid,nodev", "/dev tmpfs ro,nosuid,noexec",
+		"/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero",
+		"/proc proc rw,nosuid,nodev,noexec", "/proc/sys proc ro,nosuid,nodev,noexec",
+	}
+	for _, tc := range []struct {
+		name     string
+		laid     bool // with the directories to mount on
+		writable bool
+		root     string
+	}{
+		{"Plain", true, false, "/ host's ro,nosuid,nodev"},
+		{"Overlay", false, false, "/ overlay ro,nosuid,nodev"},
+		{"Writable", true, true, "/ overlay rw,nosuid,nodev"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			root := newRoot(t)
+			if tc.laid {
+				layDirs(t, root)
+			}
+			spec := acting(root, "mounts")
+			spec.Writable = tc.writable
+			said, _ := play(t, spec)
+			var got []string
+			for _, line := range strings.Split(said, "\n") {
+				place, kind, isDir := strings.Cut(line, " ")
+				mask := strings.HasPrefix(place, "/proc/") && place != "/proc/sys"
+				if !mask {
+					got = append(got, line)
+				} else if isDir && !strings.HasSuffix(kind, " ro,nosuid,nodev,noexec") {
+					t.Errorf("%s is not read-only", line)
+				}
+			}
+			want := append([]string{tc.root}, always...)
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the mounts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// layDirs makes the directories that are mounted on, so that no overlay is
+// needed.
+func layDirs(t *testing.T, root string) {
+	t.Helper()
+	for _, dir := range []string{"dev", "proc", "tmp"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A path of the host may be of any bytes.
+func TestRootOfAnyName(t *testing.T) {
+	root := newRoot(t)
+	strange := root + "\xff,a:b\\c"
+	if err := os.Rename(root, strange); err != nil {
+		t.Fatal(err)
+	}
+	if said, _ := play(t, acting(strange, "hello")); said != "hello" {
+		t.Errorf("in the root %q: got %q", strange, said)
+	}
+}
+
 // An image may have a resolver's configuration of its own, which is not changed.
 func TestResolverIsLaidOver(t *testing.T) {
 	root := newRoot(t)
 	file := filepath.Join(root, "etc", "resolv.conf")
-	for _, dir := range []string{"etc", "dev", "proc", "tmp"} { // so that no overlay is needed
-		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	layDirs(t, root)
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte("image's"), 0o644); err != nil {
 		t.Fatal(err)
@@ -200,10 +321,11 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Seen from outside: the supervisor has no descriptor of the host's files.
+// Seen from outside: the supervisor has no descriptor of the host's, no terminal,
+// and nothing of it is its user's.
 func TestSupervisorHoldsLittle(t *testing.T) {
-	socket := serving(t, newRoot(t))
-	_ = socket
+	leakDescriptors(t)
+	serving(t, newRoot(t))
 	supervisors := 0
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -212,37 +334,80 @@ func TestSupervisorHoldsLittle(t *testing.T) {
 	for _, e := range entries {
 		dir := filepath.Join("/proc", e.Name())
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil || string(line) != "xfn-sandbox\x00" || !childOf(dir, os.Getpid()) {
+		if err != nil || string(line) != "xfn-sandbox\x00" {
 			continue
 		}
-		fds, err := os.ReadDir(filepath.Join(dir, "fd"))
-		if err != nil {
-			t.Skipf("only root sees it: %v", err)
+		if stat := statOf(t, dir); stat[parentField] != itoa(os.Getpid()) {
+			continue // another test program's
+		} else if stat[sessionField] != e.Name() {
+			t.Errorf("the supervisor %s is in the session %s", e.Name(), stat[sessionField])
 		}
 		supervisors++
-		for _, fd := range fds {
-			to, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
-			if err == nil && to != "/dev/null" && !strings.HasPrefix(to, "socket:") && !strings.HasPrefix(to, "anon_inode:[event") {
-				t.Errorf("the supervisor holds %s", to)
-			}
-		}
-		if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || !strings.HasPrefix(exe, "/memfd:") {
-			t.Errorf("the supervisor runs from %q (%v), not from memory", exe, err)
-		}
+		assertClosed(t, dir)
+		assertHoldsLittle(t, dir)
 	}
 	if supervisors != 1 {
 		t.Errorf("found %d supervisors, want 1", supervisors)
 	}
 }
 
-func childOf(dir string, parent int) bool {
+// assertClosed asserts that the memory of the supervisor is closed to its own
+// user, also without Landlock: what of it is in /proc belongs to a root then.
+func assertClosed(t *testing.T, dir string) {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Join(dir, "environ"), &st); err != nil {
+		t.Fatal(err)
+	}
+	user := os.Geteuid()
+	if user == 0 {
+		user = sandbox.DefaultHostID + 65532
+	}
+	if int(st.Uid) == user {
+		t.Errorf("the supervisor's environment belongs to its user %d", st.Uid)
+	}
+}
+
+func assertHoldsLittle(t *testing.T, dir string) {
+	t.Helper()
+	fds, err := os.ReadDir(filepath.Join(dir, "fd"))
+	if err != nil {
+		if os.Geteuid() == 0 {
+			t.Error(err)
+		}
+		return // only root sees it
+	}
+	polled := map[string]int{}
+	for _, fd := range fds {
+		to, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
+		if strings.HasPrefix(to, "anon_inode:[event") {
+			polled[to]++ // by the Go runtime
+		} else if err == nil && to != "/dev/null" && !strings.HasPrefix(to, "socket:") {
+			t.Errorf("the supervisor holds %s", to)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled); diff != "" {
+		t.Errorf("what the supervisor waits by (-want +got):\n%s", diff)
+	}
+	if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || !strings.HasPrefix(exe, "/memfd:") {
+		t.Errorf("the supervisor runs from %q (%v), not from memory", exe, err)
+	}
+}
+
+// Fields of /proc/PID/stat, after the name.
+const (
+	parentField  = 1
+	sessionField = 3
+)
+
+func statOf(t *testing.T, dir string) []string {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
-		return false
+		t.Fatal(err)
 	}
 	_, after, _ := strings.Cut(string(data), ") ")
-	fields := strings.Fields(after)
-	return len(fields) > 1 && fields[1] == itoa(parent)
+	return strings.Fields(after)
 }
 
 // A host without the id range that root gives away is told so.

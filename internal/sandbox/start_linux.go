@@ -90,7 +90,9 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	attr := &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attributes(spec)}
+	// A Go program holds files of its cgroup, for its number of processors.
+	env := []string{"GODEBUG=containermaxprocs=0"}
+	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
 		return forbidden(err)
 	}
@@ -130,12 +132,13 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 	}
 	attr := &syscall.SysProcAttr{
 		Cloneflags:  uintptr(flags),
-		Setsid:      true, // so that no terminal can be written to from inside
+		Setsid:      true, // so that it has no terminal
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: spec.UID, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: spec.GID, HostID: os.Getegid(), Size: 1}},
 		// What the supervisor needs in its own namespaces until the function
-		// starts: to become another user, to mount, and to bring up a network.
-		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
+		// starts: to become another user, to mount, to bring up a network, and to
+		// bound what is counted by user.
+		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
 	}
 	if mayMapIDs() {
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: spec.HostID, Size: idRange}}
@@ -178,10 +181,14 @@ func (p *Process) instruct(o orders, control *os.File) error {
 		return err
 	}
 	p.report.Landlock, p.report.Proc = r.Landlock, r.Proc
-	if _, err = hear(in); !errors.Is(err, io.EOF) {
+	switch _, err := hear(in); {
+	case errors.Is(err, io.EOF):
+		return nil // the function runs
+	case err == nil:
+		return errors.New("it says more than there is to say")
+	default:
 		return err
 	}
-	return nil
 }
 
 // hear reads one reply.

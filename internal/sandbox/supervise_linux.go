@@ -77,7 +77,7 @@ func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err er
 		return 0, nil, err
 	}
 	// The way to the root may be open to the caller only: this is still its user.
-	root, err := unix.Open(o.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := unix.Open(string(o.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, nil, fmt.Errorf("opening the root %q: %w", o.Root, err)
 	}
@@ -122,7 +122,8 @@ func carrier(o orders) (func(), error) {
 
 // closeStray closes every descriptor that this process was started with and
 // does not need: its caller may have been given some to pass on unknowingly
-// (CVE-2024-21626).
+// (CVE-2024-21626). Those are the ones that executing a program leaves open; what
+// the Go runtime has opened since is not among them.
 func closeStray() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -133,9 +134,9 @@ func closeStray() error {
 		if err != nil || fd <= listenerFD {
 			continue
 		}
-		target, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err != nil || strings.HasPrefix(target, "anon_inode:[event") {
-			continue // it was the listing's, or is the Go runtime's poller
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC != 0 {
+			continue // it was the listing's, or is the Go runtime's
 		}
 		_ = unix.Close(fd)
 	}

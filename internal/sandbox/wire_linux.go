@@ -24,16 +24,17 @@ const proceed = true
 
 // orders is what a supervisor is told.
 type orders struct {
-	Root, Dir, Hostname string
-	Args, Env           []string
-	UID, GID            int
-	Range               bool // it has to become UID and GID
-	Isolated            bool
-	Writable            bool
-	Resolver            []byte
-	Tmp, Files          int64
-	Memory, PIDs        int64 // to be kept by resource limits, or 0
-	Port                int   // to carry connections to, or 0
+	Root          []byte // as JSON has no strings that are not UTF-8
+	Dir, Hostname string
+	Args, Env     []string
+	UID, GID      int
+	Range         bool // it has to become UID and GID
+	Isolated      bool
+	Writable      bool
+	Resolver      []byte
+	Tmp, Files    int64
+	Memory, PIDs  int64 // to be kept by resource limits, or 0
+	Port          int   // to carry connections to, or 0
 
 	// For a process that confines itself.
 	Chroot  bool   // Root becomes its own
@@ -43,7 +44,7 @@ type orders struct {
 // ordersFor returns the orders that make of a spec what the report promises.
 func ordersFor(s Spec, r Report) orders {
 	o := orders{
-		Root: s.Root, Dir: s.Dir, Hostname: s.Hostname, Args: s.Args, Env: s.Env, UID: s.UID, GID: s.GID,
+		Root: []byte(s.Root), Dir: s.Dir, Hostname: s.Hostname, Args: s.Args, Env: s.Env, UID: s.UID, GID: s.GID,
 		Range: r.IDs > 1, Isolated: s.Network == Isolated, Writable: s.Writable, Resolver: s.Resolver,
 		Tmp: r.Tmp, Files: s.Limits.Files,
 	}

@@ -26,7 +26,7 @@ func init() {
 		"hello":    func([]string) string { return "hello" },
 		"env":      func([]string) string { return strings.Join(os.Environ(), ",") },
 		"exit":     func(args []string) string { os.Exit(number(args[0])); return "" },
-		"die":      func(args []string) string { return outcome(unix.Kill(os.Getpid(), syscall.Signal(number(args[0])))) },
+		"die":      die,
 		"hostname": func([]string) string { name, err := os.Hostname(); return either(name, err) },
 		"cwd":      func([]string) string { dir, err := os.Getwd(); return either(dir, err) },
 		"ids": func([]string) string {
@@ -63,16 +63,21 @@ func init() {
 			}
 			return outcome(err)
 		},
-		"relay":   relaySignals,
-		"powers":  powers,
-		"open-fds": openFDs,
-		"family":  family,
-		"chmod":   func(args []string) string { return outcome(os.Chmod(args[0], 0o777)) },
-		"touch":   func(args []string) string { return outcome(os.Chtimes(args[0], time.Time{}, time.Unix(0, 0))) },
-		"listen":  listen,
-		"mptcp":   dialMultipath,
-		"rlimits": rlimits,
-		"seals":   seals,
+		"relay":      relaySignals,
+		"powers":     powers,
+		"open-fds":   openFDs,
+		"family":     family,
+		"chmod":      func(args []string) string { return outcome(os.Chmod(args[0], 0o777)) },
+		"touch":      func(args []string) string { return outcome(os.Chtimes(args[0], time.Time{}, time.Unix(0, 0))) },
+		"listen":     listen,
+		"mptcp":      dialMultipath,
+		"rlimits":    rlimits,
+		"mounts":     mounts,
+		"namespaces": namespaces,
+		"session":    session,
+		"securebits": securebits,
+		"watch":      watch,
+		"mute":       mute,
 	}
 }
 
@@ -149,19 +154,6 @@ func status(args []string) string {
 	return either(strings.Join(lines, " "), err)
 }
 
-// descriptors lists what the process was started with.
-func descriptors([]string) string {
-	var open []string
-	for fd := range 1024 {
-		target, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-		if err == nil && !strings.HasPrefix(target, "anon_inode:[event") {
-			kind, _, _ := strings.Cut(target, ":")
-			open = append(open, strconv.Itoa(fd)+"="+kind)
-		}
-	}
-	return strings.Join(open, " ")
-}
-
 func pids([]string) string {
 	found, err := filepath.Glob("/proc/[0-9]*")
 	sort.Strings(found)
@@ -190,9 +182,21 @@ func dialIfRouteless(args []string) string {
 	return dial(args)
 }
 
-// rawSyscall makes a system call with arguments that would do no harm.
+// rawSyscall makes system calls with arguments that would do no harm. Of more
+// than one it tells which came to what.
 func rawSyscall(args []string) string {
-	call, ok := calls[args[0]]
+	if len(args) == 1 {
+		return oneSyscall(args[0])
+	}
+	var all []string
+	for _, name := range args {
+		all = append(all, name+"="+oneSyscall(name))
+	}
+	return strings.Join(all, " ")
+}
+
+func oneSyscall(name string) string {
+	call, ok := calls[name]
 	if !ok {
 		return "no such call"
 	}
@@ -218,18 +222,6 @@ func forkBomb([]string) string {
 			return fmt.Sprintf("%d %s", n, outcome(err))
 		}
 	}
-}
-
-func eatMemory(args []string) string {
-	size := number(args[0]) << 20
-	held, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return outcome(err)
-	}
-	for i := 0; i < size; i += 4096 {
-		held[i] = 1
-	}
-	return "done"
 }
 
 func eatDisk(args []string) string {
@@ -272,6 +264,24 @@ func orphan([]string) string {
 	return block(nil)
 }
 
+// mute closes all that it was given, and lives on.
+func mute([]string) string {
+	for fd := range 3 {
+		if err := unix.Close(fd); err != nil {
+			return outcome(err)
+		}
+	}
+	return block(nil)
+}
+
+// die ends by a signal.
+func die(args []string) string {
+	if err := unix.Kill(os.Getpid(), syscall.Signal(number(args[0]))); err != nil {
+		return outcome(err)
+	}
+	select {} // until the signal is there
+}
+
 // block says so, and never ends by itself or by a signal that can be ignored.
 func block([]string) string {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
@@ -305,27 +315,6 @@ func relaySignals(args []string) string {
 	signal.Notify(got, syscall.Signal(number(args[0])))
 	fmt.Println("ready")
 	return (<-got).String()
-}
-
-func rlimits([]string) string {
-	var all []string
-	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_CORE, unix.RLIMIT_MSGQUEUE} {
-		var l unix.Rlimit
-		if err := unix.Getrlimit(r, &l); err != nil {
-			return outcome(err)
-		}
-		all = append(all, fmt.Sprint(l.Max))
-	}
-	return strings.Join(all, " ")
-}
-
-// seals tries to open a program for writing, and tells how it is sealed.
-func seals(args []string) string {
-	_, err := os.OpenFile(args[0], os.O_WRONLY, 0)
-	if err == nil {
-		return "opened for writing"
-	}
-	return outcome(err)
 }
 
 // powers tells what the process may do, without /proc.
