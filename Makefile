@@ -18,7 +18,7 @@ SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz clean
+.PHONY: help build demo test lint bench soak fuzz clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ lint: ## Check format (gofumpt), go vet and staticcheck.
 
 bench: build ## Run the benchmarks. BENCH=regexp BENCHTIME=1s
 	XFN_BIN='$(CURDIR)/$(BIN)' $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
+
+soak: ## Render XFN_SOAK=300 times in a row with the engine of DOCKER_HOST.
+	XFN_SOAK="$${XFN_SOAK:-300}" $(GO) test -count=1 -timeout 1h -run '^TestManyInARow$$' ./internal/runtimes/docker
 
 # go test fuzzes one target of one package at a time, and lists the targets
 # before the line of their package.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,12 +25,15 @@ type Runtime string
 
 const (
 	// Auto chooses for each function: a builtin where one stands in for the
-	// package, a process where that is a folder with source, else a sandbox.
+	// package, a process where that is a folder with source, else a sandbox, or
+	// Docker where there can be none.
 	Auto Runtime = ""
 	// Builtin is a function that lives in this binary.
 	Builtin Runtime = "Builtin"
 	// Sandbox is a container of this process's making, on Linux.
 	Sandbox Runtime = "Sandbox"
+	// Docker is a container of an engine that this machine can reach.
+	Docker Runtime = "Docker"
 	// Process is the function as a child of this process: built from source, or
 	// from its image as far confined as can be without a sandbox.
 	Process Runtime = "Process"
@@ -43,12 +47,12 @@ func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
 	}
-	for _, r := range []Runtime{Builtin, Sandbox, Process, Development} {
+	for _, r := range []Runtime{Builtin, Sandbox, Docker, Process, Development} {
 		if strings.EqualFold(name, string(r)) {
 			return r, nil
 		}
 	}
-	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Process or Development")
+	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Docker, Process or Development")
 }
 
 // A choice is a function that the pipeline uses, and how to run it.
@@ -61,14 +65,14 @@ type choice struct {
 }
 
 // choose plans how to run each function that the pipeline uses.
-func (s *Session) choose(c *apiextv1.Composition, fns map[string]runtimes.Function) ([]choice, error) {
+func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[string]runtimes.Function) ([]choice, error) {
 	var choices []choice
 	for _, step := range c.Spec.Pipeline {
 		name := step.FunctionRef.Name
 		if s.config.Runners[name] != nil || slices.ContainsFunc(choices, func(c choice) bool { return c.fn.Name == name }) {
 			continue
 		}
-		chosen, err := s.chooseOne(fns[name])
+		chosen, err := s.chooseOne(ctx, fns[name])
 		if err == nil && s.config.Crosscheck {
 			chosen, err = chosen.crosschecked()
 		}
@@ -126,7 +130,7 @@ func (s *Session) warnUnused(compositions ...*apiextv1.Composition) {
 	}
 }
 
-func (s *Session) chooseOne(fn runtimes.Function) (choice, error) {
+func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, error) {
 	c := choice{fn: fn, runtime: s.config.Runtime}
 	_, given := s.config.Packages[fn.Name]
 	if c.runtime == Auto && !given {
@@ -141,13 +145,17 @@ func (s *Session) chooseOne(fn runtimes.Function) (choice, error) {
 	isFile := given || isPath(fn.Package)
 	switch c.runtime {
 	case Auto:
-		return s.chooseAuto(c, isFile)
+		return s.chooseAuto(ctx, c, isFile)
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
 			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one by --builtin REPO=NAME")
 		}
 		c.builtin = b
+	case Docker:
+		if given && !isPath(fn.Package) {
+			c.fn.Package = "." + string(filepath.Separator) + fn.Package // no image's name
+		}
 	case Development:
 		if given {
 			return c, errors.New("a package is given for it, but the runtime Development runs none")
@@ -156,28 +164,68 @@ func (s *Session) chooseOne(fn runtimes.Function) (choice, error) {
 	return c, nil
 }
 
-func (s *Session) chooseAuto(c choice, isFile bool) (choice, error) {
-	_, sandboxed := s.config.Runtimes[Sandbox]
-	if isFile {
+func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice, error) {
+	if isFile && s.isSource(c.fn.Package) {
 		c.runtime = Process
-		if sandboxed && !s.isSource(c.fn.Package) {
-			c.runtime = Sandbox
-		}
 		return c, nil
 	}
 	b, ok := s.config.Builtins.For(c.fn.Package)
-	if !ok && sandboxed {
-		c.runtime = Sandbox
-		return c, nil
-	}
-	if !ok {
-		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package), s.waysToRun(c.fn))
+	if isFile || !ok {
+		return s.chooseContainer(ctx, c, isFile)
 	}
 	c.runtime, c.builtin = Builtin, b
 	if s.config.Builtins.Mode != builtin.Strict {
 		return c, nil
 	}
 	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file by --package "+c.fn.Name+"=PATH, or leave out --builtins=strict")
+}
+
+// chooseContainer chooses what runs an image: a sandbox, or where there can be
+// none, an engine.
+func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
+	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
+	c.runtime = s.container
+	switch {
+	case c.runtime != Auto:
+		return c, nil
+	case isFile:
+		c.runtime = Process
+		return c, nil
+	case s.noContainer != nil:
+		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q: %w", c.fn.Package, s.noContainer), s.waysToRun(c.fn))
+	default:
+		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package), s.waysToRun(c.fn))
+	}
+}
+
+// findContainer returns what can run images here. It is Auto if nothing can, with
+// what is in the way. Where sandboxes are forbidden and there is no engine
+// either, it is Sandbox, which tells what to do about it.
+func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
+	sandbox, docker := s.config.Runtimes[Sandbox], s.config.Runtimes[Docker]
+	switch {
+	case sandbox == nil && docker == nil:
+		return Auto, nil
+	case sandbox == nil:
+		if err := probe(ctx, docker); err != nil {
+			return Auto, err
+		}
+		return Docker, nil
+	}
+	forbidden := probe(ctx, sandbox)
+	if forbidden == nil || docker == nil || probe(ctx, docker) != nil {
+		return Sandbox, nil
+	}
+	s.config.Progress.Note(fmt.Sprintf("functions run by Docker, since there can be no sandbox here: %v", forbidden))
+	return Docker, nil
+}
+
+// probe asks a runtime whether it could start anything.
+func probe(ctx context.Context, r runtimes.Runtime) error {
+	if p, ok := r.(runtimes.Prober); ok {
+		return p.Probe(ctx)
+	}
+	return nil
 }
 
 // waysToRun says how a function could be run that no rule runs: by a builtin, if

@@ -66,6 +66,11 @@ type Session struct {
 	// is one.
 	calls  func(context.Context) function.Runner
 	pruned sync.Once
+	// container is what runs images where nobody says what does, once containers
+	// is done.
+	containers  sync.Once
+	container   Runtime
+	noContainer error
 
 	mu      sync.Mutex
 	closed  bool
@@ -159,7 +164,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 
 // runner starts what a Composition's pipeline uses, and returns what calls it.
 func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
-	choices, err := s.choose(c, p.functions)
+	choices, err := s.choose(ctx, c, p.functions)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -69,6 +69,7 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("DOCKER_CONFIG", env.WorkDir)
+	env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 	env.Setenv("NO_COLOR", "1")
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,9 @@ type Options struct {
 	// ServerName is the name that the function's certificate has to be for. If
 	// empty, it is the host of the target, and "localhost" for a unix socket.
 	ServerName string
+	// Dial connects to a TCP address that this machine cannot reach by itself,
+	// for the target's. Nil means the system's own way.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (o Options) credentials() credentials.TransportCredentials {
@@ -75,7 +79,7 @@ func Dial(target string, opts Options) (*Client, error) {
 	if limit == 0 {
 		limit = DefaultMaxMessageSize
 	}
-	d := newDialer()
+	d := newDialer(opts.Dial)
 	conn, err := grpc.NewClient(qualify(target),
 		grpc.WithTransportCredentials(handshaker{opts.credentials(), d}),
 		grpc.WithContextDialer(d.dial),

@@ -23,6 +23,7 @@ var (
 // gRPC can use, which gRPC itself does not tell before a call is made.
 type dialer struct {
 	stranger chan struct{} // closed when something answered that is not gRPC
+	special  func(ctx context.Context, address string) (net.Conn, error)
 
 	mu      sync.Mutex
 	latest  error // how the latest attempt failed to connect; nil if it did connect
@@ -30,8 +31,9 @@ type dialer struct {
 	answer  error // what the stranger said
 }
 
-func newDialer() *dialer {
-	return &dialer{stranger: make(chan struct{}), latest: errUnknown}
+// newDialer returns one that connects by special, if that is not nil.
+func newDialer(special func(context.Context, string) (net.Conn, error)) *dialer {
+	return &dialer{stranger: make(chan struct{}), special: special, latest: errUnknown}
 }
 
 // dial takes an address as gRPC hands it to custom dialers.
@@ -44,9 +46,16 @@ func (d *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 		network = "unix" // an abstract socket
 	}
 	d.begun()
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	conn, err := d.connect(ctx, network, address)
 	d.attempted(err)
 	return conn, err
+}
+
+func (d *dialer) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.special != nil {
+		return d.special(ctx, address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
 // begun takes note of an attempt. How an earlier one failed is still worth more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -35,6 +36,20 @@ func TestWaitReadyEndsWithContext(t *testing.T) {
 	err := dial(t, "unix://"+socket(t), grpc.Options{}).WaitReady(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want the deadline and what was wrong until then", err)
+	}
+}
+
+// A target that only others can reach is reached by them.
+func TestDialOtherwise(t *testing.T) {
+	path := socket(t)
+	serve(t, listen(t, "unix", path), echo)
+	var asked string
+	c := dial(t, "far.example.org:9443", grpc.Options{Dial: func(ctx context.Context, address string) (net.Conn, error) {
+		asked = address
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}})
+	if err := c.Connect(t.Context()); err != nil || asked != "far.example.org:9443" {
+		t.Errorf("asked for %q: %v", asked, err)
 	}
 }
 

@@ -2,12 +2,14 @@ package remote
 
 import (
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
@@ -28,12 +30,22 @@ func (c *Client) repeatsSecret(text string, ref name.Reference, req *http.Reques
 	})
 }
 
-func (c *Client) secrets(ref name.Reference) ([]string, error) {
+// Credentials returns what is known to log in to the registry of ref with. The
+// zero value is nothing.
+func (c *Client) Credentials(ref name.Reference) (authn.AuthConfig, error) {
 	auth, err := c.keychain.Resolve(ref.Context())
 	if err != nil {
-		return nil, err
+		return authn.AuthConfig{}, err
 	}
 	a, err := auth.Authorization()
+	if err != nil {
+		return authn.AuthConfig{}, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", ref.Context().RegistryStr(), err)}
+	}
+	return *a, nil
+}
+
+func (c *Client) secrets(ref name.Reference) ([]string, error) {
+	a, err := c.Credentials(ref)
 	if err != nil {
 		return nil, err
 	}

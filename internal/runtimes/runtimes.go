@@ -31,6 +31,12 @@ type Preparer interface {
 	Prepare(ctx context.Context, fns ...Function) error
 }
 
+// A Prober is a Runtime that can tell, at little cost and before anything starts,
+// why it could start nothing here: nil if it could.
+type Prober interface {
+	Probe(ctx context.Context) error
+}
+
 // An Instance is a running function.
 type Instance struct {
 	// Runner calls the function. A call that fails because the function died

@@ -15,13 +15,20 @@ type Process struct{}
 
 // Start returns an error that is [errors.ErrUnsupported]: sandboxes are Linux's.
 func Start(context.Context, Spec) (*Process, error) {
-	return nil, fmt.Errorf("starting a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+	return nil, unsupported()
 }
 
 // Confine returns an error that is [errors.ErrUnsupported], as Start does.
 func Confine(context.Context, Spec) (*Process, error) {
 	return nil, fmt.Errorf("confining a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
+
+func unsupported() error {
+	return fmt.Errorf("starting a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// Probe returns the error that Start does.
+func Probe() error { return unsupported() }
 
 // Supervise tells that this process is no supervisor.
 func Supervise([]string) (code int, is bool) { return 0, false }

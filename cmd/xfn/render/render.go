@@ -67,7 +67,7 @@ type engineFlags struct {
 // runtimeFlags are how functions run.
 type runtimeFlags struct {
 	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
-	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Process or Development."`
+	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
 	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: auto takes one for crossplane-contrib by tag, any for any owner's, strict only for versions that it was measured for, off none."`
 	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Let builtin NAME stand in for a repository. Repeatable."`
 	Crosscheck            bool              `help:"Run the builtin beside each package that there is one for, and fail if they differ."`
@@ -83,7 +83,7 @@ type runtimeFlags struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Functions run in this process where they are builtin, else in a sandbox (on Linux), from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development). Where no sandbox can be made, as in a CI container, --runtime Process runs packages as confined as can be without one.
+	return `Functions run in this process where they are builtin, else in a sandbox (on Linux) or in Docker, from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development). Where no sandbox can be made, as in a CI container, Docker runs packages if there is an engine, and --runtime Process as confined as can be without one.
 
 Examples:
 

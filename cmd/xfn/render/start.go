@@ -5,10 +5,12 @@ import (
 	"runtime"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/session"
@@ -28,18 +30,29 @@ func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, pro
 		Progress:       term.Progress,
 		Output:         output,
 	}
-	config.Runtimes = map[session.Runtime]runtimes.Runtime{
-		session.Process:     processes,
-		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
-	}
-	if runtime.GOOS != "linux" {
-		return nil
-	}
 	dir, err := f.Path()
 	if err != nil {
 		return err
 	}
 	client := remote.New(remote.Options{UserAgent: program.UserAgent()})
+	config.Runtimes = map[session.Runtime]runtimes.Runtime{
+		session.Process: processes,
+		session.Docker: docker.New(docker.Config{
+			Environment:    dockerengine.FromEnviron(os.Environ()),
+			UserAgent:      program.UserAgent(),
+			Dir:            dir,
+			Registry:       f.Registry,
+			Remote:         client,
+			Offline:        f.Offline,
+			MaxMessageSize: f.MaxMessageSize << 20,
+			Progress:       term.Progress,
+			Output:         output,
+		}),
+		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
+	}
+	if runtime.GOOS != "linux" {
+		return nil
+	}
 	pulling := pull.Options{Remote: client, Progress: term.Progress, Offline: f.Offline}
 	sandboxes := sandbox.Sandbox{
 		Cache:          dir,

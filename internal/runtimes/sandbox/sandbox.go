@@ -59,7 +59,11 @@ type Sandbox struct {
 var (
 	_ runtimes.Runtime  = Sandbox{}
 	_ runtimes.Preparer = Sandbox{}
+	_ runtimes.Prober   = Sandbox{}
 )
+
+// Probe says why the system forbids sandboxes, if it does.
+func (s Sandbox) Probe(context.Context) error { return sandbox.Probe() }
 
 // Prepare pulls the images of functions whose packages are references. A
 // pull.MissingError names all of them that may not be fetched.
@@ -106,7 +110,7 @@ func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
-		return hint.Wrap(err, allowNamespaces(forbidden)+", or run the function by --runtime Process, with the confinement that needs none")
+		return hint.Wrap(err, allowNamespaces(forbidden)+", or run the function by --runtime Docker, or by --runtime Process with the confinement that needs none")
 	case errors.Is(err, errNoProgram):
 		return hint.Wrap(err, "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -71,7 +71,7 @@ func settingsOf(annotations map[string]string) (s settings, err error) {
 		read       func(string) error
 	}{
 		{AnnotationNetwork, s.readNetwork},
-		{AnnotationEnv, s.readEnv},
+		{AnnotationEnv, func(text string) (err error) { s.env, err = local.ParseEnv(text); return err }},
 		{AnnotationMemory, func(text string) (err error) {
 			s.limits.Memory, err = positive(text, (*resource.Quantity).Value)
 			return err
@@ -103,16 +103,6 @@ func (s *settings) readNetwork(text string) error {
 		s.network = sandbox.Runner
 	default:
 		return fmt.Errorf("unknown network %q: it is Isolated or Runner", text)
-	}
-	return nil
-}
-
-func (s *settings) readEnv(text string) error {
-	for pair := range strings.SplitSeq(text, ",") {
-		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
-			return fmt.Errorf("expected KEY=value, got %q", pair)
-		}
-		s.env = append(s.env, pair)
 	}
 	return nil
 }

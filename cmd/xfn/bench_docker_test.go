@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/pull"
+)
+
+// BenchmarkRenderDocker renders the template's example in Docker, by turns with a
+// bare docker run of the same image until its first answer, and with a container
+// that is kept. The ratio of the medians is what counts: less than 1.3.
+func BenchmarkRenderDocker(b *testing.B) {
+	xfn := binary(b)
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		b.Skip(err)
+	}
+	engine := dockerenginetest.Open(b)
+	b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
+	dir := scaffolded(b, xfn)
+	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
+	const image = "xfn.test/bench:v1"
+	file, err := pull.OpenLocal(b.Context(), filepath.Join(dir, "fn.xpkg"), v1.Platform{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	if err := engine.Load(b.Context(), name.MustParseReference(image).(name.Tag), file.Image); err != nil {
+		b.Fatal(err)
+	}
+	dockerenginetest.Forget(b, engine, image)
+	text := "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-hello}\nspec: {package: \"" + image + "\"}\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker.yaml"), []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	args := []string{"render", "example/xr.yaml", "example/composition.yaml", "docker.yaml", "--runtime", "docker", "--cache-dir", b.TempDir()}
+	const annotation = "-arender.crossplane.io/runtime-docker-"
+	kept := append(append([]string{}, args...), annotation+"name=xfn-bench", annotation+"cleanup=Orphan")
+	defer run1(b, dir, docker, "rm", "-f", "xfn-bench")
+	run1(b, dir, xfn, kept...)
+	var renders, bare, again []time.Duration
+	timed := func(f func()) time.Duration {
+		began := time.Now()
+		f()
+		return time.Since(began)
+	}
+	for b.Loop() {
+		bare = append(bare, timed(func() { bareRun(b, docker, image) }))
+		run1(b, dir, docker, "rm", "-f", "xfn-bare")
+		renders = append(renders, timed(func() { run1(b, dir, xfn, args...) }))
+		again = append(again, timed(func() { run1(b, dir, xfn, kept...) }))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(median(renders).Milliseconds()), "ms/render")
+	b.ReportMetric(float64(median(bare).Milliseconds()), "ms/docker-run")
+	b.ReportMetric(float64(median(again).Milliseconds()), "ms/kept")
+	b.ReportMetric(median(renders).Seconds()/median(bare).Seconds(), "render/docker-run")
+}
+
+// bareRun runs an image until it has answered once.
+func bareRun(b *testing.B, docker, image string) {
+	b.Helper()
+	run1(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", image, "--insecure")
+	port, err := exec.CommandContext(b.Context(), docker, "port", "xfn-bare", "9443/tcp").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	client, err := grpc.Dial(strings.TrimSpace(string(port)), grpc.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeoutCause(b.Context(), time.Minute, fmt.Errorf("no answer"))
+	defer cancel()
+	if err := client.WaitReady(ctx); err != nil {
+		b.Fatal(err)
+	}
+	// It has nothing to compose for, and says so.
+	if _, err := client.RunFunction(ctx, "function-hello", &fnv1.RunFunctionRequest{}); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"testing"
+
+	"github.com/moby/moby/client"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+)
+
+// TestDockerScripts runs the programs of testdata/docker, which need an engine,
+// and leave there nothing but images of their own.
+func TestDockerScripts(t *testing.T) {
+	engine := dockerenginetest.Open(t)
+	withEngine := maps.Clone(commands)
+	withEngine["await-containers"] = func(ts *testscript.TestScript, _ bool, args []string) { awaitContainers(ts, engine, args) }
+	withEngine["forget"] = func(ts *testscript.TestScript, _ bool, args []string) {
+		for _, image := range args {
+			_, err := engine.ImageRemove(context.Background(), image, client.ImageRemoveOptions{Force: true})
+			ts.Check(err)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "../../testdata/docker",
+		Setup: func(env *testscript.Env) error {
+			err := setup(env)
+			env.Setenv("DOCKER_HOST", engine.Endpoint().Host)
+			return err
+		},
+		Cmds:                withEngine,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// awaitContainers is "await-containers NAME N": it waits until the engine has N
+// containers that run function NAME.
+func awaitContainers(ts *testscript.TestScript, engine *dockerengine.Engine, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for {
+		list, err := engine.ContainerList(context.Background(), client.ContainerListOptions{Filters: client.Filters{}.Add("label", "dev.xfn.function="+args[0])})
+		ts.Check(err)
+		if len(list.Items) == want {
+			return
+		}
+	}
+}

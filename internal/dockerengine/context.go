@@ -1,0 +1,81 @@
+package dockerengine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+)
+
+// defaultContext is the context that is not in the configuration: the default
+// socket.
+const defaultContext = "default"
+
+// maxConfig bounds what is read of a configuration file, in bytes.
+const maxConfig = 4 << 20
+
+// context returns the name of the context that is to be used, and who says so.
+func (env Environment) context() (name, from string, err error) {
+	if env.Context != "" {
+		return env.Context, "DOCKER_CONTEXT", nil
+	}
+	if env.Config == "" {
+		return "", "", nil
+	}
+	path := filepath.Join(env.Config, "config.json")
+	var config struct{ CurrentContext string }
+	if err := readJSON(path, &config); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", "", err
+	}
+	return config.CurrentContext, path, nil
+}
+
+// contextEndpoint returns the endpoint of a context. Its files are in folders
+// that are named after the digest of its name.
+func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
+	digest := sha256.Sum256([]byte(name))
+	folder := hex.EncodeToString(digest[:])
+	path := filepath.Join(env.Config, "contexts", "meta", folder, "meta.json")
+	var meta struct {
+		Endpoints map[string]struct {
+			Host          string
+			SkipTLSVerify bool
+		}
+	}
+	err := readJSON(path, &meta)
+	if errors.Is(err, os.ErrNotExist) {
+		return Endpoint{}, hint.Wrap(fmt.Errorf("there is no Docker context %q, which %s names", name, from), "see docker context ls")
+	}
+	if err != nil {
+		return Endpoint{}, err
+	}
+	docker := meta.Endpoints["docker"]
+	if err := checkHost(docker.Host); err != nil {
+		return Endpoint{}, fmt.Errorf("reading Docker context %q: %w", name, err)
+	}
+	e := Endpoint{Host: docker.Host, From: fmt.Sprintf("Docker context %q", name)}
+	t := tlsIn(filepath.Join(env.Config, "contexts", "tls", folder, "docker"), docker.SkipTLSVerify)
+	if docker.SkipTLSVerify || t.CA != "" || t.Cert != "" {
+		e.TLS = t
+	}
+	return e, nil
+}
+
+func readJSON(path string, into any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+	}
+	defer f.Close()
+	if err := json.NewDecoder(io.LimitReader(f, maxConfig)).Decode(into); err != nil {
+		return fmt.Errorf("reading %q: %w", path, err)
+	}
+	return nil
+}

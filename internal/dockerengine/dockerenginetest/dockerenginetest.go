@@ -1,0 +1,115 @@
+package dockerenginetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/filelock"
+)
+
+// Environment is that of the engine at XFN_TEST_DOCKER_HOST, or else DOCKER_HOST.
+// Without one the test is skipped, or fails if XFN_REQUIRE, a comma-separated
+// list, holds "docker".
+func Environment(t testing.TB) dockerengine.Environment {
+	t.Helper()
+	for _, name := range []string{"XFN_TEST_DOCKER_HOST", "DOCKER_HOST"} {
+		if host := os.Getenv(name); host != "" {
+			return dockerengine.Environment{Host: host}
+		}
+	}
+	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "docker") {
+		t.Fatal("XFN_REQUIRE asks for an engine, but neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names one")
+	}
+	t.Skip("neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names an engine")
+	return dockerengine.Environment{}
+}
+
+// Open returns the engine of Environment. Until the test ends no other test has
+// it, also of another process. The test fails if there are other containers,
+// networks or volumes then.
+func Open(t testing.TB) *dockerengine.Engine {
+	t.Helper()
+	env := Environment(t)
+	seize(t, env.Host)
+	e := Connect(t, env)
+	before := things(t, e)
+	t.Cleanup(func() {
+		if diff := cmp.Diff(before, things(t, e)); diff != "" {
+			t.Errorf("the engine has other things than before (-before +after):\n%s", diff)
+		}
+	})
+	return e
+}
+
+// Connect returns the engine of an environment, until the test ends.
+func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
+	t.Helper()
+	at, err := dockerengine.Find(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := dockerengine.Open(t.Context(), at, "", "xfn/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// seize waits until no other test uses the engine.
+func seize(t testing.TB, host string) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(host))
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "xfn-test-"+hex.EncodeToString(sum[:8])+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	for {
+		ok, err := filelock.Try(f, filelock.Exclusive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// things are what docker ps -a, docker network ls and docker volume ls show.
+func things(t testing.TB, e *dockerengine.Engine) []string {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	containers, err1 := e.ContainerList(ctx, client.ContainerListOptions{All: true})
+	networks, err2 := e.NetworkList(ctx, client.NetworkListOptions{})
+	volumes, err3 := e.VolumeList(ctx, client.VolumeListOptions{})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, c := range containers.Items {
+		all = append(all, fmt.Sprint("container ", c.Names, c.ID, c.State))
+	}
+	for _, n := range networks.Items {
+		all = append(all, "network "+n.Name)
+	}
+	for _, v := range volumes.Items {
+		all = append(all, "volume "+v.Name)
+	}
+	slices.Sort(all)
+	return all
+}

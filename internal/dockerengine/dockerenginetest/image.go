@@ -1,0 +1,134 @@
+package dockerenginetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+)
+
+// child builds a functiontest child that needs nothing else in its image, once.
+var child = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "xfn-child")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "child")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest/testdata/child")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// childLayer is the child's, compressed once.
+var childLayer = sync.OnceValues(func() (v1.Layer, error) {
+	program, err := child()
+	if err != nil {
+		return nil, err
+	}
+	return layerOf(program)
+})
+
+// layerOf returns a layer with a program.
+func layerOf(program []byte) (v1.Layer, error) {
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "function", Mode: 0o755, Size: int64(len(program))})
+	if err == nil {
+		_, err = w.Write(program)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil },
+		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
+}
+
+// Function returns the image of a function that behaves so, with what change
+// makes of its config.
+func Function(t testing.TB, b functiontest.Behaviour, change func(*v1.ConfigFile)) v1.Image {
+	t.Helper()
+	layer, err := childLayer()
+	if err != nil {
+		t.Fatalf("building the function: %v", err)
+	}
+	return image(t, layer, func(f *v1.ConfigFile) {
+		f.Config.Entrypoint = append(f.Config.Entrypoint, functiontest.ChildArgs(b, "")...)
+		if change != nil {
+			change(f)
+		}
+	})
+}
+
+// Image returns an image for the host's architecture that holds a program, which
+// it starts.
+func Image(t testing.TB, program []byte, change func(*v1.ConfigFile)) v1.Image {
+	t.Helper()
+	layer, err := layerOf(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image(t, layer, change)
+}
+
+func image(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.Image {
+	t.Helper()
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.OS, file.Architecture, file.Config.Entrypoint = "linux", runtime.GOARCH, []string{"/function"}
+	change(file)
+	if img, err = mutate.ConfigFile(img, file); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// Load gives an engine an image under a name, until the test ends.
+func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
+	t.Helper()
+	tag, err := name.NewTag(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Load(t.Context(), tag, img); err != nil {
+		t.Fatal(err)
+	}
+	Forget(t, e, as)
+}
+
+// Forget removes an image from an engine when the test ends, if it is there.
+func Forget(t testing.TB, e *dockerengine.Engine, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		// It may be that nothing was pulled.
+		_, _ = e.ImageRemove(context.WithoutCancel(t.Context()), name, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+	})
+}

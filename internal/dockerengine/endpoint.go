@@ -1,0 +1,141 @@
+package dockerengine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// An Endpoint is where an engine is, and how it is to be trusted.
+type Endpoint struct {
+	// Host is its address, as in Environment.
+	Host string
+	// From says who said so: "DOCKER_HOST", for example.
+	From string
+	// TLS is nil for a connection without.
+	TLS *TLS
+}
+
+// TLS are the files of a TLS connection. Those that are empty are not used.
+type TLS struct {
+	CA, Cert, Key string
+	// SkipVerify accepts any server.
+	SkipVerify bool
+}
+
+// Find returns the endpoint that the docker command would use, or where that
+// would find nothing, podman's. It connects to nothing.
+func Find(env Environment) (Endpoint, error) {
+	if env.Host != "" {
+		return env.named(env.Host, "DOCKER_HOST")
+	}
+	name, from, err := env.context()
+	if err != nil {
+		return Endpoint{}, err
+	}
+	if name != "" && name != defaultContext {
+		return env.contextEndpoint(name, from)
+	}
+	return env.socket()
+}
+
+// named returns the endpoint of an address that says nothing of TLS itself.
+func (env Environment) named(host, from string) (Endpoint, error) {
+	if !strings.Contains(host, "://") {
+		host = "tcp://" + host
+	}
+	if err := checkHost(host); err != nil {
+		return Endpoint{}, fmt.Errorf("reading %s: %w", from, err)
+	}
+	e := Endpoint{Host: host, From: from}
+	if strings.HasPrefix(host, "tcp://") && (env.TLS || env.Verify || env.CertPath != "") {
+		e.TLS = tlsIn(env.certificates(), !env.Verify)
+	}
+	return e, nil
+}
+
+func checkHost(host string) error {
+	scheme, rest, _ := strings.Cut(host, "://")
+	switch scheme {
+	case "unix", "tcp", "npipe", "ssh", "http", "https":
+	default:
+		return hint.Wrap(fmt.Errorf("%q is no address of an engine", host), "use unix://PATH, tcp://HOST:PORT or ssh://USER@HOST")
+	}
+	if rest == "" {
+		return fmt.Errorf("%q is no address of an engine", host)
+	}
+	return nil
+}
+
+func (env Environment) certificates() string {
+	if env.CertPath != "" {
+		return env.CertPath
+	}
+	return env.Config
+}
+
+// tlsIn takes the files that there are in a folder.
+func tlsIn(dir string, skipVerify bool) *TLS {
+	file := func(name string) string {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return ""
+		}
+		return path
+	}
+	return &TLS{CA: file("ca.pem"), Cert: file("cert.pem"), Key: file("key.pem"), SkipVerify: skipVerify}
+}
+
+// socket returns the endpoint of the first socket that takes connections, or if
+// none does, of the first that is there: what is wrong with it is told later.
+func (env Environment) socket() (Endpoint, error) {
+	if runtime.GOOS == "windows" {
+		return Endpoint{Host: client.DefaultDockerHost, From: "the default"}, nil
+	}
+	return firstSocket(env.sockets())
+}
+
+func firstSocket(paths []string) (Endpoint, error) {
+	there := ""
+	for _, path := range paths {
+		if info, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && info.Mode()&os.ModeSocket == 0 {
+			continue
+		}
+		if conn, err := net.Dial("unix", path); err == nil {
+			_ = conn.Close()
+			return Endpoint{Host: "unix://" + path, From: "the default"}, nil
+		}
+		if there == "" {
+			there = path
+		}
+	}
+	if there == "" {
+		return Endpoint{}, hint.Wrap(fmt.Errorf("no container engine is here: none of %s is a socket", strings.Join(paths, ", ")),
+			"start Docker or podman, or say where one is by DOCKER_HOST or DOCKER_CONTEXT")
+	}
+	return Endpoint{Host: "unix://" + there, From: "the default"}, nil
+}
+
+// sockets are where engines listen by default: Docker's, also without root and
+// from Docker Desktop, then podman's.
+func (env Environment) sockets() []string {
+	paths := []string{strings.TrimPrefix(client.DefaultDockerHost, "unix://")}
+	if env.RuntimeDir != "" {
+		paths = append(paths, filepath.Join(env.RuntimeDir, "docker.sock"))
+	}
+	if env.Home != "" {
+		paths = append(paths, filepath.Join(env.Home, ".docker", "run", "docker.sock"), filepath.Join(env.Home, ".docker", "desktop", "docker.sock"))
+	}
+	if env.RuntimeDir != "" {
+		paths = append(paths, filepath.Join(env.RuntimeDir, "podman", "podman.sock"))
+	}
+	return append(paths, "/run/podman/podman.sock")
+}

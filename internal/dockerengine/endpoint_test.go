@@ -1,0 +1,173 @@
+package dockerengine_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+func TestFromEnviron(t *testing.T) {
+	got := dockerengine.FromEnviron([]string{
+		"HOME=/home/ada", "DOCKER_HOST=tcp://docker:2376", "DOCKER_CERT_PATH=/certs", "DOCKER_TLS_VERIFY=1", "DOCKER_CONTEXT=c",
+		"DOCKER_API_VERSION=1.41", "XDG_RUNTIME_DIR=/run/user/1", "OTHER=x",
+	})
+	want := dockerengine.Environment{
+		Host: "tcp://docker:2376", CertPath: "/certs", Verify: true, Context: "c", APIVersion: "1.41",
+		Config: filepath.Join("/home/ada", ".docker"), Home: "/home/ada", RuntimeDir: "/run/user/1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := dockerengine.FromEnviron([]string{"USERPROFILE=C:/ada", "DOCKER_CONFIG=D:/docker"}); got.Home != "C:/ada" || got.Config != "D:/docker" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// write writes a file with the folders above it.
+func write(t *testing.T, text string, path ...string) string {
+	t.Helper()
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// context makes a Docker context in a configuration.
+func context(t *testing.T, config, name, meta string) (tlsDir string) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(name))
+	folder := hex.EncodeToString(sum[:])
+	write(t, meta, config, "contexts/meta", folder, "meta.json")
+	return filepath.Join(config, "contexts/tls", folder, "docker")
+}
+
+func TestFind(t *testing.T) {
+	config := t.TempDir()
+	write(t, `{"auths": {}, "currentContext": "current"}`, config, "config.json")
+	context(t, config, "current", `{"Name": "current", "Endpoints": {"docker": {"Host": "tcp://there:2375"}}}`)
+	certified := context(t, config, "certified", `{"Endpoints": {"docker": {"Host": "tcp://there:2376", "SkipTLSVerify": true}}}`)
+	ca := write(t, "", certified, "ca.pem")
+	context(t, config, "odd", `{"Endpoints": {"docker": {"Host": "fd://"}}}`)
+	context(t, config, "broken", `{"Endpoints": [`)
+	certs := t.TempDir()
+	cert, key := write(t, "", certs, "cert.pem"), write(t, "", certs, "key.pem")
+	broken := t.TempDir()
+	write(t, "{", broken, "config.json")
+
+	cases := map[string]struct {
+		reason  string
+		env     dockerengine.Environment
+		want    dockerengine.Endpoint
+		wantErr string
+	}{
+		"Host":        {"DOCKER_HOST beats every context", dockerengine.Environment{Host: "unix:///s", Context: "current", Config: config}, dockerengine.Endpoint{Host: "unix:///s", From: "DOCKER_HOST"}, ""},
+		"Bare":        {"a bare address is one of TCP", dockerengine.Environment{Host: "docker:2375"}, dockerengine.Endpoint{Host: "tcp://docker:2375", From: "DOCKER_HOST"}, ""},
+		"Verify":      {"TLS is for TCP, with the files that there are", dockerengine.Environment{Host: "tcp://docker:2376", CertPath: certs, Verify: true}, dockerengine.Endpoint{Host: "tcp://docker:2376", From: "DOCKER_HOST", TLS: &dockerengine.TLS{Cert: cert, Key: key}}, ""},
+		"TLS":         {"by default with those of the configuration, and nobody is verified", dockerengine.Environment{Host: "tcp://docker:2376", Config: certs, TLS: true}, dockerengine.Endpoint{Host: "tcp://docker:2376", From: "DOCKER_HOST", TLS: &dockerengine.TLS{Cert: cert, Key: key, SkipVerify: true}}, ""},
+		"Plain":       {"a socket needs no TLS", dockerengine.Environment{Host: "unix:///s", CertPath: certs, Verify: true}, dockerengine.Endpoint{Host: "unix:///s", From: "DOCKER_HOST"}, ""},
+		"Scheme":      {"an address is one of an engine", dockerengine.Environment{Host: "ftp://docker"}, dockerengine.Endpoint{}, `reading DOCKER_HOST: "ftp://docker" is no address of an engine`},
+		"Nothing":     {"and names it", dockerengine.Environment{Host: "unix://"}, dockerengine.Endpoint{}, `"unix://" is no address of an engine`},
+		"Current":     {"the configuration names a context", dockerengine.Environment{Config: config}, dockerengine.Endpoint{Host: "tcp://there:2375", From: `Docker context "current"`}, ""},
+		"Context":     {"DOCKER_CONTEXT beats it", dockerengine.Environment{Config: config, Context: "certified"}, dockerengine.Endpoint{Host: "tcp://there:2376", From: `Docker context "certified"`, TLS: &dockerengine.TLS{CA: ca, SkipVerify: true}}, ""},
+		"Unknown":     {"a context has to be there", dockerengine.Environment{Config: config, Context: "nowhere"}, dockerengine.Endpoint{}, `there is no Docker context "nowhere", which DOCKER_CONTEXT names`},
+		"Odd":         {"with an address", dockerengine.Environment{Config: config, Context: "odd"}, dockerengine.Endpoint{}, `reading Docker context "odd": "fd://" is no address of an engine`},
+		"Broken":      {"in JSON", dockerengine.Environment{Config: config, Context: "broken"}, dockerengine.Endpoint{}, "meta.json\": unexpected EOF"},
+		"BrokenThere": {"and so is the configuration", dockerengine.Environment{Config: broken}, dockerengine.Endpoint{}, "config.json\": unexpected EOF"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := dockerengine.Find(tc.env)
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+// listen makes a socket, and leaves it there without a listener if it is dead.
+func listen(t *testing.T, path string, dead bool) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if dead {
+		_ = l.Close()
+	}
+	t.Cleanup(func() { _ = l.Close() })
+}
+
+// Sockets are where engines put them, with root's before one's own, Docker's
+// before podman's, and a living one before all.
+func TestFindSocket(t *testing.T) {
+	if _, err := os.Stat("/var/run/docker.sock"); err == nil {
+		t.Skip("an engine runs here where all others are looked for after it")
+	}
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	env := dockerengine.Environment{Home: filepath.Join(dir, "home"), RuntimeDir: filepath.Join(dir, "run"), Context: "default"}
+	find := func() string {
+		at, err := dockerengine.Find(env)
+		if err != nil {
+			return err.Error()
+		}
+		return at.Host
+	}
+	_, err = dockerengine.Find(env)
+	for _, place := range []string{"/var/run/docker.sock", env.RuntimeDir + "/docker.sock", env.Home + "/.docker/run/docker.sock", env.RuntimeDir + "/podman/podman.sock", "/run/podman/podman.sock"} {
+		if err == nil || !strings.Contains(err.Error(), place) {
+			t.Errorf("%q is not among those that were looked for: %v", place, err)
+		}
+	}
+	if !strings.Contains(hint.Of(err), "DOCKER_HOST") {
+		t.Errorf("hint: %q", hint.Of(err))
+	}
+	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"
+	listen(t, podman, false)
+	if got := find(); got != "unix://"+podman {
+		t.Errorf("podman alone: got %s", got)
+	}
+	listen(t, desktop, true)
+	if got := find(); got != "unix://"+podman {
+		t.Errorf("podman lives: got %s", got)
+	}
+	listen(t, rootless, false)
+	if got := find(); got != "unix://"+rootless {
+		t.Errorf("Docker without root: got %s", got)
+	}
+	for _, path := range []string{podman, rootless} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, "no socket", podman)
+	if got := find(); got != "unix://"+desktop {
+		t.Errorf("one that is dead may tell why: got %s", got)
+	}
+}

@@ -1,0 +1,244 @@
+package dockerengine_test
+
+import (
+	stdcontext "context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/moby/moby/api/types/registry"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// beStranger makes this test binary a user who opens the socket that it names.
+const beStranger = "XFN_ENGINE_TEST_SOCKET"
+
+func TestMain(m *testing.M) {
+	if socket := os.Getenv(beStranger); socket != "" {
+		_, err := dockerengine.Open(stdcontext.Background(), dockerengine.Endpoint{Host: "unix://" + socket, From: "DOCKER_HOST"}, "", "xfn/test")
+		fmt.Printf("%v\nhint: %s\n", err, hint.Of(err))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The oldest engine whose API is spoken, and what both speak with the real one.
+func TestNegotiation(t *testing.T) {
+	e := dockerenginetest.Open(t)
+	version, err := e.ServerVersion(t.Context(), client.ServerVersionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.ClientVersion(); got > version.APIVersion && len(got) >= len(version.APIVersion) {
+		t.Errorf("got %s, but the engine speaks %s", got, version.APIVersion)
+	}
+	platform, err := e.Platform(t.Context())
+	if err != nil || platform.String() != version.Os+"/"+version.Arch {
+		t.Errorf("got %v, %v", platform, err)
+	}
+	for speaks, want := range map[string]string{"1.41": "", "1.40": "", "1.39": "API version 1.39 is not supported"} {
+		_, err := open(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", speaks) }))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("an engine that speaks %s: got %v", speaks, err)
+		}
+	}
+}
+
+// serve serves an engine of that handler, and returns its address.
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return "tcp://" + s.Listener.Addr().String()
+}
+
+func open(t *testing.T, host string) (*dockerengine.Engine, error) {
+	t.Helper()
+	e, err := dockerengine.Open(t.Context(), dockerengine.Endpoint{Host: host, From: "DOCKER_HOST"}, "", "xfn/test")
+	if err == nil {
+		t.Cleanup(func() { _ = e.Close() })
+	}
+	return e, err
+}
+
+func TestOpenFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	_ = l.Close()
+	missing := filepath.Join(t.TempDir(), "docker.sock")
+	cases := map[string]struct{ reason, host, want, hint string }{
+		"Missing": {"a socket that is not there", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): there is no such socket", "start it, or say where one is by DOCKER_HOST"},
+		"Nobody":  {"an engine that does not run", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): nobody listens there", "start it, or"},
+		"Web":     {"something that is no engine", serve(t, http.NotFound), "404 page not found", ""},
+		"SSH":     {"an address is not for passwords", "ssh://ada:secret@x", "plain-text password is not supported", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := open(t, tc.host)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(hint.Of(err), tc.hint) {
+				t.Errorf("%s: got %v, hint %q", tc.reason, err, hint.Of(err))
+			}
+		})
+	}
+	ctx, cancel := stdcontext.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if _, err := dockerengine.Open(ctx, dockerengine.Endpoint{Host: "unix://" + missing}, "", ""); err == nil || err.Error() != "enough" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A user whom the socket is not for is told whom it is for.
+func TestPermission(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it takes root to become somebody else")
+	}
+	dir, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	self := filepath.Join(dir, "self")
+	copyFile(t, self)
+	for gid, group := range map[int]string{0: "docker", 1: "daemon", 54321: "docker"} {
+		if err := errors.Join(os.Chown(socket, 0, gid), os.Chmod(socket, 0o660)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = []string{beStranger + "=" + socket}
+		cmd.SysProcAttr = asNobody()
+		out, err := cmd.CombinedOutput()
+		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; its socket is for the group %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
+		if err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("group %d: got %v:\n%s\nwant:\n%s", gid, err, out, want)
+		}
+	}
+}
+
+// copyFile copies this program to where others may run it.
+func copyFile(t *testing.T, to string) {
+	t.Helper()
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(to, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What an engine says keeps its words; that it says no more is told as such.
+func TestExplain(t *testing.T) {
+	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/_ping":
+		case strings.HasSuffix(r.URL.Path, "/version"):
+			http.Error(w, "no version today", http.StatusInternalServerError)
+		case strings.HasSuffix(r.URL.Path, "/images/load"):
+			fmt.Fprintln(w, `{"stream":"Loading"}`+"\n"+`{"errorDetail":{"message":"no space left"},"error":"no space left"}`)
+		case strings.HasSuffix(r.URL.Path, "/images/create"):
+			fmt.Fprintln(w, `{"status":"Pulling"}`+"\n"+`{"errorDetail":{"message":"manifest unknown"}}`)
+		default:
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Platform(t.Context()); err == nil || err.Error() != "no version today" {
+		t.Errorf("got %v", err)
+	}
+	if err := e.LoadArchive(t.Context(), strings.NewReader("")); err == nil || err.Error() != "no space left" {
+		t.Errorf("got %v", err)
+	}
+	if err := e.Pull(t.Context(), "x", registry.AuthConfig{}, nil); err == nil || err.Error() != "manifest unknown" {
+		t.Errorf("got %v", err)
+	}
+	_, err = e.Info(t.Context(), client.InfoOptions{})
+	var broken *dockerengine.ConnectionError
+	if err := e.Explain(t.Context(), err); !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), "the connection to the container engine at tcp://127.0.0.1:") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := stdcontext.WithTimeoutCause(t.Context(), time.Nanosecond, errors.New("too late"))
+	defer cancel()
+	<-ctx.Done()
+	_, err = e.Info(ctx, client.InfoOptions{})
+	if err := e.Explain(ctx, err); err == nil || err.Error() != "too late" {
+		t.Errorf("got %v", err)
+	}
+	if err := e.Explain(t.Context(), nil); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A pull adds up its layers, and ends with all of it.
+func TestPullProgress(t *testing.T) {
+	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for _, line := range []string{
+			`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":10}}`,
+			`{"status":"Downloading","id":"b","progressDetail":{"current":5,"total":20}}`,
+			`{"status":"Extracting","id":"a","progressDetail":{"current":3,"total":3}}`,
+			`{"status":"Downloading","id":"a","progressDetail":{"current":10,"total":10}}`,
+			`{"status":"Download complete","id":"b"}`,
+		} {
+			if r.URL.Path != "/_ping" {
+				fmt.Fprintln(w, line)
+			}
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	if err := e.Pull(t.Context(), "x", registry.AuthConfig{}, func(ev progress.Event) { told = append(told, fmt.Sprint(ev.Text, " ", ev.Done, "/", ev.Total)) }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(told, ", "), "pulling x 1/10, pulling x 6/30, pulling x 15/30, pulling x 30/30"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What is loaded for its content is named after that.
+func TestTagFor(t *testing.T) {
+	img := dockerenginetest.Image(t, []byte("program"), func(*v1.ConfigFile) {})
+	tag, err := dockerengine.TagFor(img)
+	config, configErr := img.ConfigName()
+	if err != nil || configErr != nil || tag.Name() != "xfn.invalid/package:sha256-"+config.Hex {
+		t.Errorf("got %v, %v, %v", tag, err, configErr)
+	}
+}
+
+func TestMachine(t *testing.T) {
+	e, err := open(t, serve(t, func(http.ResponseWriter, *http.Request) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Machine(); got != "" || e.Forwards() {
+		t.Errorf("a loopback address is this machine's: got %q", got)
+	}
+}

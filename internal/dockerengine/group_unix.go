@@ -1,0 +1,29 @@
+//go:build unix
+
+package dockerengine
+
+import (
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// groupOf names the group that a socket is for. Where that is root's, or has no
+// name, it is the one that engines make for it.
+func groupOf(socket string) string {
+	const usual = "docker"
+	info, err := os.Stat(socket)
+	if err != nil {
+		return usual
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || owner.Gid == 0 {
+		return usual
+	}
+	group, err := user.LookupGroupId(strconv.FormatUint(uint64(owner.Gid), 10))
+	if err != nil {
+		return usual
+	}
+	return group.Name
+}

@@ -1,0 +1,249 @@
+package docker_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	api "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+)
+
+func TestCleanup(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	for name, tc := range map[string]struct {
+		reason, cleanup, want string
+	}{
+		"Remove": {"a container is removed", "Remove", ""},
+		"Stop":   {"or stopped", "Stop", "exited"},
+		"Orphan": {"or left as it is", "Orphan", "running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			instance := start(t, p.render(), fn(image, "cleanup", tc.cleanup))
+			assertAnswers(t, instance)
+			end(t, instance)
+			if got := p.ours(t); got != tc.want {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+		})
+	}
+	// Whatever the annotation says, nothing stays of what never answered.
+	crash := p.image(t, functiontest.Crashes)
+	for _, cleanup := range []string{"Remove", "Stop", "Orphan"} {
+		if _, err := p.render().Start(t.Context(), fn(crash, "cleanup", cleanup)); err == nil {
+			t.Error("it did not crash")
+		}
+	}
+	if got := p.ours(t); got != "" {
+		t.Errorf("got containers %q", got)
+	}
+}
+
+// kill starts functions in a process of its own, and kills that.
+func (p place) kill(t *testing.T, functions ...string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	for i, f := range functions {
+		if i > 0 {
+			args = append(args, "--")
+		}
+		args = append(args, strings.Fields(f)...)
+	}
+	user := exec.CommandContext(t.Context(), self, append([]string{beUser, p.env.Host, p.dir}, args...)...)
+	if _, err := user.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := user.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := user.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
+		t.Errorf("the user said %q, %v", said, err)
+	}
+	if err := user.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = user.Wait()
+}
+
+// What a killed process leaves the next one ends, whatever that renders.
+func TestKilled(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	p.kill(t, image, image+" cleanup Stop", image+" cleanup Orphan", image+" name xfn-test-killed")
+	if got := p.ours(t); got != "running running running running" {
+		t.Errorf("after the kill there are %q", got)
+	}
+	// Another user, or another machine, has other notes.
+	other := p
+	other.dir = t.TempDir()
+	if err := other.render().Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.ours(t); got != "running running running running" {
+		t.Errorf("somebody else left %q", got)
+	}
+	if err := p.render().Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.ours(t); got != "running exited" && got != "exited running" {
+		t.Errorf("the next run left %q, not one orphan and one that is stopped", got)
+	}
+}
+
+// A named container that others use is not ended when its maker was killed.
+func TestKilledMaker(t *testing.T) {
+	p := open(t)
+	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-shared")
+	p.kill(t, f.Package+" name xfn-test-shared")
+	p.kill(t, f.Package+" name xfn-test-other")
+	first := p.render()
+	instance := start(t, first, fn(f.Package, "name", "xfn-test-second"))
+	end(t, instance)
+	if got := p.ours(t); got != "" {
+		t.Errorf("got %q", got)
+	}
+
+	p.kill(t, f.Package+" name xfn-test-shared cleanup Orphan")
+	user := start(t, p.render(), f)
+	if err := p.render().Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	assertAnswers(t, user)
+	end(t, user)
+	if got := p.ours(t); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Two renders use one container at a time, and whoever is last removes it.
+func TestNameShared(t *testing.T) {
+	p := open(t)
+	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-shared")
+	one, two := start(t, p.render(), f), start(t, p.render(), f)
+	if !strings.HasSuffix(one.Detail, " in container xfn-test-shared") || !strings.HasPrefix(two.Detail, "container xfn-test-shared, which was there") {
+		t.Errorf("got %q and %q", one.Detail, two.Detail)
+	}
+	if one.Identity == "" || two.Identity != "" {
+		t.Errorf("only of what it made itself a render knows what it is: got %q and %q", one.Identity, two.Identity)
+	}
+	end(t, one)
+	assertAnswers(t, two)
+	end(t, two)
+	if got := p.ours(t); got != "" {
+		t.Errorf("got containers %q", got)
+	}
+	if err := p.render().Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Renders that begin and end at the same time do not get into each other's way.
+func TestNameRaces(t *testing.T) {
+	p := open(t)
+	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-race")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 2 {
+				instance, err := p.render().Start(t.Context(), f)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := answers(t.Context(), instance); err != nil {
+					t.Error(err)
+				}
+				if err := instance.Stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := p.ours(t); got != "" {
+		t.Errorf("got containers %q", got)
+	}
+	// Who was not the last left the rest to others, and a note of it.
+	if err := p.render().Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A container stays between renders if it is to, and is started again.
+func TestNameKept(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	for _, cleanup := range []string{"Orphan", "Orphan", "Stop", "Stop", "Remove"} {
+		instance := start(t, p.render(), fn(image, "name", "xfn-test-kept", "cleanup", cleanup))
+		assertAnswers(t, instance)
+		end(t, instance)
+		want := map[string]string{"Orphan": "running", "Stop": "exited"}[cleanup]
+		list, err := p.engine.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("name", "xfn-test-kept")})
+		if err != nil || len(list.Items) > 0 != (want != "") || want != "" && string(list.Items[0].State) != want {
+			t.Errorf("after %s: got %v, %v", cleanup, list.Items, err)
+		}
+	}
+}
+
+// A container that a person made is left as it was, unless an annotation says
+// otherwise.
+func TestForeign(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	const name = "xfn-test-mine"
+	created, err := p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: name, Config: &api.Config{Image: image, Cmd: []string{"--insecure"}}, HostConfig: &api.HostConfig{PublishAllPorts: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.remove(t, created.ID) })
+	_, err = p.render().Start(t.Context(), fn(image, "name", name))
+	if err == nil || !strings.Contains(err.Error(), `container "xfn-test-mine" publishes no port 9443/tcp`) {
+		t.Errorf("a container without the port: got %v", err)
+	}
+	if got := strings.Join(p.containers(t, "name", name), " "); got != "exited" {
+		t.Errorf("it was stopped, and is %q", got)
+	}
+	p.remove(t, created.ID)
+	p.makeMine(t, image, name)
+	for _, tc := range []struct{ cleanup, want string }{{"", "exited"}, {"Orphan", "running"}, {"", "running"}, {"Remove", ""}} {
+		f := fn(image, "name", name)
+		if tc.cleanup != "" {
+			f.Annotations[prefix+"cleanup"] = tc.cleanup
+		}
+		instance := start(t, p.render(), f)
+		assertAnswers(t, instance)
+		end(t, instance)
+		if got := strings.Join(p.containers(t, "name", name), " "); got != tc.want {
+			t.Errorf("after %q it is %q, want %q", tc.cleanup, got, tc.want)
+		}
+	}
+}
+
+// makeMine makes a container as a person would: docker create -p 127.0.0.1::9443.
+func (p place) makeMine(t *testing.T, image, name string) {
+	t.Helper()
+	created, err := p.engine.ContainerCreate(context.WithoutCancel(t.Context()), client.ContainerCreateOptions{
+		Name: name, Config: &api.Config{Image: image, Cmd: []string{"--insecure"}, ExposedPorts: exposed}, HostConfig: &api.HostConfig{PortBindings: bound},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.remove(t, created.ID) })
+}

@@ -1,0 +1,186 @@
+package docker_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+)
+
+func TestStartAndStop(t *testing.T) {
+	p := open(t)
+	img := dockerenginetest.Function(t, functiontest.Serves, func(f *v1.ConfigFile) { f.Config.Volumes = map[string]struct{}{"/data": {}} })
+	dockerenginetest.Load(t, p.engine, named+"volume", img)
+	r := p.render()
+	if err := r.Prepare(t.Context(), fn(named+"volume")); err != nil {
+		t.Fatal(err)
+	}
+	instance := start(t, r, fn(named+"volume"))
+	assertAnswers(t, instance)
+	if want := `^xfn\.test/function:volume in container xfn-f-[a-z0-9]{10}$`; !regexp.MustCompile(want).MatchString(instance.Detail) {
+		t.Errorf("detail: got %q, want %s", instance.Detail, want)
+	}
+	id, err := img.ConfigName()
+	if err != nil || instance.Identity != id.String() {
+		t.Errorf("identity: got %q, want the image's %s, %v", instance.Identity, id, err)
+	}
+	if got := p.ours(t); got != "running" {
+		t.Errorf("got containers %q", got)
+	}
+	end(t, instance)
+	if got := p.ours(t); got != "" {
+		t.Errorf("got containers %q after Stop", got)
+	}
+}
+
+// A package that is a file is given to the engine once, and then known there by
+// its digest.
+func TestPackageFile(t *testing.T) {
+	p := open(t)
+	path := t.TempDir() + "/fn.xpkg"
+	writeTarball(t, path, dockerenginetest.Function(t, functiontest.Serves, nil))
+	for _, loads := range []int{1, 1} {
+		instance := start(t, p.render(), fn(path))
+		assertAnswers(t, instance)
+		if !strings.HasPrefix(instance.Detail, path+" in container ") {
+			t.Errorf("got %q", instance.Detail)
+		}
+		dockerenginetest.Forget(t, p.engine, instance.Identity)
+		end(t, instance)
+		if got := len(p.steps("loading " + path)); got != loads {
+			t.Errorf("it was loaded %d times", got)
+		}
+	}
+	for pkg, want := range map[string]string{
+		"./nothing.xpkg": `opening "./nothing.xpkg": no such file or directory`,
+		t.TempDir():      "is a folder, and no OCI image layout",
+	} {
+		if _, err := p.render().Start(t.Context(), fn(pkg)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", pkg, err, want)
+		}
+	}
+}
+
+func TestFailingStart(t *testing.T) {
+	p := open(t)
+	cases := map[string]struct {
+		reason    string
+		behaviour functiontest.Behaviour
+		limit     time.Duration
+		want      string
+	}{
+		"Crashes": {"what it said last is told", functiontest.Crashes, 0, "^starting function \"f\": it ended by itself \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  no heart to go on$"},
+		"Hangs":   {"it has its time", functiontest.Hangs, 500 * time.Millisecond, `no answer within 500ms: .*; it wrote no output$`},
+		"Babbles": {"something else answers", functiontest.Babbles, 0, `it answered "HTTP/1.1 404 Not Found" where gRPC was expected`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := p.config()
+			config.StartTimeout = tc.limit
+			_, err := docker.New(config).Start(t.Context(), fn(p.image(t, tc.behaviour)))
+			if err == nil || !regexp.MustCompile(tc.want).MatchString(err.Error()) {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+			if got := p.ours(t); got != "" {
+				t.Errorf("got containers %q", got)
+			}
+		})
+	}
+}
+
+func TestCancelledStart(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Hangs)
+	for name, cause := range map[string]error{"Interrupted": context.Canceled, "TimeOut": errors.New("it took too long")} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			failed := make(chan error, 1)
+			go func() {
+				_, err := p.render().Start(ctx, fn(image))
+				failed <- err
+			}()
+			for p.ours(t) != "running" {
+			}
+			cancel(cause)
+			if err := <-failed; !errors.Is(err, cause) {
+				t.Errorf("got %v, want %v", err, cause)
+			}
+			if got := p.ours(t); got != "" {
+				t.Errorf("got containers %q", got)
+			}
+		})
+	}
+	// At whatever moment it happens, nothing is left.
+	for n := range 6 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*40*time.Millisecond)
+		instance, err := p.render().Start(ctx, fn(image))
+		cancel()
+		if err == nil {
+			end(t, instance)
+			t.Errorf("a function started that hangs")
+		}
+	}
+	if got := p.ours(t); got != "" {
+		t.Errorf("got containers %q", got)
+	}
+}
+
+func TestDiesInCall(t *testing.T) {
+	p := open(t)
+	dockerenginetest.Load(t, p.engine, named+"says", dockerenginetest.Function(t, functiontest.HangsInCall, func(f *v1.ConfigFile) { f.Config.Env = []string{"SAY=this call is too much"} }))
+	heard := make(chan string, 9)
+	config := p.config()
+	config.Output = func(function, line string) { heard <- function + ": " + line }
+	instance := start(t, docker.New(config), fn(named+"says"))
+	defer end(t, instance)
+	if got := <-heard; got != "f: this call is too much" {
+		t.Errorf("heard %q", got)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- answers(t.Context(), instance) }()
+	_, name, _ := strings.Cut(instance.Detail, " in container ")
+	if _, err := p.engine.ContainerKill(t.Context(), name, client.ContainerKillOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := `calling function "f": it ended by itself (exit code 137); its last output:` + "\n  this call is too much"
+	if err := <-failed; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestOtherPlatform(t *testing.T) {
+	p := open(t)
+	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
+	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
+	if err == nil || !strings.Contains(err.Error(), `starting function "f": its image is for linux/m68k, and the engine runs on linux/`) {
+		t.Errorf("got %v, want both platforms", err)
+	}
+	if got := hint.Of(err); !strings.HasPrefix(got, "build the image for linux/") {
+		t.Errorf("got hint %q", got)
+	}
+}
+
+func TestWrongAnnotation(t *testing.T) {
+	r := docker.New(docker.Config{})
+	for _, err := range []error{
+		second(r.Start(t.Context(), fn("x", "cleanup", "Keep"))),
+		second(r.Start(t.Context(), fn("x", "pull-policy", "Sometimes"))),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), `starting function "f": annotation render.crossplane.io/runtime-docker-`) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func second(_ *runtimes.Instance, err error) error { return err }

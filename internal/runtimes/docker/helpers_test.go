@@ -1,0 +1,66 @@
+package docker_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	api "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// steps are those that begin with a text.
+func (p place) steps(text string) []string {
+	return slices.DeleteFunc(p.said.texts(progress.Step), func(s string) bool { return s != text })
+}
+
+// writeTarball writes an image as docker save does.
+func writeTarball(t *testing.T, path string, img v1.Image) {
+	t.Helper()
+	tag, err := name.NewTag("example.org/acme/f:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tarball.WriteToFile(path, tag, img); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// foreignProgram is one for a processor that no engine runs on.
+func foreignProgram() []byte {
+	const header, entry = 64, 56
+	h := elf.Header64{
+		Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_68K), Version: uint32(elf.EV_CURRENT),
+		Phoff: header, Ehsize: header, Phentsize: entry, Phnum: 1,
+	}
+	copy(h.Ident[:], elf.ELFMAG)
+	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	var program bytes.Buffer
+	_ = binary.Write(&program, binary.LittleEndian, h)
+	_ = binary.Write(&program, binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_LOAD), Filesz: header, Memsz: header})
+	return program.Bytes()
+}
+
+// port 9443 as docker create -p 127.0.0.1::9443 has it.
+var (
+	port    = network.MustParsePort("9443/tcp")
+	exposed = network.PortSet{port: {}}
+	bound   = network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
+)
+
+// configOf runs an image as the runtime does.
+func configOf(image string) *api.Config {
+	return &api.Config{Image: image, Cmd: []string{"--insecure"}}
+}
+
+func in(network string) *api.HostConfig {
+	return &api.HostConfig{NetworkMode: api.NetworkMode(network)}
+}

@@ -1,0 +1,235 @@
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/moby/moby/client"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+)
+
+// What this test binary can be told to be.
+const (
+	beUser = "docker-test-user" // starts what it is told to, and waits
+	// beSSH is a variable: ssh has no other. It holds the engine's socket.
+	beSSH = "XFN_DOCKER_TEST_SSH"
+)
+
+func TestMain(m *testing.M) {
+	if socket := os.Getenv(beSSH); socket != "" && filepath.Base(os.Args[0]) == "ssh" {
+		os.Exit(pretendSSH(socket, os.Args[1:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == beUser {
+		startAndWait(os.Args[2:])
+		return
+	}
+	code := m.Run()
+	removeLoaded()
+	os.Exit(code)
+}
+
+// A place is an engine with the notes of a user.
+type place struct {
+	env    dockerengine.Environment
+	engine *dockerengine.Engine
+	dir    string
+	said   *said
+}
+
+// said is what came over progress.
+type said struct {
+	mu     sync.Mutex
+	events []progress.Event
+}
+
+func (s *said) take(e progress.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+}
+
+// texts returns what was said of a kind.
+func (s *said) texts(kind progress.Kind) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var texts []string
+	for _, e := range s.events {
+		if e.Kind == kind {
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
+}
+
+// open returns a place that has to be left as it was.
+func open(t testing.TB) place {
+	t.Helper()
+	p := place{env: dockerenginetest.Environment(t), engine: dockerenginetest.Open(t), dir: t.TempDir(), said: &said{}}
+	t.Cleanup(func() { p.assertNoNotes(t) })
+	return p
+}
+
+func (p place) assertNoNotes(t testing.TB) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(p.dir, "docker/renders/*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("notes are left: %q, %v", left, err)
+	}
+}
+
+// config is that of a runtime there.
+func (p place) config() docker.Config {
+	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Progress: p.said.take}
+}
+
+// render is a runtime like that of a process of its own.
+func (p place) render() *docker.Docker { return docker.New(p.config()) }
+
+const (
+	// named is what the images of these tests are called, followed by what they do.
+	named  = "xfn.test/function:"
+	prefix = "render.crossplane.io/runtime-docker-"
+)
+
+// image gives the engine a function that behaves so.
+func (p place) image(t testing.TB, b functiontest.Behaviour) string {
+	t.Helper()
+	as := named + string(b)
+	if _, err := p.engine.ImageInspect(t.Context(), as); err == nil && loaded[as] {
+		return as
+	}
+	tag, err := name.NewTag(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.engine.Load(t.Context(), tag, dockerenginetest.Function(t, b, nil)); err != nil {
+		t.Fatal(err)
+	}
+	loaded[as] = true
+	return as
+}
+
+// loaded are the images that tests share.
+var loaded = map[string]bool{}
+
+// removeLoaded removes them, as well as it can.
+func removeLoaded() {
+	for _, host := range []string{os.Getenv("XFN_TEST_DOCKER_HOST"), os.Getenv("DOCKER_HOST")} {
+		if host == "" || len(loaded) == 0 {
+			continue
+		}
+		engine, err := dockerengine.Open(context.Background(), dockerengine.Endpoint{Host: host}, "", "xfn/test")
+		if err != nil {
+			continue
+		}
+		for image := range loaded {
+			_, _ = engine.ImageRemove(context.Background(), image, client.ImageRemoveOptions{Force: true})
+		}
+	}
+}
+
+// fn is a Function with annotations, each as the end of its name and its value.
+func fn(pkg string, annotations ...string) runtimes.Function {
+	f := runtimes.Function{Name: "f", Package: pkg, Annotations: map[string]string{}}
+	for i := 0; i < len(annotations); i += 2 {
+		f.Annotations[prefix+annotations[i]] = annotations[i+1]
+	}
+	return f
+}
+
+func start(t testing.TB, r runtimes.Runtime, f runtimes.Function) *runtimes.Instance {
+	t.Helper()
+	instance, err := r.Start(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return instance
+}
+
+func end(t testing.TB, instance *runtimes.Instance) {
+	t.Helper()
+	if err := instance.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+}
+
+// answers calls a function that answers literally.
+func answers(ctx context.Context, r function.Runner) error {
+	req := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req); err != nil {
+		return err
+	}
+	rsp, err := r.RunFunction(ctx, "f", req)
+	if err == nil && rsp.GetMeta().GetTag() != "hi" {
+		err = fmt.Errorf("got %q, want the literal answer", rsp.GetMeta().GetTag())
+	}
+	return err
+}
+
+func assertAnswers(t testing.TB, r function.Runner) {
+	t.Helper()
+	if err := answers(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+}
+
+// containers returns the states of the containers with a label or a name, which
+// are removed when the test ends.
+func (p place) containers(t testing.TB, term, value string) []string {
+	t.Helper()
+	list, err := p.engine.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add(term, value)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	for _, c := range list.Items {
+		states = append(states, string(c.State))
+		t.Cleanup(func() { p.remove(t, c.ID) })
+	}
+	return states
+}
+
+// remove removes a container, if it is there.
+func (p place) remove(t testing.TB, id string) {
+	t.Helper()
+	_, _ = p.engine.ContainerRemove(context.WithoutCancel(t.Context()), id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+}
+
+// ours are the states of the containers that the runtime made.
+func (p place) ours(t testing.TB) string {
+	t.Helper()
+	return strings.Join(p.containers(t, "label", "dev.xfn.function=f"), " ")
+}
+
+// startAndWait is a user's process: it starts functions, says "ready", and waits
+// to be killed. Its arguments are the host, the folder, and for each function
+// its package and annotations, with "--" between them.
+func startAndWait(args []string) {
+	r := docker.New(docker.Config{Environment: dockerengine.Environment{Host: args[0]}, Dir: args[1], Remote: remote.New(remote.Options{})})
+	for f := range strings.SplitSeq(strings.Join(args[2:], "\n"), "\n--\n") {
+		parts := strings.Split(f, "\n")
+		if _, err := r.Start(context.Background(), fn(parts[0], parts[1:]...)); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}

@@ -1,0 +1,188 @@
+package docker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+)
+
+// renderOnce starts a function, calls it and stops it.
+func (p place) renderOnce(ctx context.Context, f runtimes.Function) error {
+	instance, err := p.render().Start(ctx, f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(answers(ctx, instance), instance.Stop(ctx))
+}
+
+// Twenty renders at once do not overwhelm the engine.
+func TestTwentyAtOnce(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	var g errgroup.Group
+	for range 20 {
+		g.Go(func() error { return p.renderOnce(t.Context(), fn(image)) })
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ten functions of one render do not either.
+func TestTenFunctions(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	one := p.render()
+	var g errgroup.Group
+	for range 10 {
+		g.Go(func() error {
+			instance, err := one.Start(t.Context(), fn(image))
+			if err != nil {
+				return err
+			}
+			return errors.Join(answers(t.Context(), instance), instance.Stop(t.Context()))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Not one of many renders in a row fails: XFN_SOAK of them, else thirty.
+func TestManyInARow(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	many, err := strconv.Atoi(os.Getenv("XFN_SOAK"))
+	if err != nil {
+		many = 30
+	}
+	for n := range many {
+		if err := p.renderOnce(t.Context(), fn(image)); err != nil {
+			t.Errorf("render %d of %d: %v", n+1, many, err)
+		}
+	}
+}
+
+// A mortal engine is one whose connections can be cut for good.
+type mortal struct {
+	listener net.Listener
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+// mortal returns an engine that is the real one until it dies.
+func (p place) mortal(t *testing.T) (*mortal, dockerengine.Environment) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mortal{listener: l}
+	t.Cleanup(m.die)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			m.mu.Lock()
+			m.conns = append(m.conns, conn)
+			m.mu.Unlock()
+			go join(conn, strings.TrimPrefix(p.env.Host, "unix://"))
+		}
+	}()
+	return m, dockerengine.Environment{Host: "unix://" + socket}
+}
+
+func (m *mortal) die() {
+	_ = m.listener.Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.conns {
+		_ = c.Close()
+	}
+}
+
+// What an engine that died has left is ended by the next run that finds it
+// alive.
+func TestEngineDies(t *testing.T) {
+	p := open(t)
+	running := func() string { return p.ours(t) }
+	t.Run("WhileAFunctionStarts", func(t *testing.T) {
+		m, env := p.mortal(t)
+		config := p.config()
+		config.Environment = env
+		failed := make(chan error, 1)
+		image := p.image(t, functiontest.Hangs)
+		go func() {
+			_, err := docker.New(config).Start(t.Context(), fn(image))
+			failed <- err
+		}()
+		for running() != "running" {
+		}
+		m.die()
+		if err := <-failed; err == nil || !strings.Contains(err.Error(), `starting function "f": the connection to the container engine at `+env.Host+" (DOCKER_HOST) broke: ") && !strings.Contains(err.Error(), "no such socket") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("BeforeTheEnd", func(t *testing.T) {
+		m, env := p.mortal(t)
+		config := p.config()
+		config.Environment = env
+		instance := start(t, docker.New(config), fn(p.image(t, functiontest.Serves)))
+		m.die()
+		err := instance.Stop(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "removing container ") || !strings.Contains(err.Error(), "the container engine at "+env.Host) {
+			t.Errorf("got %v", err)
+		}
+	})
+	if got := p.ours(t); got != "running running" {
+		t.Errorf("got containers %q", got)
+	}
+	p.move(t)
+	if err := p.render().Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.ours(t); got != "" {
+		t.Errorf("got containers %q", got)
+	}
+}
+
+// move makes the notes about other engines ones about this one: it was the same.
+func (p place) move(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.dir, "docker/renders/*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("notes: %q, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), `","container"`)
+		if err := os.WriteFile(file, []byte(fmt.Sprintf(`{"host":%q,"container"%s`, p.env.Host, rest)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

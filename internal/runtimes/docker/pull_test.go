@@ -1,0 +1,190 @@
+package docker_test
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+)
+
+// pushed puts a function into a registry, and returns its name there. When the
+// test ends the engine forgets it.
+func (p place) pushed(t *testing.T, host string, as authn.Authenticator) string {
+	t.Helper()
+	ref, err := name.NewTag(host + "/acme/f:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ggcr.Write(ref, dockerenginetest.Function(t, functiontest.Serves, nil), ggcr.WithAuth(as)); err != nil {
+		t.Fatal(err)
+	}
+	dockerenginetest.Forget(t, p.engine, ref.Name())
+	return ref.Name()
+}
+
+func TestPullPolicy(t *testing.T) {
+	p := open(t)
+	var asked atomic.Int64
+	registry := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/manifests/") && r.Method != http.MethodPut {
+			asked.Add(1)
+		}
+		registry.ServeHTTP(w, r)
+	}))
+	image := p.pushed(t, host, authn.Anonymous)
+	run := func(d *docker.Docker, f runtimes.Function) error {
+		if err := d.Prepare(t.Context(), f); err != nil {
+			return err
+		}
+		instance, err := d.Start(t.Context(), f)
+		if err == nil {
+			assertAnswers(t, instance)
+			end(t, instance)
+		}
+		return err
+	}
+	offline := p.config()
+	offline.Offline = true
+	for _, tc := range []struct {
+		reason  string
+		docker  *docker.Docker
+		policy  string
+		asks    bool
+		wantErr string
+	}{
+		{"what is not there is not pulled if it must not be", p.render(), "Never", false, `the engine has no image "` + image + `", and must not pull it`},
+		{"nor without a network", docker.New(offline), "Always", false, `the engine has no image "` + image + `", and must not pull it`},
+		{"what is not there is pulled", p.render(), "IfNotPresent", true, ""},
+		{"what is there is not asked for", p.render(), "IfNotPresent", false, ""},
+		{"what is there may be run", p.render(), "Never", false, ""},
+		{"also without a network", docker.New(offline), "Always", false, ""},
+		{"it may always be asked for, once for a render", p.render(), "Always", true, ""},
+	} {
+		asked.Store(0)
+		err := run(tc.docker, fn(image, "pull-policy", tc.policy))
+		if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
+			t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+		}
+		if got := asked.Load() > 0; got != tc.asks {
+			t.Errorf("%s: the registry was asked %d times", tc.reason, asked.Load())
+		}
+	}
+	if got := len(p.steps("pulling " + image)); got != 2 {
+		t.Errorf("it was pulled %d times, not twice", got)
+	}
+	missing := host + "/acme/nothing:v1"
+	if err := run(p.render(), fn(missing)); err == nil || !strings.Contains(err.Error(), `starting function "f": pulling image "`+missing+`": `) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A name without a registry is one of the engine's own, or of the registry that
+// is configured.
+func TestPullUnqualified(t *testing.T) {
+	p := open(t)
+	host := remotetest.Serve(t, remotetest.Handler())
+	p.pushed(t, host, authn.Anonymous)
+	config := p.config()
+	config.Registry = host
+	instance := start(t, docker.New(config), fn("acme/f:v1"))
+	if !strings.HasPrefix(instance.Detail, host+"/acme/f:v1 in container ") {
+		t.Errorf("got %q", instance.Detail)
+	}
+	end(t, instance)
+
+	dockerenginetest.Load(t, p.engine, "xfn-test-runtime", dockerenginetest.Function(t, functiontest.Serves, nil))
+	instance = start(t, docker.New(config), fn("example.org/other:v1", "image", "xfn-test-runtime"))
+	assertAnswers(t, instance)
+	end(t, instance)
+}
+
+// As of a private registry, with and without credentials for it.
+func TestPullPrivate(t *testing.T) {
+	p := open(t)
+	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "ada", "secret"))
+	image := p.pushed(t, host, &authn.Basic{Username: "ada", Password: "secret"})
+	_, err := p.render().Start(t.Context(), fn(image))
+	if err == nil || !strings.Contains(err.Error(), `pulling image "`+image+`": `) || hint.Of(err) != "if the image is private, log in with: docker login "+host {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+	for password, works := range map[string]bool{"wrong": false, "secret": true} {
+		config := p.config()
+		config.Remote = remote.New(remote.Options{Keychain: keys{host: authn.AuthConfig{Username: "ada", Password: password}}})
+		instance, err := docker.New(config).Start(t.Context(), fn(image, "pull-policy", "Always"))
+		if err == nil != works || err != nil && strings.Contains(err.Error(), password) {
+			t.Errorf("with password %q: got %v", password, err)
+		}
+		if err == nil {
+			end(t, instance)
+		}
+	}
+}
+
+// keys are credentials by the host of a registry.
+type keys map[string]authn.AuthConfig
+
+func (k keys) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	return authn.FromConfig(k[r.RegistryStr()]), nil
+}
+
+// Credentials that cannot be read are warned of, and public images pulled.
+func TestPullKeychainFails(t *testing.T) {
+	p := open(t)
+	image := p.pushed(t, remotetest.Serve(t, remotetest.Handler()), authn.Anonymous)
+	config := p.config()
+	config.Remote = remote.New(remote.Options{Keychain: noKeys{}})
+	end(t, start(t, docker.New(config), fn(image)))
+	if got := strings.Join(p.said.texts(progress.Warning), "\n"); !strings.HasPrefix(got, `pulling "`+image+`" without credentials: reading the credentials for registry`) {
+		t.Errorf("got warnings %q", got)
+	}
+}
+
+type noKeys struct{}
+
+func (noKeys) Resolve(authn.Resource) (authn.Authenticator, error) { return nil, os.ErrPermission }
+
+// A real registry serves the engine, too.
+func TestPullReal(t *testing.T) {
+	host := remotetest.Registry(t)
+	p := open(t)
+	image := p.pushed(t, host, authn.Anonymous)
+	instance := start(t, p.render(), fn(image, "pull-policy", "Always"))
+	assertAnswers(t, instance)
+	end(t, instance)
+}
+
+// Functions of one image have it pulled once.
+func TestPullOnce(t *testing.T) {
+	p := open(t)
+	image := p.pushed(t, remotetest.Serve(t, remotetest.Handler()), authn.Anonymous)
+	var all []runtimes.Function
+	for range 5 {
+		all = append(all, fn(image, "pull-policy", "Always"))
+	}
+	if err := p.render().Prepare(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.said.texts(progress.Step); !slices.Equal(got, []string{"pulling " + image}) {
+		t.Errorf("got %q", got)
+	}
+	err := p.render().Prepare(t.Context(), fn("xfn.test/a:v1", "pull-policy", "Never"), fn("xfn.test/b:v1", "pull-policy", "Never"))
+	if err == nil || !strings.Contains(err.Error(), `"xfn.test/a:v1"`) || !strings.Contains(err.Error(), `"xfn.test/b:v1"`) {
+		t.Errorf("got %v, want all that is missing", err)
+	}
+}

@@ -1,0 +1,152 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	api "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
+)
+
+// An address is where a function is called. dial is nil where that needs nothing
+// special.
+type address struct {
+	address string
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// address returns where the function is called, as soon as the engine knows.
+func (c *container) address(ctx context.Context) (address, error) {
+	if c.settings.network != "" {
+		host := c.settings.target
+		if host == "" {
+			host = c.name
+		}
+		return address{address: net.JoinHostPort(host, port.Port())}, nil
+	}
+	published, err := c.published(ctx)
+	if err != nil {
+		return address{}, err
+	}
+	host, err := c.publishedHost(published)
+	if err != nil {
+		return address{}, err
+	}
+	to := address{address: net.JoinHostPort(host, published.HostPort)}
+	if c.engine.Forwards() {
+		to.dial = c.engine.Forward
+	}
+	return to, nil
+}
+
+// The pauses between questions for a port.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
+// published waits until the engine says where the port is published: it may say
+// that a container runs before it knows.
+func (c *container) published(ctx context.Context) (network.PortBinding, error) {
+	limit := c.docker.StartTimeout
+	if limit == 0 {
+		limit = local.DefaultStartTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish its port within %s", limit))
+	defer cancel()
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		found, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+		if err != nil {
+			return network.PortBinding{}, fmt.Errorf("looking for the port of container %q: %w", c.name, c.engine.Explain(ctx, err))
+		}
+		if b, ok := bindingOf(found.Container, c.settings.publish); ok {
+			return b, nil
+		}
+		if !publishes(found.Container) {
+			return network.PortBinding{}, hint.Wrap(fmt.Errorf("container %q publishes no port %s", c.name, port),
+				"remove the container, or name the network that it is on by the annotation "+AnnotationNetwork)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-c.watch.done:
+			timer.Stop()
+			return network.PortBinding{}, c.mismatch(ctx, c.watch.ended())
+		case <-ctx.Done():
+			timer.Stop()
+			return network.PortBinding{}, context.Cause(ctx)
+		}
+	}
+}
+
+// publishes reports whether a container is to publish the port.
+func publishes(it api.InspectResponse) bool {
+	_, exposed := it.Config.ExposedPorts[port]
+	return it.HostConfig.PublishAllPorts && exposed || len(it.HostConfig.PortBindings[port]) > 0
+}
+
+// bindingOf returns where the port is published: on the address that was asked
+// for, if there are several.
+func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding, ok bool) {
+	if it.NetworkSettings == nil {
+		return b, false
+	}
+	for _, binding := range it.NetworkSettings.Ports[port] {
+		if binding.HostPort == "" || binding.HostPort == "0" {
+			continue
+		}
+		if !ok || binding.HostIP == wanted {
+			b, ok = binding, true
+		}
+	}
+	return b, ok
+}
+
+// publishedHost returns the host that a port is published on, as seen from here.
+func (c *container) publishedHost(b network.PortBinding) (string, error) {
+	machine := c.engine.Machine()
+	switch {
+	case c.settings.target != "":
+		return c.settings.target, nil
+	case machine != "" && !c.engine.Forwards() && b.HostIP.IsLoopback():
+		return "", hint.Wrap(fmt.Errorf("its port is published on %s of %s, which cannot be reached from here", b.HostIP, machine),
+			fmt.Sprintf("publish it for others on that network, too, by the annotation %s: 0.0.0.0, or name the host to connect to by %s", AnnotationPublishAddress, AnnotationTarget))
+	case machine != "" && !c.engine.Forwards() && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
+		return machine, nil
+	case !b.HostIP.IsValid() || b.HostIP == netip.IPv4Unspecified():
+		return "127.0.0.1", nil
+	case b.HostIP.IsUnspecified():
+		return "::1", nil
+	default:
+		return b.HostIP.String(), nil
+	}
+}
+
+// advise says what may be in the way of a function that runs and does not
+// answer.
+func (c *container) advise(err error) error {
+	if c.settings.network != "" {
+		return hint.Wrap(err, fmt.Sprintf("a container's name is known on its own networks only: run in a container of network %q, or say what to connect to by the annotation %s", c.settings.network, AnnotationTarget))
+	}
+	return hint.Wrap(err, "if this runs in a container itself, name a network that both can join by the annotation "+AnnotationNetwork)
+}
+
+// mismatch adds that the image is for another platform, where that explains err.
+func (c *container) mismatch(ctx context.Context, err error) error {
+	if !c.made || ctx.Err() != nil {
+		return err
+	}
+	engine, platformErr := c.engine.Platform(ctx)
+	if platformErr != nil || c.image.platform == engine.OS+"/"+engine.Architecture {
+		return err
+	}
+	return hint.Wrap(fmt.Errorf("its image is for %s, and the engine runs on %s/%s: %w", c.image.platform, engine.OS, engine.Architecture, err),
+		fmt.Sprintf("build the image for %s/%s, too", engine.OS, engine.Architecture))
+}

@@ -1,0 +1,255 @@
+package docker_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+)
+
+func TestPublish(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	for name, tc := range map[string]struct{ reason, annotation, value, want string }{
+		"Loopback": {"nobody else can reach the function", "", "", "127.0.0.1"},
+		"Other":    {"another address is published on", "publish-address", "127.0.0.2", "127.0.0.2"},
+		"All":      {"or all of them", "publish-address", "0.0.0.0", "0.0.0.0"},
+		"Target":   {"which may have other names", "target", "localhost", "127.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fn(image)
+			if tc.annotation != "" {
+				f.Annotations[prefix+tc.annotation] = tc.value
+			}
+			instance := start(t, p.render(), f)
+			defer end(t, instance)
+			assertAnswers(t, instance)
+			_, container, _ := strings.Cut(instance.Detail, " in container ")
+			info, err := p.engine.ContainerInspect(t.Context(), container, client.ContainerInspectOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := info.Container.NetworkSettings.Ports[port][0].HostIP.String(); got != tc.want {
+				t.Errorf("%s: got %s", tc.reason, got)
+			}
+		})
+	}
+}
+
+// In a network a function is called by its container's name, which only those in
+// it know, and publishes nothing.
+func TestNetwork(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	const network = "xfn-test-network"
+	if _, err := p.engine.NetworkCreate(t.Context(), network, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := p.engine.NetworkRemove(context.WithoutCancel(t.Context()), network, client.NetworkRemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	config := p.config()
+	config.StartTimeout = time.Second
+	_, err := docker.New(config).Start(t.Context(), fn(image, "network", network, "name", "xfn-test-member"))
+	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(hint.Of(err), `run in a container of network "xfn-test-network"`) {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+	// By its address it can be reached from the engine's own machine.
+	orphan := fn(image, "network", network, "name", "xfn-test-member", "cleanup", "Orphan", "target", p.memberOf(t, image, network))
+	instance := start(t, p.render(), orphan)
+	assertAnswers(t, instance)
+	end(t, instance)
+}
+
+// memberOf runs a function in a network, and returns its address there.
+func (p place) memberOf(t *testing.T, image, network string) string {
+	t.Helper()
+	created, err := p.engine.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: "xfn-test-member", Config: configOf(image), HostConfig: in(network)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.remove(t, created.ID) })
+	if _, err := p.engine.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := p.engine.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ports := info.Container.HostConfig.PortBindings; len(ports) > 0 {
+		t.Errorf("published: %v", ports)
+	}
+	return info.Container.NetworkSettings.Networks[network].IPAddress.String()
+}
+
+// carry takes connections and carries each to the engine.
+func (p place) carry(t *testing.T, l net.Listener) {
+	t.Helper()
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go join(conn, strings.TrimPrefix(p.env.Host, "unix://"))
+		}
+	}()
+}
+
+func join(conn net.Conn, socket string) {
+	defer conn.Close()
+	engine, err := net.Dial("unix", socket)
+	if err != nil {
+		return
+	}
+	defer engine.Close()
+	go func() {
+		_, _ = io.Copy(engine, conn)
+		_ = engine.Close()
+	}()
+	_, _ = io.Copy(conn, engine)
+}
+
+// An engine that is reached over the network trusts and is trusted by
+// certificates.
+func TestTLS(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	authority := functiontest.NewAuthority(t)
+	server := authority.Issue(t, "localhost", time.Hour, authority)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(server, "tls.crt"), filepath.Join(server, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(authority.Certificate)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.carry(t, l)
+	_, at, _ := net.SplitHostPort(l.Addr().String())
+	config := p.config()
+	config.Environment = dockerengine.Environment{Host: "tcp://localhost:" + at, CertPath: dockerFiles(t, authority.Issue(t, "ada", time.Hour, authority)), Verify: true}
+	instance := start(t, docker.New(config), fn(image))
+	assertAnswers(t, instance)
+	end(t, instance)
+	config.Environment.CertPath = dockerFiles(t, authority.Issue(t, "eve", time.Hour, functiontest.NewAuthority(t)))
+	if _, err := docker.New(config).Start(t.Context(), fn(image)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+		t.Errorf("a server that is not trusted: got %v", err)
+	}
+	config.Environment.Verify = false
+	instance = start(t, docker.New(config), fn(image))
+	end(t, instance)
+}
+
+// dockerFiles gives certificates the names that Docker has for them.
+func dockerFiles(t *testing.T, from string) string {
+	t.Helper()
+	for old, name := range map[string]string{"ca.crt": "ca.pem", "tls.crt": "cert.pem", "tls.key": "key.pem"} {
+		if err := os.Rename(filepath.Join(from, old), filepath.Join(from, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return from
+}
+
+// Where ssh leads to another machine, ports of that are reached through it, too.
+func TestSSH(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "ssh")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv(beSSH, strings.TrimPrefix(p.env.Host, "unix://"))
+	config := p.config()
+	config.Environment = dockerengine.Environment{Host: "ssh://ada@build.example.org:2222"}
+	instance := start(t, docker.New(config), fn(image))
+	assertAnswers(t, instance)
+	end(t, instance)
+
+	t.Setenv("PATH", t.TempDir())
+	_, err = docker.New(config).Start(t.Context(), fn(image))
+	if err == nil || !strings.Contains(err.Error(), "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): there is no command ssh") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// pretendSSH does what ssh is asked to do, on this machine.
+func pretendSSH(socket string, args []string) int {
+	said := strings.Join(args, " ")
+	var network, address string
+	switch {
+	case !strings.Contains(said, "-l ada -p 2222"):
+	case strings.HasSuffix(said, "-- build.example.org docker system dial-stdio"):
+		network, address = "unix", socket
+	case strings.HasSuffix(said, "-- build.example.org"):
+		network, address = "tcp", args[slices.Index(args, "-W")+1]
+	}
+	if network == "" {
+		fmt.Fprintln(os.Stderr, "cannot do", said)
+		return 255
+	}
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 255
+	}
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		os.Exit(0)
+	}()
+	_, _ = io.Copy(os.Stdout, conn)
+	return 0
+}
+
+// A function on another machine's loopback cannot be reached, which is told at
+// once, and with what to do.
+func TestRemoteLoopback(t *testing.T) {
+	p := open(t)
+	image := p.image(t, functiontest.Serves)
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, err := net.LookupHost(name)
+	if err != nil {
+		t.Skipf("this machine has no name: %v", err)
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(addresses[0], "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.carry(t, l)
+	_, at, _ := net.SplitHostPort(l.Addr().String())
+	config := p.config()
+	config.Environment = dockerengine.Environment{Host: "tcp://" + net.JoinHostPort(name, at)}
+	_, err = docker.New(config).Start(t.Context(), fn(image))
+	if err == nil || !strings.Contains(err.Error(), "its port is published on 127.0.0.1 of "+name) || !strings.Contains(hint.Of(err), prefix+"publish-address: 0.0.0.0") {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+}

@@ -1,0 +1,59 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/sandbox"
+)
+
+// proberVar makes this program one that forbids sandboxes to itself.
+const proberVar = "XFN_TEST_PROBER"
+
+func init() {
+	if os.Getenv(proberVar) != "" {
+		os.Exit(probe())
+	}
+}
+
+func TestProbe(t *testing.T) {
+	begin(t, acting(newRoot(t), "hello")) // which skips where sandboxes are forbidden
+	if err := sandbox.Probe(); err != nil {
+		t.Errorf("Probe() where sandboxes start: got %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	cmd.Env = []string{proberVar + "=1"}
+	ids := []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids,
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
+	}
+	out, err := cmd.Output()
+	want := "forbidden: making a user namespace: no space left on device (/proc/sys/user/max_user_namespaces is 0)\n"
+	if err != nil || string(out) != want {
+		t.Errorf("where there may be no more namespaces: got %q, %v, want %q", out, err, want)
+	}
+}
+
+// probe forbids namespaces to itself, and tells what Probe says of it.
+func probe() int {
+	const setting = "/proc/sys/user/max_user_namespaces"
+	if err := os.WriteFile(setting, []byte("0"), 0); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	err := sandbox.Probe()
+	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) {
+		fmt.Println("forbidden:", strings.TrimSpace(err.Error()))
+	}
+	return 0
+}
