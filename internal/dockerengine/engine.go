@@ -31,6 +31,15 @@ type Engine struct {
 	dialer   *dialer
 }
 
+// Connect finds the engine of an environment, and opens it.
+func Connect(ctx context.Context, env Environment, userAgent string) (*Engine, error) {
+	at, err := Find(env)
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, at, env.APIVersion, userAgent)
+}
+
 // Open connects to the engine of an endpoint, and finds out which version of the
 // API both speak: those of engine 20.10 and later. The user agent names this
 // program to it.

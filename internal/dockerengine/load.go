@@ -4,13 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // loadedAs is the repository of images that are loaded by their digest. No
@@ -36,6 +41,48 @@ func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
 	go func() { write.CloseWithError(tarball.Write(as, one, write)) }()
 	defer read.Close()
 	return e.LoadArchive(ctx, read)
+}
+
+// Save writes an image to w, as docker save does: as a stream. Bytes are told to p
+// as they come.
+func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.Func) error {
+	found, err := e.ImageInspect(ctx, name)
+	if errdefs.IsNotFound(err) {
+		return hint.Wrap(fmt.Errorf("the engine has no image %q", name), "build it there, or have it pulled: docker pull "+name)
+	}
+	if err != nil {
+		return fmt.Errorf("looking for image %q: %w", name, e.Explain(ctx, err))
+	}
+	stream, err := e.ImageSave(ctx, []string{name})
+	if err != nil {
+		return fmt.Errorf("saving image %q: %w", name, e.Explain(ctx, err))
+	}
+	defer stream.Close()
+	count := &counter{text: "reading " + name, total: found.Size, progress: p}
+	if _, err := io.Copy(io.MultiWriter(w, count), stream); err != nil {
+		return fmt.Errorf("saving image %q: %w", name, e.Explain(ctx, err))
+	}
+	count.finish()
+	return context.Cause(ctx)
+}
+
+// A counter tells of a stream whose length is about known.
+type counter struct {
+	text        string
+	done, total int64
+	progress    progress.Func
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	if c.done += int64(len(p)); c.done < c.total {
+		c.progress.Send(progress.Event{Kind: progress.Bytes, Text: c.text, Done: c.done, Total: c.total})
+	}
+	return len(p), nil
+}
+
+func (c *counter) finish() {
+	c.progress.Send(progress.Event{Kind: progress.Bytes, Text: c.text, Done: c.done, Total: c.done})
 }
 
 // LoadArchive gives the engine the images of a file as docker save writes it.

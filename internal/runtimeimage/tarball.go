@@ -20,7 +20,7 @@ import (
 // are; the others are compressed, in one pass. Errors name the file. The file
 // stays open until the images are closed, and may be replaced before that, but
 // not on Windows.
-func FromTarball(ctx context.Context, file string, opts Options) (_ *Images, err error) {
+func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
 	f, err := archive.Open(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
@@ -30,19 +30,23 @@ func FromTarball(ctx context.Context, file string, opts Options) (_ *Images, err
 		return nil, errors.Join(err, f.Close())
 	}
 	s.keep(f)
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("reading a runtime image from %q: %w", file, err), s.Close())
-		}
-	}()
-	images, err := xpkg.Images(f.Artifact)
+	opts.Progress.Step("reading " + file)
+	all, err := s.imagesOf(ctx, f.Artifact)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading a runtime image from %q: %w", file, err), s.Close())
+	}
+	return all, nil
+}
+
+// imagesOf returns the images of an artifact, their layers compressed.
+func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) {
+	images, err := xpkg.Images(a)
 	if err != nil {
 		return nil, err
 	}
 	if len(images) == 0 {
 		return nil, errors.New("it holds no image")
 	}
-	opts.Progress.Step("reading " + file)
 	z := &zipper{spool: s, done: map[v1.Hash]blobLayer{}}
 	all := &Images{spool: s}
 	for _, i := range images {

@@ -25,8 +25,11 @@ type BuildCmd struct {
 	Ignore       []string `placeholder:"GLOB" help:"Files in the package root to leave out. Repeatable."`
 
 	EmbedRuntimeSource       string   `xor:"runtime" placeholder:"DIR" help:"Compile the Go main package in DIR and embed it as the runtime image."`
+	EmbedRuntimeImage        string   `xor:"runtime" placeholder:"NAME" help:"Embed an image that the Docker engine has, by name or id."`
 	EmbedRuntimeImageTarball string   `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball of docker save."`
 	Platform                 []string `placeholder:"OS/ARCH" help:"Platforms to compile for, as linux/amd64,linux/arm64. Default: linux and this machine's architecture."`
+
+	Load bool `help:"Give the package to the Docker engine, too, under the package's name."`
 
 	SourceDateEpoch string `env:"SOURCE_DATE_EPOCH" hidden:""`
 }
@@ -41,11 +44,12 @@ Examples:
     xfn xpkg build -f package --embed-runtime-source . \
         --platform linux/amd64,linux/arm64 -o hello.xpkg
     xfn xpkg build -f package --embed-runtime-image-tarball runtime.tar
+    xfn xpkg build -f package --embed-runtime-image runtime --load
 `
 }
 
 // Run builds, and prints what was written.
-func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
+func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, xpkg.ReadOptions{ExamplesRoot: c.ExamplesRoot, Ignore: c.Ignore})
 	if err != nil {
 		return err
@@ -54,13 +58,13 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 	if err != nil {
 		return err
 	}
-	runtimes, err := c.runtimes(ctx, term, runtimeimage.Options{Created: made, Env: os.Environ(), TempDir: os.TempDir(), Progress: term.Progress})
+	runtimes, err := c.runtimes(ctx, program, runtimeimage.Options{Created: made, Env: os.Environ(), TempDir: os.TempDir(), Progress: term.Progress})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, runtimes.Close()) }()
 	if pkg.Meta.Kind == "Function" && len(runtimes.All) == 0 {
-		term.Warn("the function's package has no runtime image: embed one by --embed-runtime-source or --embed-runtime-image-tarball")
+		term.Warn("the function's package has no runtime image: embed one by --embed-runtime-source, --embed-runtime-image or --embed-runtime-image-tarball")
 	}
 	artifact, err := xpkg.Build(pkg, runtimes.All, xpkg.BuildOptions{Created: made})
 	if err != nil {
@@ -77,10 +81,13 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 	if err := xpkg.WriteFile(ctx, file, artifact, term.Progress); err != nil {
 		return err
 	}
-	return printBuilt(term, file, artifact)
+	if err := printBuilt(term, file, artifact); err != nil || !c.Load {
+		return err
+	}
+	return load(ctx, term, program, file, pkg.Meta.Name)
 }
 
-func (c *BuildCmd) runtimes(ctx context.Context, term *terminal.Terminal, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+func (c *BuildCmd) runtimes(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 	switch {
 	case c.EmbedRuntimeSource != "":
 		platforms, err := c.platforms()
@@ -89,7 +96,9 @@ func (c *BuildCmd) runtimes(ctx context.Context, term *terminal.Terminal, opts r
 		}
 		return runtimeimage.FromSource(ctx, c.EmbedRuntimeSource, platforms, opts)
 	case len(c.Platform) > 0:
-		return nil, &terminal.UsageError{Err: hint.Wrap(errors.New("--platform goes with --embed-runtime-source"), "an image in a tarball has its own platform")}
+		return nil, &terminal.UsageError{Err: hint.Wrap(errors.New("--platform goes with --embed-runtime-source"), "an image has its own platform")}
+	case c.EmbedRuntimeImage != "":
+		return fromEngine(ctx, program, c.EmbedRuntimeImage, opts)
 	case c.EmbedRuntimeImageTarball != "":
 		return runtimeimage.FromTarball(ctx, c.EmbedRuntimeImageTarball, opts)
 	default:

@@ -57,11 +57,7 @@ func Open(t testing.TB) *dockerengine.Engine {
 // Connect returns the engine of an environment, until the test ends.
 func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	t.Helper()
-	at, err := dockerengine.Find(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := dockerengine.Open(t.Context(), at, "", "xfn/test")
+	e, err := dockerengine.Connect(t.Context(), env, "xfn/test")
 	if err != nil {
 		t.Fatal(err)
 	}

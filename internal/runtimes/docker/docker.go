@@ -173,11 +173,7 @@ func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 	if c.engine != nil {
 		return c.engine, nil
 	}
-	at, err := dockerengine.Find(d.Environment)
-	if err != nil {
-		return nil, err
-	}
-	engine, err := dockerengine.Open(ctx, at, d.Environment.APIVersion, d.UserAgent)
+	engine, err := dockerengine.Connect(ctx, d.Environment, d.UserAgent)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,69 @@
+package runtimeimage_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// What comes out of an engine is what was put into it, and is the same by name
+// and by id.
+func TestFromEngine(t *testing.T) {
+	engine := dockerenginetest.Open(t)
+	given := dockerenginetest.Image(t, []byte(strings.Repeat("program", 1<<20)), func(f *v1.ConfigFile) { f.Config.User = "65532" })
+	const name = "xfn.test/runtime:v1"
+	dockerenginetest.Load(t, engine, name, given)
+	id, err := given.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	var digests []v1.Hash
+	for _, asked := range []string{name, id.String(), id.Hex[:12]} {
+		var last progress.Event
+		images, err := runtimeimage.FromEngine(t.Context(), engine, asked, runtimeimage.Options{TempDir: temp, Progress: func(e progress.Event) {
+			if e.Kind == progress.Bytes {
+				last = e
+			}
+		}})
+		if err != nil || len(images.All) != 1 {
+			t.Fatalf("%s: got %v, %v", asked, images, err)
+		}
+		img := images.All[0]
+		if err := validate.Image(img); err != nil {
+			t.Errorf("%s: %v", asked, err)
+		}
+		if last.Text != "reading "+asked || last.Done < 7<<20 || last.Done != last.Total {
+			t.Errorf("%s: the last that was told is %+v", asked, last)
+		}
+		if got, err := img.ConfigName(); err != nil || got != id {
+			t.Errorf("%s: got config %s, %v, want %s", asked, got, err, id)
+		}
+		digest, err := img.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, digest)
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if digests[0] != digests[1] || digests[0] != digests[2] {
+		t.Errorf("got %v", digests)
+	}
+	_, err = runtimeimage.FromEngine(t.Context(), engine, "xfn.test/none:v1", runtimeimage.Options{TempDir: temp})
+	if want := `taking a runtime image out of the engine: the engine has no image "xfn.test/none:v1"`; err == nil || err.Error() != want || !strings.Contains(hint.Of(err), "docker pull xfn.test/none:v1") {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
