@@ -29,9 +29,11 @@ build: ## Build bin/xfn.
 demo: build ## From an empty folder to a function package in a registry, command by command.
 	@sh testdata/demo.sh
 
+# At its end the race detector waits a second for reports. Tests run hundreds of
+# programs.
 test: ## Run all tests. XFN_REQUIRE=registry makes a missing registry a failure.
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
-	$(GO) test $(RACE) ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) ./...
 
 lint: ## Check format (gofumpt), go vet and staticcheck.
 	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \

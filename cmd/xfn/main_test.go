@@ -17,14 +17,11 @@ import (
 
 	"github.com/xfn-dev/xfn/function/container"
 	"github.com/xfn-dev/xfn/function/container/grpc"
-	"github.com/xfn-dev/xfn/internal/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
+	sandboxtest.Supervise()
 	testscript.Main(m, map[string]func(){"xfn": main, "contained": contained, "containers": containers})
 }
 
@@ -71,6 +68,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("DOCKER_CONFIG", env.WorkDir)
 	env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 	env.Setenv("NO_COLOR", "1")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command waits a second for reports
 	return nil
 }
 

@@ -221,13 +221,22 @@ func enter(o orders) (view, error) {
 	return func(name string) (string, error) { return lead(root, path.Join("/", o.Dir, name), name) }, nil
 }
 
+// maxTries bounds how often a path is tried.
+const maxTries = 1000
+
 // lead returns where a path inside of an open root leads, whatever links lie on
 // the way.
 func lead(root int, file, name string) (string, error) {
 	if path.IsAbs(name) {
 		file = name
 	}
-	fd, err := unix.Openat2(root, file, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(root, file, how)
+	// Where a path has a "..", any renaming or mounting meanwhile, by anybody on
+	// the machine, has the kernel ask for another try (openat2(2)).
+	for tries := 0; errors.Is(err, unix.EAGAIN) && tries < maxTries; tries++ {
+		fd, err = unix.Openat2(root, file, how)
+	}
 	if err != nil {
 		return "", fmt.Errorf("finding %q in the root: %w", name, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // What the environment asks of this program when it plays another part.
@@ -28,9 +29,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
+	sandboxtest.Supervise()
 	switch {
 	case os.Getenv(capabilityVar) != "":
 		fmt.Println(keepCapability(os.Getenv(capabilityVar)))

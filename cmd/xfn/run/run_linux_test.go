@@ -33,13 +33,12 @@ import (
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 func TestMain(m *testing.M) {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
+	sandboxtest.Supervise()
 	os.Exit(m.Run())
 }
 

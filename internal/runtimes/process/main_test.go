@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
-	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // What this test binary can be told to be, besides a functiontest child.
@@ -36,9 +36,7 @@ var removeBuilt = func() {}
 var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
 
 func TestMain(m *testing.M) {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
+	sandboxtest.Supervise()
 	args := os.Args[1:]
 	if exit, isChild := functiontest.RunChild(context.Background(), args, os.Stderr); isChild {
 		os.Exit(exit)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // What the environment asks of this program when it plays another part.
@@ -29,9 +30,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if code, is := sandbox.Supervise(os.Args); is {
-		os.Exit(code)
-	}
+	sandboxtest.Supervise()
 	if os.Getenv(emptyVar) != "" {
 		return
 	}

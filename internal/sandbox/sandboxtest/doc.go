@@ -1,3 +1,3 @@
-// Package sandboxtest has what tests need to try out where sandboxes are
-// forbidden.
+// Package sandboxtest has what tests of programs need that make sandboxes, and
+// what tries out where those are forbidden.
 package sandboxtest
