@@ -197,6 +197,9 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 	if err := out.Encode(reply{Landlock: abi}); err != nil {
 		return err
 	}
+	if err := limitMemory(o); err != nil {
+		return err
+	}
 	return fmt.Errorf("executing %q: %w", o.Args[0], syscall.Exec(program, o.Args, o.Env))
 }
 

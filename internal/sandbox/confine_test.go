@@ -563,17 +563,14 @@ func TestConfinedAsBareRoot(t *testing.T) {
 	if os.Geteuid() != 0 || !sandbox.Becomes() {
 		t.Skip("it takes a root with rights to give up")
 	}
-	file, err := hostile()
+	program, err := plain()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("building the tests: %v", err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(filepath.Dir(program), "hostile")
 	for name, keep := range map[string]int{"Chroot": unix.CAP_SYS_CHROOT, "Nothing": -1} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.count=1", "-test.run=^TestConfine")
+			cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.count=1", "-test.run=^TestConfine")
 			cmd.Env = append(os.Environ(), hostileVar+"="+file, capabilityVar+"="+itoa(keep))
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: TestConfinedEscape/ParentMemory ") {

@@ -259,16 +259,14 @@ func TestCarriesConnections(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs all of this again as a user without any right, by a
-// program without the race detector: that needs more memory than the limits of
-// some tests leave to a supervisor.
+// TestAsOrdinaryUser runs all of this again as a user without any right.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is an ordinary user already")
 	}
-	file, err := hostile()
+	program, err := plain()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("building the tests: %v", err)
 	}
 	const uid, gid = 54321, 54321
 	dir, err := os.MkdirTemp("", "user")
@@ -279,15 +277,9 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, gid)); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the tests: %v\n%s", err, out)
-	}
 	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.count=1")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), hostileVar+"="+file, "TMPDIR="+dir, "HOME="+dir)
+	cmd.Env = append(os.Environ(), hostileVar+"="+filepath.Join(filepath.Dir(program), "hostile"), "TMPDIR="+dir, "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -65,6 +65,22 @@ var hostile = sync.OnceValues(func() (string, error) {
 	return file, os.Chmod(dir, 0o755)
 })
 
+// plain builds these tests beside the hostile program, static and without the
+// race detector: that needs more memory than the limits of some tests leave.
+var plain = sync.OnceValues(func() (string, error) {
+	file, err := hostile()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(filepath.Dir(file), "test")
+	build := exec.Command("go", "test", "-c", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
 // newRoot returns a root with the hostile program and nothing else.
 func newRoot(t testing.TB) string {
 	t.Helper()

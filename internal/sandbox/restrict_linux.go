@@ -46,10 +46,11 @@ const pendingSignals = 1024
 // their number nor other shared memory; and it ends a function by a signal where
 // a full disk gives an error, or where its stdout is a log that has grown.
 func limitResources(o orders) error {
-	limits := []struct {
+	type limit struct {
 		resource int
 		value    int64
-	}{
+	}
+	limits := []limit{
 		{unix.RLIMIT_CORE, 1}, // with 0 a program that the host has for core files still gets them
 		{unix.RLIMIT_NOFILE, o.Files},
 		{unix.RLIMIT_MEMLOCK, 64 << 10},
@@ -57,17 +58,26 @@ func limitResources(o orders) error {
 		{unix.RLIMIT_SIGPENDING, pendingSignals},
 		{unix.RLIMIT_NICE, 0},
 		{unix.RLIMIT_RTPRIO, 0},
-		{unix.RLIMIT_DATA, o.Memory},
-		{unix.RLIMIT_NPROC, o.PIDs},
+	}
+	if o.PIDs > 0 {
+		limits = append(limits, limit{unix.RLIMIT_NPROC, o.PIDs})
 	}
 	for _, l := range limits {
-		optional := l.resource == unix.RLIMIT_DATA || l.resource == unix.RLIMIT_NPROC
-		if optional && l.value == 0 {
-			continue
-		}
 		if err := lower(l.resource, uint64(l.value)); err != nil {
 			return fmt.Errorf("setting resource limit %d to %d: %w", l.resource, l.value, err)
 		}
+	}
+	return nil
+}
+
+// limitMemory sets the one limit that this process may be near itself: so it
+// comes last, when there is nothing left to do but to start the function.
+func limitMemory(o orders) error {
+	if o.Memory == 0 {
+		return nil
+	}
+	if err := lower(unix.RLIMIT_DATA, uint64(o.Memory)); err != nil {
+		return fmt.Errorf("limiting memory to %d bytes: %w", o.Memory, err)
 	}
 	return nil
 }

@@ -101,6 +101,9 @@ func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err er
 	if err := out.Encode(done); err != nil {
 		return 0, nil, err
 	}
+	if err := limitMemory(o); err != nil {
+		return 0, nil, err
+	}
 	pid, err = startFunction(o)
 	return pid, carry, err
 }
