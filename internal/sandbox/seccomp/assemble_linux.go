@@ -66,9 +66,10 @@ func is(argument uint32, value uint64) []test {
 	}
 }
 
-// isNone is an argument of 32 bits that is none of these values.
+// isNone is an argument whose low half, which is what the kernel reads of most,
+// is none of these values.
 func isNone(argument uint32, values ...uint32) []test {
-	tests := []test{{high(argument), bpf.JumpEqual, 0}}
+	var tests []test
 	for _, value := range values {
 		tests = append(tests, test{low(argument), bpf.JumpNotEqual, value})
 	}
@@ -77,12 +78,6 @@ func isNone(argument uint32, values ...uint32) []test {
 
 // isWide is an argument of more than 32 bits.
 func isWide(argument uint32) []test { return []test{{high(argument), bpf.JumpNotEqual, 0}} }
-
-// isNegative is a negative number of 32 bits that was widened to 64.
-func isNegative(argument uint32) []test {
-	const sign = 1 << 31
-	return []test{{high(argument), bpf.JumpEqual, math.MaxUint32}, {low(argument), bpf.JumpBitsSet, sign}}
-}
 
 // has is an argument with any of these bits.
 func has(argument, bits uint32) []test { return []test{{low(argument), bpf.JumpBitsSet, bits}} }

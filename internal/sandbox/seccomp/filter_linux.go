@@ -67,9 +67,9 @@ func conditional() []rule {
 		rules = append(rules, all("personality", is(0, persona)))
 	}
 	// No lease, or delegation, which stops whoever opens the same file outside.
-	rules = append(rules, except("fcntl", 1, unix.F_SETLEASE, unix.F_SETDELEG)...)
+	rules = append(rules, except("fcntl", 1, unix.F_SETLEASE, unix.F_SETDELEG))
 	// No typing at a terminal, and no taking of one.
-	rules = append(rules, except("ioctl", 1, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSCTTY)...)
+	rules = append(rules, except("ioctl", 1, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSCTTY))
 	return append(rules, ofItself()...)
 }
 
@@ -88,13 +88,11 @@ func ofItself() []rule {
 	for _, name := range []string{"sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"} {
 		rules = append(rules, all(name, is(0, myself)))
 	}
-	return append(rules, except("setrlimit", 0, unix.RLIMIT_CORE)...)
+	return append(rules, except("setrlimit", 0, unix.RLIMIT_CORE))
 }
 
-// except are the rules of a call that is allowed unless an argument has one of
-// these values, which are below 1<<31. It is one of those of which the kernel
-// reads 32 bits: so what is above them must not make another value of it. C
-// libraries leave there nothing, or the sign of a negative number.
-func except(call string, argument uint32, values ...uint32) []rule {
-	return []rule{all(call, isNone(argument, values...)), all(call, isNegative(argument))}
+// except is the rule of a call that is allowed unless an argument has one of
+// these values. It is one of those of which the kernel reads 32 bits only.
+func except(call string, argument uint32, values ...uint32) rule {
+	return all(call, isNone(argument, values...))
 }
