@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // Cmd is the group.
@@ -34,11 +36,15 @@ type Dir struct {
 // Path returns the directory.
 func (d Dir) Path() (string, error) {
 	if d.CacheDir != "" {
-		return d.CacheDir, nil
+		dir, err := filepath.Abs(d.CacheDir)
+		if err != nil {
+			return "", fmt.Errorf("finding the cache %q: %w", d.CacheDir, err)
+		}
+		return dir, nil
 	}
 	user, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the user's directory for caches: %w", err)
+		return "", hint.Wrap(fmt.Errorf("finding the user's directory for caches: %w", err), "name a directory by XFN_CACHE_DIR")
 	}
 	return filepath.Join(user, "xfn"), nil
 }

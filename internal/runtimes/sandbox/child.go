@@ -71,7 +71,8 @@ func (c *child) live(read *os.File) {
 // ended says how the function ended.
 func (c *child) ended() error {
 	code, err := c.process.Wait()
-	return errors.Join(fmt.Errorf("it ended by itself (exit code %d)%s", code, c.out.Quote()), err)
+	ended := fmt.Errorf("it ended by itself (exit code %d)%s", code, c.out.Quote())
+	return errors.Join(adviseStarved(ended, code, c.out, c.process.Report()), err)
 }
 
 // explain says why a function did not come to answer because of err.

@@ -111,10 +111,15 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req containe
 		return b.output, nil
 	}
 	err = fmt.Errorf("it ended with exit code %d%s", code, b.stderr.Quote())
-	if report.Memory.By != sandbox.Nothing && starved(code, &b.stderr) {
-		err = hint.Wrap(err, fmt.Sprintf("it may need more memory than its limit of %d MiB", report.Memory.Value>>20))
+	return nil, adviseStarved(err, code, &b.stderr, *report)
+}
+
+// adviseStarved adds that a program may have ended for want of memory.
+func adviseStarved(err error, code int, out *local.Output, report sandbox.Report) error {
+	if report.Memory.By == sandbox.Nothing || !starved(code, out) {
+		return err
 	}
-	return nil, err
+	return hint.Wrap(err, fmt.Sprintf("it may need more memory than its limit of %d MiB", report.Memory.Value>>20))
 }
 
 // starved tells whether a container looks as if it had ended for want of memory:

@@ -110,7 +110,7 @@ func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
-		return hint.Wrap(err, allowNamespaces(forbidden)+", or run the function by --runtime Docker, or by --runtime Process with the confinement that needs none")
+		return hint.Wrap(err, allowNamespaces(forbidden)+", or render by --runtime Docker, or by --runtime Process with the confinement that needs none")
 	case errors.Is(err, errNoProgram):
 		return hint.Wrap(err, "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
 	default:

@@ -2,8 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -64,16 +68,16 @@ type settings struct {
 	policy   pull.Policy
 }
 
+// prefix is what the annotations here begin with.
+const prefix = "render.crossplane.io/runtime-sandbox-"
+
 // settingsOf reads annotations. Those that are not there leave the default.
 func settingsOf(annotations map[string]string) (s settings, err error) {
-	for _, setting := range []struct {
-		annotation string
-		read       func(string) error
-	}{
+	readers := []reader{
 		{AnnotationNetwork, s.readNetwork},
 		{AnnotationEnv, func(text string) (err error) { s.env, err = local.ParseEnv(text); return err }},
 		{AnnotationMemory, func(text string) (err error) {
-			s.limits.Memory, err = positive(text, (*resource.Quantity).Value)
+			s.limits.Memory, err = memory(text)
 			return err
 		}},
 		{AnnotationCPU, func(text string) (err error) {
@@ -83,16 +87,38 @@ func settingsOf(annotations map[string]string) (s settings, err error) {
 		{AnnotationTimeout, s.readTimeout},
 		{AnnotationWritable, func(text string) (err error) { s.writable, err = strconv.ParseBool(text); return err }},
 		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = pull.ParsePolicy(text); return err }},
-	} {
-		text, ok := annotations[setting.annotation]
-		if !ok {
+	}
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if err := setting.read(text); err != nil {
-			return s, &AnnotationError{setting.annotation, err}
+		i := slices.IndexFunc(readers, func(r reader) bool { return r.annotation == name })
+		if i < 0 {
+			return s, &AnnotationError{name, errors.New("there is no such setting of a sandbox")}
+		}
+		if err := readers[i].read(annotations[name]); err != nil {
+			return s, &AnnotationError{name, err}
 		}
 	}
 	return s, nil
+}
+
+// A reader reads the text of an annotation.
+type reader struct {
+	annotation string
+	read       func(text string) error
+}
+
+// minMemory is what a program needs to say that it has too little, in bytes. Who
+// means less has forgotten a unit.
+const minMemory = 16 << 20
+
+func memory(text string) (int64, error) {
+	bytes, err := positive(text, (*resource.Quantity).Value)
+	if err == nil && bytes < minMemory {
+		err = fmt.Errorf("%q is %d bytes, and no program runs with less than 16Mi", text, bytes)
+	}
+	return bytes, err
 }
 
 func (s *settings) readNetwork(text string) error {

@@ -32,6 +32,8 @@ func TestSettings(t *testing.T) {
 		"EnvNoName":    {"and a name", AnnotationEnv, "A=b,=c", settings{}, `expected KEY=value, got "=c"`},
 		"Memory":       {"memory is in bytes", AnnotationMemory, "128Mi", settings{limits: sandbox.Limits{Memory: 128 << 20}}, ""},
 		"MemoryNone":   {"nothing is no memory", AnnotationMemory, "0", settings{}, `"0" is not above zero`},
+		"MemoryUnit":   {"a number is one of bytes", AnnotationMemory, "128", settings{}, `"128" is 128 bytes, and no program runs with less than 16Mi`},
+		"Unknown":      {"what is misspelt says nothing, and is not passed over", prefix + "memroy", "1Gi", settings{}, "there is no such setting of a sandbox"},
 		"MemoryText":   {"a quantity is one", AnnotationMemory, "much", settings{}, `"much" is no quantity`},
 		"CPU":          {"processors are in thousandths", AnnotationCPU, "0.5", settings{limits: sandbox.Limits{CPU: 500}}, ""},
 		"Timeout":      {"calls may be bounded", AnnotationTimeout, "20s", settings{timeout: 20 * time.Second}, ""},
