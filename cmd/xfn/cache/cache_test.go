@@ -121,7 +121,11 @@ func TestOlderThan(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	if got, err := (cache.Dir{CacheDir: "mine"}).Path(); err != nil || got != "mine" {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := (cache.Dir{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if runtime.GOOS != "linux" {
