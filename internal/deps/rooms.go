@@ -53,9 +53,11 @@ func Rooms() []Room {
 
 		{"internal/atomicfile", 0},
 		{"internal/filelock", 0},
+		{"internal/pause", 0},
 		{"internal/progress", 0},
 		{"internal/golden", 0},
 		{"internal/hint", 0},
+		{"internal/imagetest", 0},
 		{"internal/ioerror", 0},
 		{"internal/fieldpath", 0},
 		{"internal/jsontext", 0},

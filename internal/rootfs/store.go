@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/pause"
 	"github.com/xfn-dev/xfn/internal/remove"
 )
 
@@ -80,10 +81,8 @@ func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, er
 		default:
 			continue // It is there now, if it has not been pruned at once.
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(poll):
+		if err := pause.For(ctx, poll); err != nil {
+			return nil, err
 		}
 	}
 }

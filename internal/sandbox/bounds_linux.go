@@ -36,7 +36,7 @@ func unbound() *bounds { return &bounds{remove: func() error { return nil }} }
 // report returns what will be in force, save for what the supervisor finds out.
 func (b *bounds) report(s Spec) Report {
 	r := Report{Tmp: s.Limits.Tmp, HostID: os.Geteuid(), IDs: 1, Network: s.Network}
-	if mayMapIDs() {
+	if MapsIDs() {
 		r.HostID, r.IDs = s.HostID, idRange
 	}
 	var kept cgroup.Limits

@@ -80,26 +80,7 @@ func Becomes() bool {
 	// To become the user, to give it its files and remove what it made of them,
 	// and to end its process.
 	const need = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_KILL
-	return mayChroot() && capable(need) && mayMapIDs()
-}
-
-// has tells whether a file with the map of this user namespace has the ids of a
-// function from first on.
-func has(file string, first int) bool {
-	data, err := os.ReadFile(file)
-	return err == nil && mapped(string(data), first)
-}
-
-// mapped tells the same of the map (user_namespaces(7)): lines of an id inside,
-// one outside and a number of ids.
-func mapped(text string, first int) bool {
-	for line := range strings.Lines(text) {
-		var inside, outside, count int
-		if _, err := fmt.Sscan(line, &inside, &outside, &count); err == nil && inside <= first && first+idRange <= inside+count {
-			return true
-		}
-	}
-	return false
+	return mayChroot() && capable(need) && MapsIDs()
 }
 
 // mayChroot tells whether this process may change roots, by changing to the one

@@ -74,9 +74,11 @@ func TestConfinedEscape(t *testing.T) {
 	root := confinedRoot(t)
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "config.json")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+	credentials := filepath.Join(outside, ".docker", "config.json")
+	if err := errors.Join(os.WriteFile(secret, []byte("secret"), 0o600), os.Mkdir(filepath.Dir(credentials), 0o755), os.WriteFile(credentials, []byte("secret"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("HOME", outside)
 	loopback, abstract := hostListeners(t)
 	socket := filepath.Join(outside, "docker.sock")
 	daemon, err := net.Listen("unix", socket)
@@ -104,7 +106,7 @@ func TestConfinedEscape(t *testing.T) {
 		{"HostFile", "the host's files are not there, or closed", []string{"cat", secret}, host, 1},
 		{"HostFileByParents", "/.. is /", []string{"cat", "/../../../../../.." + secret}, host, 1},
 		{"HostDirectory", "not even to be listed", []string{"list", outside}, host, 1},
-		{"DockerConfig", "the user's credentials", []string{"cat", "/root/.docker/config.json"}, "ENOENT|EACCES", 0},
+		{"DockerConfig", "the user's credentials", []string{"cat", credentials}, host, 1},
 		{"Passwords", "what root may read", []string{"cat", "/etc/shadow"}, "ENOENT|EACCES", 0},
 		{"Environment", "only what the spec says is in it, and TMPDIR", []string{"env"}, "TMPDIR=[^,]*/xfn-[a-z0-9]+", 0},
 		{"LeakedDescriptors", "CVE-2024-21626: it has its own three", []string{"open-fds"}, "0 1 2", 0},

@@ -99,7 +99,7 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 // givePipes gives pipes among the function's files to its user, so that it can
 // open them by name: /dev/stderr.
 func givePipes(s Spec, files []*os.File) error {
-	if !mayMapIDs() {
+	if !MapsIDs() {
 		return nil
 	}
 	for _, f := range files {

@@ -4,7 +4,6 @@ package sandbox_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -120,9 +119,7 @@ type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
 	t.Helper()
 	p, err := start(t.Context(), spec)
-	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) && !strings.Contains(os.Getenv("XFN_REQUIRE"), "sandbox") {
-		t.Skip(err)
-	}
+	sandboxtest.Allowed(t, err)
 	if err != nil {
 		t.Fatalf("starting: %v", err)
 	}

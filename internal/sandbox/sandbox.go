@@ -50,7 +50,7 @@ type Limits struct {
 	// counts for each process alone, and only what it may write and does not
 	// share: no memory mapped with MAP_SHARED, no memfd, no buffers of pipes and
 	// sockets. These nothing bounds then, but the numbers of processes and of open
-	// files. The default is [DefaultMemory].
+	// files. It is never set to less than 256 MiB. The default is [DefaultMemory].
 	Memory int64
 	// CPU is in thousandths of one processor. It can only be kept by a cgroup.
 	CPU int64

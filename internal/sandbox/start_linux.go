@@ -153,26 +153,12 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 		// bound what is counted by user.
 		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
 	}
-	if mayMapIDs() {
+	if MapsIDs() {
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: spec.HostID, Size: idRange}}
 		attr.GidMappings = []syscall.SysProcIDMap{{HostID: spec.HostGID, Size: idRange}}
 		attr.GidMappingsEnableSetgroups = true
 	}
 	return attr
-}
-
-// mayMapIDs tells whether this process may give away ids that are not its own,
-// and has any: the root of a rootless container has what that gave its user.
-func mayMapIDs() bool {
-	return capable(1<<unix.CAP_SETUID|1<<unix.CAP_SETGID) && has("/proc/self/uid_map", DefaultHostID) && has("/proc/self/gid_map", DefaultHostID)
-}
-
-// capable tells whether this process has all of the first 32 capabilities that
-// are set in need.
-func capable(need uint32) bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&need == need
 }
 
 // instruct tells the process what to do, and hears of it until the function

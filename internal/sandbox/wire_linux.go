@@ -60,8 +60,9 @@ func ordersFor(s Spec, r Report) orders {
 	return o
 }
 
-// reply is what a supervisor, or a process that confines itself, says: first that its life is bound to the caller's,
-// then what is in force, and last, if the function does not start, why.
+// reply is what a supervisor, or a process that confines itself, says: first that
+// its life is bound to the caller's, then what is in force, and last, if the
+// function does not start, why.
 type reply struct {
 	Landlock  int    `json:",omitempty"`
 	Proc      bool   `json:",omitempty"`

@@ -110,14 +110,12 @@ func (c *CallCmd) check() error {
 	switch {
 	case c.Timeout <= 0:
 		return fmt.Errorf("reading --timeout: %s is no time to wait for", c.Timeout)
-	case c.MaxMessageSize <= 0 || c.MaxMessageSize >= 2048:
-		return fmt.Errorf("reading --max-message-size: %d MiB is no size", c.MaxMessageSize)
 	case c.TLSServerName != "" && c.TLSCertsDir == "":
 		return errors.New("--tls-server-name goes with --tls-certs-dir")
 	case c.TLSCertsDir != "" && !c.remote():
 		return fmt.Errorf("--tls-certs-dir goes with a target, but %q is none: that has a port or a scheme", c.Function)
 	default:
-		return nil
+		return terminal.CheckMessageSize(c.MaxMessageSize)
 	}
 }
 

@@ -145,8 +145,8 @@ func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (session
 	if c.XfnCacheMaxTTL <= 0 {
 		return session.Config{}, fmt.Errorf("reading --xfn-cache-max-ttl: %s is no time to keep answers for", c.XfnCacheMaxTTL)
 	}
-	if c.MaxMessageSize <= 0 || c.MaxMessageSize >= 2048 {
-		return session.Config{}, fmt.Errorf("reading --max-message-size: %d MiB is no size", c.MaxMessageSize)
+	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
+		return session.Config{}, err
 	}
 	if _, ok := c.Package[""]; ok {
 		return session.Config{}, errors.New("reading --package: expected NAME=PATH, but the name is empty")

@@ -78,8 +78,8 @@ func (c *Cmd) check() error {
 	if c.StartTimeout <= 0 {
 		return fmt.Errorf("reading --start-timeout: %s is no time to start in", c.StartTimeout)
 	}
-	if c.MaxMessageSize <= 0 || c.MaxMessageSize >= 2048 {
-		return fmt.Errorf("reading --max-message-size: %d MiB is no size", c.MaxMessageSize)
+	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
+		return err
 	}
 	return c.settings.check()
 }

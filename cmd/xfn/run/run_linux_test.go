@@ -1,27 +1,17 @@
 package run_test
 
 import (
-	"archive/tar"
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -32,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/function/grpc"
-	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/imagetest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -42,49 +32,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a layer with the function of these tests, static.
-var child = sync.OnceValues(func() (v1.Layer, error) {
-	dir, err := os.MkdirTemp("", "child")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "child"), "./testdata/child")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, out)
-	}
-	content, err := os.ReadFile(filepath.Join(dir, "child"))
-	if err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "child", Mode: 0o755, Size: int64(len(content))})
-	_, writeErr := w.Write(content)
-	return static.NewLayer(buf.Bytes(), types.OCIUncompressedLayer), errors.Join(err, writeErr, w.Close())
-})
-
 // packageOf writes a package whose function behaves so.
 func packageOf(t *testing.T, b functiontest.Behaviour) string {
 	t.Helper()
-	layer, err := child()
-	if err != nil {
-		t.Fatalf("building the function: %v", err)
-	}
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
+	program, err := functiontest.BuildChild()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := img.ConfigFile()
+	layer, err := imagetest.Layer(map[string][]byte{"child": program})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.OS, file.Architecture = "linux", runtime.GOARCH
-	file.Config = v1.Config{Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"GREETING=of the image"}}
-	if img, err = mutate.ConfigFile(img, file); err != nil {
-		t.Fatal(err)
-	}
+	img := imagetest.Image(t, v1.Config{
+		Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"SAY=greeting: of the image"},
+	}, layer)
 	path := filepath.Join(t.TempDir(), "fn.xpkg")
 	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
 		t.Fatal(err)
@@ -122,9 +83,7 @@ func start(t *testing.T, cmd run.Cmd) running {
 	target, _ := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
 	return running{target, cancel, func() (string, error) {
 		err := <-done
-		if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) && !strings.Contains(os.Getenv("XFN_REQUIRE"), "sandbox") {
-			t.Skip(err)
-		}
+		sandboxtest.Allowed(t, err)
 		return <-said, err
 	}}
 }
@@ -169,7 +128,7 @@ func TestRun(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			cmd := run.Cmd{Image: pkg, Address: tc.address}
-			cmd.Network, cmd.Env = "Isolated", []string{"GREETING=a,b=c"}
+			cmd.Network, cmd.Env = "Isolated", []string{"SAY=greeting: a,b=c"}
 			r := start(t, cmd)
 			if !strings.HasPrefix(r.target, tc.want) || strings.HasSuffix(r.target, ":0") {
 				stderr, err := r.ended()

@@ -144,3 +144,11 @@ func TestCause(t *testing.T) {
 		t.Errorf("success became %v", err)
 	}
 }
+
+func TestCheckMessageSize(t *testing.T) {
+	for mib, ok := range map[int]bool{-1: false, 0: false, 1: true, 2047: true, 2048: false} {
+		if err := terminal.CheckMessageSize(mib); (err == nil) != ok {
+			t.Errorf("%d MiB: got %v", mib, err)
+		}
+	}
+}

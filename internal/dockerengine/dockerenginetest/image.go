@@ -1,15 +1,10 @@
 package dockerenginetest
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -23,28 +18,12 @@ import (
 
 	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/imagetest"
 )
-
-// child builds a functiontest child that needs nothing else in its image, once.
-var child = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "xfn-child")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "child")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest/testdata/child")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(file)
-})
 
 // childLayer is the child's, compressed once.
 var childLayer = sync.OnceValues(func() (v1.Layer, error) {
-	program, err := child()
+	program, err := functiontest.BuildChild()
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +32,11 @@ var childLayer = sync.OnceValues(func() (v1.Layer, error) {
 
 // layerOf returns a layer with a program.
 func layerOf(program []byte) (v1.Layer, error) {
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "function", Mode: 0o755, Size: int64(len(program))})
-	if err == nil {
-		_, err = w.Write(program)
-	}
-	if err := errors.Join(err, w.Close()); err != nil {
+	layer, err := imagetest.Tar(map[string][]byte{"function": program})
+	if err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil },
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer)), nil },
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/pause"
 )
 
 // poll is how often a lock is tried that another process has. It has it for
@@ -80,7 +81,7 @@ func (d *Dir) lock(ctx context.Context, name string, mode filelock.Mode) (Use, e
 			return Use{f}, nil
 		}
 		if err == nil {
-			err = wait(ctx)
+			err = pause.For(ctx, poll)
 		}
 		if err != nil {
 			return Use{}, errors.Join(fmt.Errorf("locking %q: %w", d.path, err), f.Close())
@@ -90,17 +91,6 @@ func (d *Dir) lock(ctx context.Context, name string, mode filelock.Mode) (Use, e
 
 func isReadOnly(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
-}
-
-func wait(ctx context.Context) error {
-	t := time.NewTimer(poll)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }
 
 // removeUnlocked removes a file that no process has locked, or with dry set

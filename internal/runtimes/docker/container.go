@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/pause"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
@@ -107,7 +108,7 @@ func (c *container) obtain(ctx context.Context) error {
 		if !errdefs.IsConflict(err) || time.Since(began) > createTimeout {
 			return err
 		}
-		if err := pause(ctx, shortPause); err != nil {
+		if err := pause.For(ctx, shortPause); err != nil {
 			return err
 		}
 	}

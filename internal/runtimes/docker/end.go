@@ -9,6 +9,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/pause"
 )
 
 // stopGrace is how many seconds a function may take to end by itself.
@@ -17,18 +18,6 @@ const stopGrace = 2
 // shortPause is how long to wait for what somebody else is doing, before looking
 // again.
 const shortPause = 20 * time.Millisecond
-
-// pause waits, or returns the cause of the end of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // sweep ends what killed processes left on the engine.
 func (d *Docker) sweep(ctx context.Context, engine *dockerengine.Engine) error {
@@ -89,7 +78,7 @@ func gone(ctx context.Context, engine *dockerengine.Engine, id string) error {
 		if _, err := engine.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {
 			return err
 		}
-		if err := pause(ctx, shortPause); err != nil {
+		if err := pause.For(ctx, shortPause); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/filelock"
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/pause"
 )
 
 // Where notes are, below the folder for them.
@@ -198,7 +199,7 @@ func (n *notes) hold(ctx context.Context, host, name string) (hold, error) {
 		if err != nil || h.file != nil {
 			return h, err
 		}
-		if err := pause(ctx, shortPause); err != nil {
+		if err := pause.For(ctx, shortPause); err != nil {
 			return hold{}, err
 		}
 	}

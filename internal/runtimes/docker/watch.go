@@ -98,8 +98,5 @@ func (c *container) explain(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Cause(ctx)
 	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return c.advise(fmt.Errorf("%w%s", err, c.out.Quote()))
+	return c.advise(c.out.Explain(ctx, err))
 }

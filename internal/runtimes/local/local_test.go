@@ -143,3 +143,29 @@ func TestFunctionEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestOutputExplain(t *testing.T) {
+	slow := errors.New("no answer within 1s")
+	late, cancelLate := context.WithCancelCause(t.Context())
+	cancelLate(slow)
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	cases := map[string]struct {
+		reason string
+		ctx    context.Context
+		want   string
+	}{
+		"Error":       {"what went wrong, with what it wrote", t.Context(), "refused; its last output:\n  words"},
+		"Late":        {"that there was no more time is why", late, "no answer within 1s; its last output:\n  words"},
+		"Interrupted": {"the user knows why", interrupted, "context canceled"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := &local.Output{}
+			fmt.Fprintln(out, "words")
+			if got := out.Explain(tc.ctx, errors.New("refused")); got == nil || got.Error() != tc.want {
+				t.Errorf("%s: got %v, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

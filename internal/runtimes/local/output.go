@@ -3,6 +3,9 @@ package local
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"unicode"
@@ -99,4 +102,17 @@ func (o *Output) Quote() string {
 	}
 	last := o.lines[max(0, len(o.lines)-quotedLines):]
 	return "; its last " + name + ":\n  " + strings.Join(last, "\n  ")
+}
+
+// Explain says why a function that runs did not come to answer because of err: if
+// ctx is done, since that is. The last lines are with it, but for a user's
+// interrupt: the user knows why.
+func (o *Output) Explain(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("%w%s", err, o.Quote())
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/pause"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
@@ -47,10 +48,8 @@ func startChild(ctx context.Context, prog program, addr address, out *local.Outp
 		if !errors.Is(err, syscall.ETXTBSY) || delay > time.Second {
 			return c, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(delay):
+		if err := pause.For(ctx, delay); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -123,17 +122,10 @@ func (e endedError) Error() string {
 func (c *child) explain(ctx context.Context, err error) error {
 	ended := c.ended()
 	killErr := c.kill()
-	switch {
-	case errors.Is(context.Cause(ctx), context.Canceled):
-		err = context.Cause(ctx) // The user knows why.
-	case ctx.Err() != nil:
-		err = fmt.Errorf("%w%s", context.Cause(ctx), c.out.Quote())
-	case ended:
+	if ended && ctx.Err() == nil {
 		return endedError{c.cmd.ProcessState, c.out}
-	default:
-		err = fmt.Errorf("%w%s", err, c.out.Quote())
 	}
-	return errors.Join(err, killErr)
+	return errors.Join(c.out.Explain(ctx, err), killErr)
 }
 
 // refusesNetworkFlag tells whether a function failed over the flag --network:

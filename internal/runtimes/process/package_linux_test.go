@@ -1,8 +1,6 @@
 package process_test
 
 import (
-	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -17,10 +15,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/imagetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -69,21 +67,11 @@ var shared = sync.OnceValues(func() (string, error) {
 // layerOf returns a layer with files that can be executed.
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
-	buf := &bytes.Buffer{}
-	w := tar.NewWriter(buf)
-	for name, content := range files {
-		err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content))})
-		if err == nil {
-			_, err = w.Write(content)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
+	l, err := imagetest.Layer(files)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return static.NewLayer(buf.Bytes(), types.OCIUncompressedLayer)
+	return l
 }
 
 func fileOf(t testing.TB, name string) []byte {
@@ -117,15 +105,7 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file.OS, file.Architecture, file.Config = platform.OS, platform.Architecture, config
-	if img, err = mutate.ConfigFile(img, file); err != nil {
-		t.Fatal(err)
-	}
-	return mutate.MediaType(img, types.OCIManifestSchema1)
+	return mutate.MediaType(imagetest.Configured(t, img, platform, config), types.OCIManifestSchema1)
 }
 
 var host = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}

@@ -81,14 +81,8 @@ func (c *child) explain(ctx context.Context, err error) error {
 	case <-c.done:
 		return c.ended()
 	default:
+		return c.out.Explain(ctx, err)
 	}
-	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return context.Cause(ctx)
-	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return fmt.Errorf("%w%s", err, c.out.Quote())
 }
 
 func (c *child) stop() error {

@@ -55,8 +55,8 @@ type Containers struct {
 var _ container.Runner = Containers{}
 
 // RunContainer implements container.Runner. It pays no heed to req.Endpoint. A
-// CPU limit, and a memory limit of less than 128 MiB, are kept where the caller
-// may make a cgroup.
+// CPU limit is kept where the caller may make a cgroup, and so is a memory limit
+// that is less than a resource limit can be: see sandbox.Limits.
 func (c Containers) RunContainer(ctx context.Context, req container.Request) ([]byte, error) {
 	req = req.Complete()
 	ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("it took longer than %s", req.Timeout))

@@ -27,6 +27,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	isolation "github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -70,7 +71,7 @@ func (w world) run(t testing.TB, req container.Request, act ...string) (string, 
 		req.Timeout = time.Minute // The machine may be busy.
 	}
 	output, err := w.RunContainer(t.Context(), req)
-	allowed(t, err)
+	sandboxtest.Allowed(t, err)
 	return string(output), err
 }
 
@@ -211,7 +212,7 @@ func TestContainersCancel(t *testing.T) {
 		}
 	}
 	_, err := w.RunContainer(ctx, container.Request{Image: ref, Timeout: time.Hour})
-	allowed(t, err)
+	sandboxtest.Allowed(t, err)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
@@ -389,7 +390,7 @@ func TestContainersAsOrdinaryUser(t *testing.T) {
 	}
 	out := asOrdinaryUser(t, []string{programVar + "=" + file}, "-test.v", "-test.run=^TestContainers($|Image|Fail|IDs|LeaveNothing)", "-test.skip=/(Flood|Above)$")
 	if !strings.Contains(out, "--- PASS: TestContainersImage ") {
-		allowed(t, &isolation.NamespaceError{Err: errors.New("the tests as an ordinary user did not run")})
+		sandboxtest.Allowed(t, &isolation.NamespaceError{Err: errors.New("the tests as an ordinary user did not run")})
 	}
 }
 

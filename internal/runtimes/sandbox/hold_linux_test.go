@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // small is a package of the test function, and nothing else.
@@ -40,7 +41,7 @@ func TestEscapeByNotServing(t *testing.T) {
 	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
 	s := sandbox.Sandbox{Cache: t.TempDir(), StartTimeout: time.Nanosecond}
 	_, err := s.Start(t.Context(), fn)
-	allowed(t, err)
+	sandboxtest.Allowed(t, err)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
 		t.Errorf("got %v", err)
 	}

@@ -30,8 +30,8 @@ type images struct {
 	progress progress.Func
 }
 
-// unpack returns the root of an image, and the digest of its config. What is in use
-// for it ends with stops.
+// unpack returns the root of an image, and the digest of its config. What is in
+// use for it ends with stops.
 func (i images) unpack(ctx context.Context, name string, policy pull.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
 	img, err := i.image(ctx, name, policy, stops)
 	if err != nil {

@@ -1,24 +1,16 @@
 package sandbox_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/imagetest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -72,19 +64,7 @@ func imageOf(t testing.TB, config v1.Config) v1.Image {
 	if err != nil {
 		t.Fatalf("building the program of the images: %v", err)
 	}
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, config
-	if img, err = mutate.ConfigFile(img, file); err != nil {
-		t.Fatal(err)
-	}
-	return img
+	return imagetest.Image(t, config, layer)
 }
 
 // layer is the program, and accounts.
@@ -97,24 +77,5 @@ var layer = sync.OnceValues(func() (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for name, content := range map[string][]byte{"usr/bin/program": content, "etc/passwd": []byte("fn:x:65532:65531::/:\n")} {
-		err = errors.Join(err, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(content))}))
-		_, writeErr := w.Write(content)
-		err = errors.Join(err, writeErr)
-	}
-	return static.NewLayer(buf.Bytes(), types.OCIUncompressedLayer), errors.Join(err, w.Close())
+	return imagetest.Layer(map[string][]byte{"usr/bin/program": content, "etc/passwd": []byte("fn:x:65532:65531::/:\n")})
 })
-
-// allowed skips the test where the system forbids sandboxes, and fails it if
-// XFN_REQUIRE asks for them.
-func allowed(t testing.TB, err error) {
-	t.Helper()
-	if forbidden := (*sandbox.NamespaceError)(nil); errors.As(err, &forbidden) {
-		if required("sandbox") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-}

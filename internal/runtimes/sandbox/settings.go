@@ -19,24 +19,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
+// prefix is what the annotations here begin with.
+const prefix = "render.crossplane.io/runtime-sandbox-"
+
 // The annotations of a Function that say how it runs in its sandbox.
 const (
 	// AnnotationNetwork is Isolated by default; Runner gives the function the
 	// network of this machine.
-	AnnotationNetwork = "render.crossplane.io/runtime-sandbox-network"
+	AnnotationNetwork = prefix + "network"
 	// AnnotationEnv adds to the image's environment: KEY=value, separated by
 	// commas.
-	AnnotationEnv = "render.crossplane.io/runtime-sandbox-env"
+	AnnotationEnv = prefix + "env"
 	// AnnotationMemory and AnnotationCPU are quantities, as 128Mi and 500m.
-	AnnotationMemory = "render.crossplane.io/runtime-sandbox-memory"
-	AnnotationCPU    = "render.crossplane.io/runtime-sandbox-cpu"
+	AnnotationMemory = prefix + "memory"
+	AnnotationCPU    = prefix + "cpu"
 	// AnnotationTimeout bounds each call, as 20s.
-	AnnotationTimeout = "render.crossplane.io/runtime-sandbox-timeout"
+	AnnotationTimeout = prefix + "timeout"
 	// AnnotationWritable lets the function write to a copy of its root in
 	// memory: true or false.
-	AnnotationWritable = "render.crossplane.io/runtime-sandbox-writable"
+	AnnotationWritable = prefix + "writable"
 	// AnnotationPullPolicy is IfNotPresent by default, or Always, or Never.
-	AnnotationPullPolicy = "render.crossplane.io/runtime-sandbox-pull-policy"
+	AnnotationPullPolicy = prefix + "pull-policy"
 )
 
 // An AnnotationError says what is wrong with an annotation.
@@ -67,9 +70,6 @@ type settings struct {
 	writable bool
 	policy   pull.Policy
 }
-
-// prefix is what the annotations here begin with.
-const prefix = "render.crossplane.io/runtime-sandbox-"
 
 // settingsOf reads annotations. Those that are not there leave the default.
 func settingsOf(annotations map[string]string) (s settings, err error) {

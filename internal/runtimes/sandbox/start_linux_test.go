@@ -10,13 +10,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
 // begin starts a function that ends with the test.
 func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Instance {
 	t.Helper()
 	instance, err := s.Start(t.Context(), fn)
-	allowed(t, err)
+	sandboxtest.Allowed(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,16 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 )
-
-// required tells whether XFN_REQUIRE asks for a service.
-func required(service string) bool {
-	return slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), service)
-}
 
 // publicDir returns an empty directory that every user may enter. It is removed
 // with the test.

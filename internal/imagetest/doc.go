@@ -1,0 +1,2 @@
+// Package imagetest makes images for tests.
+package imagetest

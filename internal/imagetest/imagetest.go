@@ -1,0 +1,61 @@
+package imagetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Layer returns an uncompressed layer with files that can be executed, by name.
+func Layer(files map[string][]byte) (v1.Layer, error) {
+	content, err := Tar(files)
+	return static.NewLayer(content, types.OCIUncompressedLayer), err
+}
+
+// Tar returns what is in a Layer.
+func Tar(files map[string][]byte) ([]byte, error) {
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		errs = append(errs, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(files[name]))}))
+		_, err := w.Write(files[name])
+		errs = append(errs, err)
+	}
+	err := errors.Join(append(errs, w.Close())...)
+	return buf.Bytes(), err
+}
+
+// Configured returns img for a platform, with a config.
+func Configured(t testing.TB, img v1.Image, platform v1.Platform, config v1.Config) v1.Image {
+	t.Helper()
+	file, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.OS, file.Architecture, file.Config = platform.OS, platform.Architecture, config
+	if img, err = mutate.ConfigFile(img, file); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// Image returns an OCI image of layers for Linux on this machine.
+func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
+	t.Helper()
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Configured(t, img, v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, config)
+}
