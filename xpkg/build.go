@@ -2,7 +2,6 @@ package xpkg
 
 import (
 	"archive/tar"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,33 +13,49 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/xpkg/archive"
+	"github.com/xfn-dev/xfn/xpkg/extension"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const (
 	// Annotation is the key that marks the layers of a package. In the labels
 	// of a config, ":" and the layer's digest follow it.
-	Annotation = "io.crossplane.xpkg"
-	// baseLayer is Annotation's value for the layer that holds package.yaml.
-	baseLayer = "base"
-	// examplesLayer is Annotation's value for the layer that holds examples.
-	examplesLayer = "upbound"
+	Annotation = archive.Mark
+	// BaseMark is Annotation's value for the layer that holds package.yaml.
+	BaseMark = "base"
+	// ExamplesMark is Annotation's value for the layer that holds examples.
+	ExamplesMark = "upbound"
 
 	metadataFile = "package.yaml"
 	examplesFile = ".up/examples.yaml"
 )
+
+// anyPlatform is the platform of a package that does not depend on one.
+var anyPlatform = map[string]any{"os": "linux", "architecture": "amd64"}
 
 // BuildOptions say how to build a package.
 type BuildOptions struct {
 	// Created is the creation time of the package and of its own layers. The
 	// zero value is the Unix epoch.
 	Created time.Time
+	// Annotations are set on each image and on the index, over those that the
+	// package metadata gives.
+	Annotations map[string]string
+	// Extensions are layers for others than the control plane.
+	Extensions []extension.Layer
 }
 
 // Build makes pkg an image: for each runtime the runtime's own layers, then
-// the base layer, then the layer of examples if there are any. Several
-// runtimes give an index of such images, in their order; no two may be for the
-// same platform. Layers that are compressed already stay as they are.
+// those of extensions, then the base layer, then the layer of examples if there
+// are any. What reads the image without its annotations sees the root file
+// system, where the base layer lies over all that could hold a package.yaml.
+// Several runtimes give an index of such images, in their order; no two may be
+// for the same platform. Layers that are compressed already stay as they are.
+//
+// Each image is annotated with its creation time and with what the package
+// metadata says of it, as OCI names that. Of the annotations that a runtime has,
+// those that name its base image stay: the others are about the runtime.
 //
 // A package without a runtime does not depend on a platform, but an image
 // needs one to be pulled, and the control plane asks an index for linux/amd64:
@@ -49,14 +64,17 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (oci.Artifact, 
 	if opts.Created.IsZero() {
 		opts.Created = time.Unix(0, 0)
 	}
-	own, err := ownLayers(pkg)
+	own, err := ownLayers(pkg, opts.Extensions)
 	if err != nil {
 		return nil, err
 	}
-	if len(runtimes) == 0 {
-		return compose(parts{config: map[string]any{"os": "linux", "architecture": "amd64"}}, own, opts)
+	if opts.Annotations, err = annotations(pkg, opts); err != nil {
+		return nil, err
 	}
-	var images []PlatformImage
+	if len(runtimes) == 0 {
+		return compose(parts{config: anyPlatform}, own, opts)
+	}
+	images := make([]PlatformImage, 0, len(runtimes))
 	for _, r := range runtimes {
 		img, err := embed(r, own, opts)
 		if err != nil {
@@ -76,16 +94,26 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (oci.Artifact, 
 	return indexOf(images)
 }
 
+// embed adds a package to a runtime image. Where that says no os or architecture,
+// it gets that of a package without a runtime, and the result's Platform is nil.
 func embed(runtime v1.Image, own []markedLayer, opts BuildOptions) (PlatformImage, error) {
 	base, err := partsOf(runtime)
 	if err != nil {
 		return PlatformImage{}, err
 	}
-	img, err := compose(base, own, opts)
+	if err := checkOverlay(base.config, opts.Extensions); err != nil {
+		return PlatformImage{}, err
+	}
+	p, err := platformOf(runtime)
 	if err != nil {
 		return PlatformImage{}, err
 	}
-	p, err := platformOf(img)
+	for key, value := range anyPlatform {
+		if s, _ := base.config[key].(string); s == "" {
+			base.config[key] = value
+		}
+	}
+	img, err := compose(base, own, opts)
 	return PlatformImage{p, img}, err
 }
 
@@ -95,46 +123,50 @@ type markedLayer struct {
 	mark string
 }
 
-func ownLayers(pkg *Package) ([]markedLayer, error) {
+// ownLayers returns the layers of a package itself, bottom first.
+func ownLayers(pkg *Package, extensions []extension.Layer) ([]markedLayer, error) {
+	var layers []markedLayer
+	for _, e := range extensions {
+		layers = append(layers, markedLayer{e.Layer, e.Name})
+	}
 	base, err := fileLayer(metadataFile, pkg.YAML)
 	if err != nil {
 		return nil, err
 	}
-	layers := []markedLayer{{base, baseLayer}}
+	layers = append(layers, markedLayer{base, BaseMark})
 	if pkg.Examples != nil {
 		examples, err := fileLayer(examplesFile, pkg.Examples)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, markedLayer{examples, examplesLayer})
+		layers = append(layers, markedLayer{examples, ExamplesMark})
 	}
 	return layers, nil
 }
 
 // fileLayer returns a layer that holds one file.
 func fileLayer(name string, data []byte) (v1.Layer, error) {
-	var zipped bytes.Buffer
-	zw, err := oci.NewCompressor(&zipped)
+	l, err := oci.TarLayer(func(tw *tar.Writer) error {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644, Format: tar.FormatUSTAR}
+		if err := tw.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err := tw.Write(data)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	tw := tar.NewWriter(zw)
-	err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644, Format: tar.FormatUSTAR})
-	if err == nil {
-		_, err = tw.Write(data)
-	}
-	if err := errors.Join(err, tw.Close(), zw.Close()); err != nil {
 		return nil, fmt.Errorf("making the layer of %s: %w", name, err)
 	}
-	return oci.Layer(bytes.NewReader(zipped.Bytes()), zw.Blob())
+	return l, nil
 }
 
 // parts are what an image is made of.
 type parts struct {
 	oci.Parts
-	// config is the config's JSON, kept whole: a runtime may need fields that
-	// no type of ours knows.
+	// config is the config, decoded.
 	config map[string]any
+	// annotations are those of the manifest that are true of the package, too.
+	annotations map[string]string
 }
 
 // partsOf takes a runtime image apart. An image that is a package is refused:
@@ -143,25 +175,24 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 	if p.Parts, err = oci.PartsOf(runtime); err != nil {
 		return p, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(p.Config))
-	dec.UseNumber()
-	if err := dec.Decode(&p.config); err != nil || p.config == nil {
-		return p, errors.New("reading its config: it is not a JSON object")
+	if p.config, err = p.ConfigObject(); err != nil {
+		return p, err
 	}
 	if isPackage(p) {
 		return p, errors.New("it is a package already, and not a runtime")
 	}
-	return p, nil
+	p.annotations, err = baseAnnotations(runtime)
+	return p, err
 }
 
 func isPackage(p parts) bool {
 	labels, _ := object(p.config, "config")["Labels"].(map[string]any)
 	for key, value := range labels {
-		if strings.HasPrefix(key, Annotation+":") && value == baseLayer {
+		if strings.HasPrefix(key, Annotation+":") && value == BaseMark {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == baseLayer })
+	return slices.ContainsFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == BaseMark })
 }
 
 // object returns the object at key of m, or an empty one.
@@ -210,7 +241,17 @@ func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a config: %w", err)
 	}
-	return oci.Assemble(raw, descs, layers...)
+	img, err := oci.Assemble(raw, descs, layers...)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	maps.Copy(all, base.annotations)
+	maps.Copy(all, opts.Annotations)
+	if img, err = oci.Annotate(img, all); err != nil {
+		return nil, err
+	}
+	return img, checkManifest(img)
 }
 
 // ociLayerType returns OCI's name for a layer type of Docker's.

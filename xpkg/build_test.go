@@ -201,6 +201,14 @@ func TestBuildKeepsUnknownSettings(t *testing.T) {
 	}
 }
 
+// An image has a platform, whatever the runtime says.
+func TestBuildSetsThePlatform(t *testing.T) {
+	c := configOf(t, build(t, aPackage("Function", "fn"), "").(v1.Image))
+	if c.OS != "linux" || c.Architecture != "amd64" || c.Config.Labels["keep"] != "me" {
+		t.Errorf("got %+v", c)
+	}
+}
+
 func TestBuildIndex(t *testing.T) {
 	platforms := []string{"linux/arm64/v8", "linux/arm/v7", "linux/arm/v6", "windows/amd64:10.0.1"}
 	idx, ok := build(t, aPackage("Function", "fn"), platforms...).(v1.ImageIndex)

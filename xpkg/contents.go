@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
-// errNoMetadata is the reason why an image is no package.
-var errNoMetadata = errors.New("it is an image and not a package: it holds no " + metadataFile)
+// ErrNoPackage is the reason why an image is no package.
+var ErrNoPackage = errors.New("it is an image and not a package: it holds no " + metadataFile)
 
 // These bound what the search for package.yaml takes of a stranger's image.
 const (
@@ -45,7 +45,7 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 		return nil, fmt.Errorf("finding its layers: %w", err)
 	}
 	s := &search{left: maxRead}
-	if i := slices.IndexFunc(m.Layers, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == baseLayer }); i >= 0 {
+	if i := slices.IndexFunc(m.Layers, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == BaseMark }); i >= 0 {
 		layers, s.base = layers[i:i+1], true
 	} else {
 		s.seen = map[string]bool{}
@@ -62,7 +62,7 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, errNoMetadata
+	return nil, ErrNoPackage
 }
 
 // A search looks for package.yaml in layers, from the top.

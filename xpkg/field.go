@@ -11,64 +11,67 @@ import (
 	"unicode"
 
 	kjson "sigs.k8s.io/json"
-
-	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// checkLost fails if a field of the document is not in out, the JSON that its
-// type makes of it. Most are fields that the type lacks, which are known by
-// name; the others got lost in parts of the type that decode themselves.
-func (d decoded) checkLost(unknown []error, out []byte) error {
-	var data any
-	if err := json.Unmarshal(out, &data); err != nil {
-		return fault(d.doc, d.Line, fmt.Errorf("decoding it: %w", err))
+// lostFields returns the fields of the document that are not in out, the JSON
+// that its type makes of it. Most are fields that the type lacks, which are
+// known by name; the others got lost in parts of the type that decode
+// themselves.
+func (d decoded) lostFields(unknown []error, out []byte) Problems {
+	var kept any
+	if err := json.Unmarshal(out, &kept); err != nil {
+		return Problems{d.refused("syntax", "decoding it: "+err.Error(), "")}
 	}
-	path := lost("", d.data, data)
+	paths := map[string]bool{}
+	lost("", d.data, kept, func(path string) { paths[path] = true })
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			path = field.FieldPath()
-			break
+			paths[field.FieldPath()] = true
 		}
 	}
-	if path == "" {
+	if len(paths) == 0 {
 		return nil
 	}
-	err := fault(d.doc, d.doc.Lines().Of(path), fmt.Errorf("kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path))
-	return hint.Wrap(err, "correct the field's name or remove it")
+	lines := d.doc.Lines()
+	found := make(Problems, 0, len(paths))
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		found = append(found, Problem{
+			Rule: "unknown-field", Path: d.Path, Line: lines.Of(path),
+			Text: fmt.Sprintf("kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path),
+			Hint: "correct the field's name or remove it",
+		})
+	}
+	return found
 }
 
-// lost returns the path of a field of in that is not in out, or "". Empty
+// lost calls found with the path of each field of in that is not in out. Empty
 // values may be missing.
-func lost(path string, in, out any) string {
+func lost(path string, in, out any, found func(path string)) {
 	switch in := in.(type) {
 	case map[string]any:
 		got, ok := out.(map[string]any)
 		if !ok {
-			return ""
+			return
 		}
-		for _, key := range slices.Sorted(maps.Keys(in)) {
+		for key, from := range in {
 			at := strings.TrimPrefix(path+"."+key, ".")
 			value, ok := got[key]
-			if !ok && !empty(in[key]) {
-				return at
+			if !ok && !empty(from) {
+				found(at)
+				continue
 			}
-			if p := lost(at, in[key], value); p != "" {
-				return p
-			}
+			lost(at, from, value, found)
 		}
 	case []any:
 		got, ok := out.([]any)
 		if !ok {
-			return ""
+			return
 		}
 		for i := range min(len(in), len(got)) {
-			if p := lost(fmt.Sprintf("%s[%d]", path, i), in[i], got[i]); p != "" {
-				return p
-			}
+			lost(fmt.Sprintf("%s[%d]", path, i), in[i], got[i], found)
 		}
 	}
-	return ""
 }
 
 // empty reports whether v is a zero value, or holds nothing else.
@@ -90,12 +93,12 @@ func empty(v any) bool {
 	}
 }
 
-// typeFault says which field holds a value of the wrong type, in the words of
+// wrongType says which field holds a value of the wrong type, in the words of
 // YAML: the decoder's error is full of Go types.
-func (d decoded) typeFault(err error) error {
+func (d decoded) wrongType(err error) Problem {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
-		return fault(d.doc, d.Line, errors.New(strings.TrimPrefix(err.Error(), "json: ")))
+		return d.refused("wrong-type", strings.TrimPrefix(err.Error(), "json: "), "")
 	}
 	// Names of embedded Go structs stand between those of fields.
 	parts := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool {
@@ -103,7 +106,9 @@ func (d decoded) typeFault(err error) error {
 	})
 	path := strings.Join(parts, ".")
 	value, _, _ := strings.Cut(t.Value, " ")
-	return fault(d.doc, d.doc.Lines().Of(path), fmt.Errorf("%s: expected %s, got %s", path, wanted(t.Type), article(value)))
+	p := d.refused("wrong-type", fmt.Sprintf("%s: expected %s, got %s", path, wanted(t.Type), article(value)), "")
+	p.Line = d.doc.Lines().Of(path)
+	return p
 }
 
 func wanted(t reflect.Type) string {

@@ -114,9 +114,14 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	return 0, 0, false
 }
 
-// indexOf returns an OCI index of images, all of which must have a platform.
+// indexOf returns an OCI index of images, all of which must have a platform. It
+// has the annotations that all of them have.
 func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
-	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	shared, err := sharedAnnotations(images)
+	if err != nil {
+		return nil, err
+	}
+	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Annotations: shared}
 	var children []oci.Artifact
 	for _, i := range images {
 		desc, err := oci.Describe(i.Image)
@@ -131,7 +136,11 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding an index: %w", err)
 	}
-	return oci.Index(raw, children...)
+	idx, err := oci.Index(raw, children...)
+	if err != nil {
+		return nil, err
+	}
+	return idx, checkManifest(idx)
 }
 
 // A Named is an artifact and the name of the file that it comes from.
@@ -149,9 +158,10 @@ type joined struct {
 	file, pkg string
 }
 
-// Join makes one index of the images of several files, in their order. A file
-// alone stays what it is. The images must be packages of one kind and name, each
-// for a platform of its own; errors name the files.
+// Join makes one index of the images of several files, in their order: the index
+// that Build would have made of them. A file alone stays what it is. The images
+// must be packages of one kind and name, each for a platform of its own; errors
+// name the files.
 func Join(ctx context.Context, files []Named) (oci.Artifact, error) {
 	if len(files) == 1 {
 		return files[0].Artifact, nil

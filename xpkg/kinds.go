@@ -15,9 +15,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
-
-	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
 const (
@@ -70,13 +67,9 @@ var kinds = map[typeMeta]kind{
 // isMeta reports whether o is package metadata.
 func isMeta(o Object) bool { return strings.HasPrefix(o.APIVersion, metaGroup+"/") }
 
-// checkAllowed fails if o may not be in a package of kind pkg.
-func checkAllowed(pkg string, o Object) error {
-	if slices.Contains(kinds[typeMeta{o.APIVersion, o.Kind}].in, pkg) {
-		return nil
-	}
-	err := fmt.Errorf("kind %s of %s cannot be in a %s package", o.Kind, o.APIVersion, pkg)
-	return hint.Wrap(&manifest.Error{Path: o.Path, Line: o.Line, Err: err}, allowedHint(pkg))
+// allowed reports whether o may be in a package of kind pkg.
+func allowed(pkg string, o Object) bool {
+	return slices.Contains(kinds[typeMeta{o.APIVersion, o.Kind}].in, pkg)
 }
 
 // allowedHint says what a package of kind pkg may hold.

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/atomicfile"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg/archive"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
@@ -36,44 +32,52 @@ func (f *File) Close() error { return f.file.Close() }
 // whose annotations are restored from the labels of its config. A file that
 // holds no package is an error, and errors name the file.
 func Open(ctx context.Context, path string) (*File, error) {
+	f, err := OpenImage(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPackage(ctx, f.Artifact); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+// OpenImage is Open for a file that may also hold an image, or an index of
+// images, that is no package.
+func OpenImage(ctx context.Context, path string) (*File, error) {
 	f, err := archive.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	a, err := packageOf(ctx, f)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
+	a := f.Artifact
+	if img, ok := a.(v1.Image); ok && f.Docker {
+		if a, err = AnnotateLayers(img); err != nil {
+			return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
+		}
 	}
 	return &File{Artifact: a, file: f}, nil
 }
 
-func packageOf(ctx context.Context, f *archive.File) (Artifact, error) {
-	a := f.Artifact
-	if img, ok := a.(v1.Image); ok && f.Docker {
-		annotated, err := annotate(img)
-		if err != nil {
-			return nil, err
-		}
-		a = annotated
-	}
+// checkPackage finds package.yaml in each image of a.
+func checkPackage(ctx context.Context, a Artifact) error {
 	images, err := Images(a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, i := range images {
 		if _, err := PackageYAML(ctx, i.Image); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if len(images) == 0 {
-		return nil, errors.New("it holds no image")
+		return errors.New("it holds no image")
 	}
-	return a, nil
+	return nil
 }
 
-// annotate gives the layers of img the annotations that its config's labels
-// say. The config stays the same.
-func annotate(img v1.Image) (v1.Image, error) {
+// AnnotateLayers gives the layers of img the annotations that its config's
+// labels say. The config stays the same.
+func AnnotateLayers(img v1.Image) (v1.Image, error) {
 	config, err := img.ConfigFile()
 	if err != nil {
 		return nil, fmt.Errorf("reading its config: %w", err)
@@ -89,18 +93,4 @@ func annotate(img v1.Image) (v1.Image, error) {
 		}
 	}
 	return oci.Assemble(p.Config, descs, p.Layers...)
-}
-
-// WriteFile writes a as an .xpkg file, which archive.Write describes. The file
-// is whole or not there, and has mode 0644; a device or pipe is written to. It
-// may replace a file that the layers of a are read from, but not on Windows,
-// while that is open.
-func WriteFile(ctx context.Context, path string, a Artifact, report progress.Func) error {
-	err := atomicfile.Write(path, 0o644, func(w io.Writer) error {
-		return archive.Write(ctx, w, a, "writing "+filepath.Base(path), report)
-	})
-	if err != nil {
-		return fmt.Errorf("writing package %q: %w", path, err)
-	}
-	return nil
 }

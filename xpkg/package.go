@@ -1,18 +1,19 @@
 package xpkg
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"strings"
-
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"runtime"
+	"slices"
 
 	"github.com/spf13/afero"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
-	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -20,10 +21,16 @@ import (
 // in all: the control plane reads no more than 200 MiB.
 const maxYAML = 200 << 20
 
+// maxAtOnce is the most bytes of files that are decoded at once, if they are
+// several: that takes some fifty times as much memory.
+const maxAtOnce = 16 << 20
+
 // A Package is the content of a package root, read and checked.
 type Package struct {
 	// Meta is the package metadata: the one meta.pkg.crossplane.io object.
 	Meta Object
+	// Annotations are those of the metadata.
+	Annotations map[string]string
 	// Objects are the other objects, in the order that they were read.
 	Objects []Object
 	// YAML is package.yaml: the metadata, then the objects.
@@ -31,6 +38,9 @@ type Package struct {
 	// Examples is examples.yaml. It is nil if there are no examples, and empty
 	// if their directory holds none.
 	Examples []byte
+	// Warnings are the problems that the package has all the same, if it was
+	// read at the level Warn.
+	Warnings Problems
 }
 
 // An Object is a Kubernetes object of a package and where it came from.
@@ -49,21 +59,37 @@ func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) 
 // and ignores nothing.
 type ReadOptions struct {
 	// ExamplesRoot is a directory of examples, or a file. If it lies in the
-	// package root, it is no part of the package. It need not exist.
+	// package root, it is no part of the package.
 	ExamplesRoot string
-	// Ignore are patterns of files to leave out, relative to the package root
-	// and to the examples root, as for filepath.Match.
+	// ExamplesOptional says that ExamplesRoot need not exist.
+	ExamplesOptional bool
+	// ExtensionsRoot is a directory that is no part of the package either, if it
+	// lies in the package root. Package extension reads it.
+	ExtensionsRoot string
+	// Ignore are patterns of files and directories to leave out, relative to the
+	// package root and to the examples root, or beginning with its path. They are
+	// those of filepath.Match, and "**" is any number of directories.
 	Ignore []string
+	// Lint says which problems are errors.
+	Lint Level
+}
+
+// others are what is no part of the package itself.
+func (o ReadOptions) others() []string {
+	return slices.DeleteFunc([]string{o.ExamplesRoot, o.ExtensionsRoot}, func(dir string) bool { return dir == "" })
 }
 
 // Read reads the package whose root directory is root: the .yaml and .yml
 // files in it and its directories, in the order of their names. Any of them
 // may hold the package metadata.
 //
-// Everything that would silently not reach the control plane is an error that
-// names the file and line: fields that the object's type lacks, keys that
-// occur twice, content after the end of a document, files that cannot be read,
-// links that lead out of the root or to directories.
+// What is wrong with the content is an error of type Problems, with all that is
+// wrong, by file and line. It has what the control plane refuses, and at the
+// level Strict also what would silently not reach it: fields that the object's
+// type lacks, keys that occur twice, content after the end of a document, files
+// that cannot be read, links to directories. At the other levels the package
+// is read without. A link that leads to a file out of the root is refused
+// at each.
 func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
 	if root == "" {
 		root = "."
@@ -74,174 +100,150 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 		return nil, fmt.Errorf("reading package root %q: it is not a directory", root)
 	}
 	r := &rootReader{fs: fsys, left: maxYAML}
-	paths, err := yamlFiles(fsys, root, opts.ExamplesRoot, opts.Ignore)
+	read, err := r.files(ctx, root, opts.others(), opts.Ignore, decode)
 	if err != nil {
 		return nil, err
 	}
-	var all []decoded
-	for _, path := range paths {
-		objs, err := r.objects(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, objs...)
+	c, found := assemble(fmt.Sprintf("package root %q", root), read.objects, read.broken)
+	r.found = append(r.found, found...)
+	pkg := &Package{Meta: c.meta.Object, Annotations: annotationsOf(c.meta.data), YAML: c.yaml()}
+	for _, d := range c.objects {
+		pkg.Objects = append(pkg.Objects, d.Object)
 	}
-	pkg, err := assemble(root, all)
-	if err != nil {
+	if pkg.Examples, c.examples, err = r.examples(ctx, opts); err != nil {
 		return nil, err
 	}
-	pkg.Examples, err = r.examples(ctx, opts)
-	return pkg, err
+	if found, err = lint(ctx, c); err != nil {
+		return nil, fmt.Errorf("reading package root %q: %w", root, err)
+	}
+	if pkg.Warnings, err = opts.Lint.Judge(append(r.found, found...)); err != nil {
+		return nil, err
+	}
+	return pkg, nil
 }
 
-// A rootReader reads the files of a package, up to left bytes.
+// A rootReader reads the files of a package, up to left bytes, and notes what
+// is wrong with them.
 type rootReader struct {
-	fs   afero.Fs
-	left int64
+	fs    afero.Fs
+	left  int64
+	found Problems
 }
 
-func (r *rootReader) file(ctx context.Context, path string) ([]byte, error) {
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
-	}
-	info, err := r.fs.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %q: it is not a regular file", path)
-	}
-	if r.left -= info.Size(); r.left < 0 {
-		return nil, fmt.Errorf("reading %q: the package has more than %d MiB of YAML", path, maxYAML>>20)
-	}
-	data, err := afero.ReadFile(r.fs, path)
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
-	}
-	return data, nil
+// contents are what files hold, and what is wrong with them.
+type contents struct {
+	text    [][]byte
+	objects []decoded
+	// broken says that a document which cannot be decoded may be metadata.
+	broken bool
+	found  Problems
 }
 
-func (r *rootReader) objects(ctx context.Context, path string) ([]decoded, error) {
-	data, err := r.file(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	docs, err := manifest.Split(path, data)
-	if err != nil {
-		return nil, err
-	}
-	objs := make([]decoded, 0, len(docs))
-	for _, doc := range docs {
-		doc, err := withoutEnd(doc)
-		if err != nil {
-			return nil, err
-		}
-		if len(doc.Text) == 0 {
-			continue
-		}
-		obj, err := decode(doc)
-		if err != nil {
-			return nil, err
-		}
-		objs = append(objs, obj)
-	}
-	return objs, nil
-}
+// A decoder decodes a document, or returns false and why not.
+type decoder func(manifest.Document) (d decoded, ok bool, found Problems)
 
-// examples returns the files of the examples root as they are, each closed by
-// a document end and a separator, as the incumbent does.
-func (r *rootReader) examples(ctx context.Context, opts ReadOptions) ([]byte, error) {
-	if opts.ExamplesRoot == "" {
-		return nil, nil
-	}
-	if _, err := r.fs.Stat(opts.ExamplesRoot); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	paths, err := yamlFiles(r.fs, opts.ExamplesRoot, "", opts.Ignore)
+// files reads the YAML files below root, several at once.
+func (r *rootReader) files(ctx context.Context, root string, except, ignore []string, decode decoder) (all contents, err error) {
+	files, found, err := yamlFiles(r.fs, root, except, ignore)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
-	all := []byte{}
-	for _, path := range paths {
-		data, err := r.file(ctx, path)
-		if err != nil {
-			return nil, err
+	r.found = append(r.found, found...)
+	for _, f := range files {
+		if r.left -= f.size; r.left < 0 {
+			return all, fmt.Errorf("reading %q: the package has more than %d MiB of YAML", f.path, maxYAML>>20)
 		}
-		if err := checkExample(path, data); err != nil {
-			return nil, err
-		}
-		all = append(append(all, data...), "\n...\n\n---\n"...)
+	}
+	each := make([]contents, len(files))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	large := semaphore.NewWeighted(maxAtOnce)
+	for i, f := range files {
+		g.Go(func() error {
+			n := min(f.size, maxAtOnce)
+			if err := large.Acquire(ctx, n); err != nil {
+				return fmt.Errorf("reading %q: %w", f.path, context.Cause(ctx))
+			}
+			defer large.Release(n)
+			each[i] = r.file(f, decode)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return all, err
+	}
+	for _, f := range each {
+		all.text = append(all.text, f.text...)
+		all.objects = append(all.objects, f.objects...)
+		all.broken = all.broken || f.broken
+		r.found = append(r.found, f.found...)
 	}
 	return all, nil
 }
 
-func checkExample(path string, data []byte) error {
-	docs, err := manifest.Split(path, data)
+// file reads a file.
+func (r *rootReader) file(f file, decode decoder) contents {
+	data, err := r.bytes(f)
 	if err != nil {
-		return err
+		text := "it cannot be read: " + ioerror.Cause(err).Error()
+		return contents{found: Problems{{Rule: "file", Path: f.path, Text: text, Hint: hintFile}}}
 	}
-	for _, doc := range docs {
-		doc, err := withoutEnd(doc)
-		if err != nil {
-			return err
-		}
-		if len(doc.Text) == 0 {
-			continue
-		}
-		obj, err := doc.Object()
-		if err != nil {
-			return err
-		}
-		if kind, ok := obj["kind"].(string); !ok || kind == "" {
-			return &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the example has no kind")}
-		}
-	}
-	return nil
+	return decodeAll(f.path, data, decode)
 }
 
-// assemble puts the one metadata object first and checks that the others may
-// be in its kind of package.
-func assemble(root string, all []decoded) (*Package, error) {
-	var metas, others []decoded
-	for _, d := range all {
-		if isMeta(d.Object) {
-			metas = append(metas, d)
-			continue
+// decodeAll decodes the documents of a file.
+func decodeAll(path string, data []byte, decode decoder) contents {
+	docs, found := documents(path, data)
+	all := contents{text: [][]byte{data}, found: found, broken: found.refused(), objects: make([]decoded, 0, len(docs))}
+	for _, doc := range docs {
+		d, ok, found := decode(doc)
+		all.found = append(all.found, found...)
+		if ok {
+			all.objects = append(all.objects, d)
+		} else if d.APIVersion == "" || isMeta(d.Object) {
+			all.broken = true
 		}
-		others = append(others, d)
 	}
-	if len(metas) != 1 {
-		return nil, metaCount(root, metas)
-	}
-	if err := metas[0].checkConstraints(); err != nil {
+	return all
+}
+
+func (r *rootReader) bytes(f file) ([]byte, error) {
+	in, err := r.fs.Open(f.path)
+	if err != nil {
 		return nil, err
 	}
-	pkg := &Package{Meta: metas[0].Object}
-	var text bytes.Buffer
-	text.WriteString("---\n")
-	text.Write(metas[0].yaml)
-	text.WriteString("---\n")
-	for _, d := range others {
-		if err := checkAllowed(pkg.Meta.Kind, d.Object); err != nil {
-			return nil, err
-		}
-		pkg.Objects = append(pkg.Objects, d.Object)
-		text.Write(d.yaml)
-		text.WriteString("---\n")
+	defer in.Close()
+	data := make([]byte, f.size+1)
+	n, err := io.ReadFull(in, data)
+	switch {
+	case err == nil:
+		return nil, errors.New("it grows while it is read")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return data[:n], nil
+	default:
+		return nil, err
 	}
-	pkg.YAML = text.Bytes()
-	return pkg, nil
 }
 
-func metaCount(root string, metas []decoded) error {
-	if len(metas) == 0 {
-		err := fmt.Errorf("package root %q holds no package metadata: no .yaml or .yml file in it has an object of %s", root, metaGroup)
-		return hint.Wrap(err, "write a crossplane.yaml, or name the directory that has it with --package-root")
+// examples returns the files of the examples root as they are, each closed by
+// a document end and a separator, as the incumbent does, and what they hold.
+func (r *rootReader) examples(ctx context.Context, opts ReadOptions) (text []byte, all []decoded, err error) {
+	if opts.ExamplesRoot == "" {
+		return nil, nil, nil
 	}
-	where := make([]string, 0, len(metas))
-	for _, m := range metas {
-		where = append(where, fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name))
+	if _, err := r.fs.Stat(opts.ExamplesRoot); errors.Is(err, fs.ErrNotExist) {
+		if !opts.ExamplesOptional {
+			r.found = append(r.found, Problem{Rule: "file", Path: opts.ExamplesRoot, Text: "there are no such examples", Hint: "name their directory with --examples-root"})
+		}
+		return nil, nil, nil
 	}
-	err := fmt.Errorf("package root %q holds %d package metadata objects, and must hold one: %s", root, len(metas), strings.Join(where, ", "))
-	return hint.Wrap(err, "leave files out with --ignore, or move them out of the package root")
+	read, err := r.files(ctx, opts.ExamplesRoot, nil, opts.Ignore, decodeExample)
+	if err != nil {
+		return nil, nil, err
+	}
+	text = []byte{}
+	for _, data := range read.text {
+		text = append(append(text, data...), "\n...\n\n---\n"...)
+	}
+	return text, read.objects, nil
 }

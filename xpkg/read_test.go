@@ -1,6 +1,7 @@
 package xpkg_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -87,10 +88,13 @@ func TestReadRefuses(t *testing.T) {
 		"TwoMetadata":    {"both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must hold one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
 		"NotYAML":        {"the file is named, with its line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:3: "},
 		"Binary":         {"the file is named", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
+		"UTF16":          {"YAML readers take it, and a package.yaml of many files cannot", map[string]string{"crossplane.yaml": "\xff\xfea\x00:\x00 \x001\x00\n\x00"}, "p/crossplane.yaml:1: the file is UTF-16"},
+		"UTF16Big":       {"of either order", map[string]string{"crossplane.yaml": functionYAML, "ex/a.yaml": "\xfe\xff\x00a\x00:\x00 \x001\x00\n"}, "p/ex/a.yaml:1: the file is UTF-16"},
+		"PathOfLines":    {"a name cannot pass for another line", map[string]string{"crossplane.yaml": functionYAML, "a\n::error::x.yaml": "kind: X\n"}, `"p/a\n::error::x.yaml":1: `},
 		"UnknownKind":    {"the object is named by kind", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\napiVersion: v1\nkind: Secret\n"}, "p/z.yaml:2: kind Secret of v1 cannot be in a package"},
-		"NotAllowed":     {"the table is that of the control plane", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec: {compositeTypeRef: {apiVersion: a, kind: b}}\n"}, "p/z.yaml:1: kind Composition of apiextensions.crossplane.io/v1 cannot be in a Function package"},
+		"NotAllowed":     {"the table is that of the control plane", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec: {compositeTypeRef: {apiVersion: a, kind: b}}\n"}, "p/z.yaml:1: kind Composition of apiextensions.crossplane.io/v1 cannot be in a Function package"},
 		"UnknownField":   {"what would be lost is named", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependOn: []}", 1)}, "p/crossplane.yaml:5: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependOn"},
-		"Misspelt":       {"with its line", map[string]string{"crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec:\n  dependsOn:\n  - function: a\n    vershun: v1\n"}, "p/crossplane.yaml:7: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependsOn[0].vershun"},
+		"Misspelt":       {"with its line", map[string]string{"crossplane.yaml": "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec:\n  dependsOn:\n  - function: registry.example.org/a\n    version: v1\n    vershun: v1\n"}, "p/crossplane.yaml:8: kind Function of meta.pkg.crossplane.io/v1 has no field spec.dependsOn[0].vershun"},
 		"HiddenMisspelt": {"even where a type decodes itself", map[string]string{"crossplane.yaml": functionYAML, "crd.yaml": crdYAML + "        properties:\n          a:\n            type: array\n            items:\n              type: string\n              patern: x\n"}, "p/crd.yaml:21: kind CustomResourceDefinition of apiextensions.k8s.io/v1 has no field spec.versions[0].schema.openAPIV3Schema.properties.a.items.patern"},
 		"Capital":        {"names of fields have one spelling", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "spec:", "Spec:", 1)}, "has no field Spec"},
 		"TwiceTheKey":    {"one of two would be lost", map[string]string{"crossplane.yaml": functionYAML + "kind: Function\n"}, `p/crossplane.yaml:6: key "kind" already set`},
@@ -98,7 +102,7 @@ func TestReadRefuses(t *testing.T) {
 		"TwoJSON":        {"so would a second object", map[string]string{"crossplane.yaml": functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
 		"TwoAfterNote":   {"whatever stands before the first", map[string]string{"crossplane.yaml": "# c\n" + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
 		"TwoTagged":      {"or marks it", map[string]string{"crossplane.yaml": "!!map " + functionJSON + "\n" + `{"a":"b"}`}, "content after the end"},
-		"TwoIndented":    {"a key less indented is another object's", map[string]string{"crossplane.yaml": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\nspec: {}\n"}, "content after the end"},
+		"TwoIndented":    {"a key less indented is another object's", map[string]string{"crossplane.yaml": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\n  metadata: {name: fn}\nspec: {}\n"}, "content after the end"},
 		"TwoDirective":   {"a directive begins another document", map[string]string{"crossplane.yaml": functionYAML + "%YAML 1.1\na: b\n"}, "content after the end"},
 		"WrongType":      {"in the words of YAML", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "{}", "{dependsOn: yes}", 1)}, "p/crossplane.yaml:5: spec.dependsOn: expected a list, got a boolean"},
 		"WrongLabel":     {"YAML 1.1 has many numbers", map[string]string{"crossplane.yaml": strings.Replace(functionYAML, "name: fn", "labels: {a: 012}", 1)}, "p/crossplane.yaml:4: metadata.labels: expected a string, got a number"},
@@ -113,7 +117,7 @@ func TestReadRefuses(t *testing.T) {
 			for name, text := range tc.files {
 				files["p/"+name] = text
 			}
-			_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
+			_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExamplesOptional: true})
 			if err == nil {
 				t.Fatalf("%s: no error", tc.reason)
 			}
@@ -146,6 +150,19 @@ func TestReadKeepsSiblingsOfExamples(t *testing.T) {
 	}
 }
 
+// Examples that were named are meant to be there.
+func TestReadMissesExamples(t *testing.T) {
+	fsys := memory(t, map[string]string{"p/crossplane.yaml": functionYAML})
+	_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex"})
+	if err == nil || err.Error() != "p/ex: there are no such examples" {
+		t.Errorf("got %v", err)
+	}
+	pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", Lint: xpkg.Warn})
+	if err != nil || pkg.Examples != nil || len(pkg.Warnings) != 1 {
+		t.Errorf("got %+v, %v; want a package without examples and a warning", pkg, err)
+	}
+}
+
 func TestReadRefusesPatterns(t *testing.T) {
 	_, err := xpkg.Read(t.Context(), memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{Ignore: []string{"[a"}})
 	if err == nil || !strings.Contains(err.Error(), `"[a"`) {
@@ -174,6 +191,29 @@ func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := xpkg.Read(ctx, memory(t, map[string]string{"a.yaml": functionYAML}), ".", xpkg.ReadOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// stopping is a file system that ends a context once all but examples is read.
+type stopping struct {
+	afero.Fs
+	stop func()
+}
+
+func (s stopping) Stat(name string) (os.FileInfo, error) {
+	if name == "examples" {
+		s.stop()
+	}
+	return s.Fs.Stat(name)
+}
+
+// Rules that were stopped have not found that nothing is wrong.
+func TestReadStopsInRules(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	fsys := stopping{memory(t, map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML}), cancel}
+	opts := xpkg.ReadOptions{ExamplesRoot: "examples", ExamplesOptional: true, Lint: xpkg.Warn}
+	if _, err := xpkg.Read(ctx, fsys, ".", opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
@@ -218,28 +258,39 @@ func TestReadLinks(t *testing.T) {
 }
 
 // Whatever a file holds, reading it ends in a package or in an error that
-// names the file.
+// names the file. What is read at one level is the same at those below, and
+// what is written can be read, and is written the same.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(functionYAML))
 	f.Add([]byte(functionYAML + "...\n---\n" + crdYAML))
+	f.Add([]byte(functionYAML + "extra: 1\nkind: Function\n...\nx: 1\n"))
 	f.Add([]byte(`{"apiVersion":"meta.pkg.crossplane.io/v1","kind":"Function","spec":{"x":[{}]}}{}`))
 	f.Add([]byte("a: &a [*a]\n--- # x\n\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fsys := memory(t, map[string]string{"p/z.yaml": string(data)})
-		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
-		if err != nil {
-			if text := filepath.ToSlash(err.Error()); !strings.Contains(text, "p/z.yaml") && !strings.Contains(text, `"p"`) {
-				t.Errorf("the error names no file: %v", err)
+		first := true
+		var text []byte
+		for _, level := range []xpkg.Level{xpkg.Strict, xpkg.Warn, xpkg.Off} {
+			pkg, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/z.yaml": string(data)}), "p", xpkg.ReadOptions{Lint: level})
+			if err != nil {
+				if text := filepath.ToSlash(err.Error()); !strings.Contains(text, "p/z.yaml") && !strings.Contains(text, `"p"`) {
+					t.Errorf("the error names no file: %v", err)
+				}
+				if !first {
+					t.Fatalf("level %d refuses what a stricter one takes: %v", level, err)
+				}
+				continue
 			}
-			return
-		}
-		// What was written can be read, and is written the same.
-		again, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/z.yaml": string(pkg.YAML)}), "p", xpkg.ReadOptions{})
-		if err != nil {
-			t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
-		}
-		if diff := cmp.Diff(string(pkg.YAML), string(again.YAML)); diff != "" {
-			t.Errorf("reading package.yaml changes it:\n%s", diff)
+			if !first && !bytes.Equal(text, pkg.YAML) {
+				t.Errorf("level %d reads it differently:\n%s", level, cmp.Diff(string(text), string(pkg.YAML)))
+			}
+			first, text = false, pkg.YAML
+			again, err := xpkg.Read(t.Context(), memory(t, map[string]string{"p/z.yaml": string(pkg.YAML)}), "p", xpkg.ReadOptions{Lint: level})
+			if err != nil {
+				t.Fatalf("package.yaml cannot be read: %v\n%s", err, pkg.YAML)
+			}
+			if diff := cmp.Diff(string(pkg.YAML), string(again.YAML)); diff != "" {
+				t.Errorf("reading package.yaml changes it:\n%s", diff)
+			}
 		}
 	})
 }
@@ -251,6 +302,8 @@ func TestReadTakesStyles(t *testing.T) {
 		"Tagged":   "!!map " + functionJSON + "\n\n",
 		"Indented": "  apiVersion: meta.pkg.crossplane.io/v1\n  kind: Function\n  metadata: {name: fn}\n",
 		"Quoted":   "\"apiVersion\": meta.pkg.crossplane.io/v1\n'kind': Function\nmetadata: {name: fn}\n",
+		"Dots":     functionYAML + "...\n",
+		"NoEnd":    strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations:\n    a: |\n      ...\n    b: '\n      ...x'", 1),
 		"Percent":  strings.Replace(functionYAML, "name: fn", "name: fn\n  annotations: {a: \"b\n%c\"}", 1),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/xfn-dev/xfn/internal/ioerror"
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 const (
@@ -19,6 +18,9 @@ const (
 	maxDepth = 100
 	// maxLinks is how many links a file may be reached by.
 	maxLinks = 20
+
+	hintFile = "make it readable, or leave it out with --ignore"
+	hintLink = "replace the link by what it points at, or leave it out with --ignore"
 )
 
 // A walker finds the YAML files under a root.
@@ -26,143 +28,136 @@ type walker struct {
 	fs afero.Fs
 	// root is as the user named it, and abs the same from the top.
 	root, abs string
-	absent    string
-	ignore    []string
-	files     []string
+	// except are the paths below the root of what is left out.
+	except []string
+	ignore ignored
+	files  []file
+	found  Problems
+}
+
+// A file is one to read, of so many bytes.
+type file struct {
+	path string
+	size int64
 }
 
 // yamlFiles returns the files below root that end in .yaml or .yml and are not
 // empty, in byte order of the names in each directory. What lies under except
-// is left out, as are files that match a pattern of ignore. A root that is a
-// file is the only result.
-func yamlFiles(fsys afero.Fs, root, except string, ignore []string) ([]string, error) {
-	if dir, err := afero.IsDir(fsys, root); err != nil {
-		return nil, fmt.Errorf("reading %q: %w", root, ioerror.Cause(err))
-	} else if !dir {
-		return []string{root}, nil
+// is left out, as are files and directories that match a pattern of ignore. A
+// root that is a file is the only result, of whatever name.
+func yamlFiles(fsys afero.Fs, root string, except, ignore []string) ([]file, Problems, error) {
+	info, err := fsys.Stat(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %q: %w", root, ioerror.Cause(err))
+	}
+	w := &walker{fs: fsys, root: filepath.Clean(root)}
+	if !info.IsDir() {
+		w.take(root, info)
+		return w.files, w.found, nil
 	}
 	abs, err := filepath.Abs(root)
 	if err != nil {
-		return nil, fmt.Errorf("finding %q: %w", root, err)
+		return nil, nil, fmt.Errorf("finding %q: %w", root, err)
 	}
-	w := &walker{fs: fsys, root: filepath.Clean(root), abs: abs}
-	if except != "" {
-		abs, err := filepath.Abs(except)
+	w.abs = abs
+	for _, dir := range except {
+		out, err := filepath.Abs(dir)
 		if err != nil {
-			return nil, fmt.Errorf("finding %q: %w", except, err)
+			return nil, nil, fmt.Errorf("finding %q: %w", dir, err)
 		}
-		w.absent = abs
+		if within(out, abs) {
+			return nil, nil, nil
+		}
+		if within(abs, out) {
+			rel, _ := filepath.Rel(abs, out)
+			w.except = append(w.except, rel)
+		}
 	}
 	for _, pattern := range ignore {
-		rel, err := w.relative(pattern)
-		if err != nil {
-			return nil, err
+		if err := w.ignore.add(pattern, w.root, abs); err != nil {
+			return nil, nil, fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
 		}
-		w.ignore = append(w.ignore, rel)
 	}
-	err = w.walk(w.root, 0)
-	return w.files, err
+	w.walk("", 0)
+	return w.files, w.found, nil
 }
 
-// relative returns a pattern as it matches paths relative to the root, so that
-// "./a" and "../root/a" do.
-func (w *walker) relative(pattern string) (string, error) {
-	if _, err := filepath.Match(pattern, ""); err != nil {
-		return "", fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
-	}
-	rel, err := filepath.Rel(w.abs, filepath.Join(w.abs, pattern))
-	if err != nil {
-		return "", fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
-	}
-	return rel, nil
-}
-
-func (w *walker) walk(dir string, depth int) error {
+// walk takes the files of a directory, which is named from the root.
+func (w *walker) walk(dir string, depth int) {
+	at := filepath.Join(w.root, dir)
 	if depth > maxDepth {
-		return fmt.Errorf("reading %q: directories are nested more than %d deep", dir, maxDepth)
+		w.refuse("file", at, fmt.Sprintf("directories are nested more than %d deep", maxDepth), hintFile)
+		return
 	}
-	entries, err := afero.ReadDir(w.fs, dir)
+	entries, err := afero.ReadDir(w.fs, at)
 	if err != nil {
-		return fmt.Errorf("reading %q: %w", dir, ioerror.Cause(err))
+		w.refuse("file", at, "it cannot be read: "+ioerror.Cause(err).Error(), hintFile)
+		return
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		skip, err := w.skip(path)
-		if err != nil {
-			return err
-		}
-		if skip {
-			continue
-		}
-		if err := w.visit(path, e, depth); err != nil {
-			return err
+		if path := filepath.Join(dir, e.Name()); !slices.Contains(w.except, path) && !w.ignore.match(path) {
+			w.visit(path, e, depth)
 		}
 	}
-	return nil
 }
 
-func (w *walker) visit(path string, e fs.FileInfo, depth int) error {
+func (w *walker) visit(path string, e fs.FileInfo, depth int) {
+	at := filepath.Join(w.root, path)
 	switch {
 	case e.IsDir():
-		return w.walk(path, depth+1)
+		w.walk(path, depth+1)
 	case e.Mode()&fs.ModeSymlink != 0:
-		return w.follow(path)
-	case isYAML(path) && e.Size() > 0:
-		w.files = append(w.files, path)
-	case isYAML(path) && !e.Mode().IsRegular():
-		return fmt.Errorf("reading %q: it is not a regular file", path)
+		w.follow(at)
+	case isYAML(path):
+		w.take(at, e)
 	}
-	return nil
 }
 
-// skip reports whether path is ignored, or part of the excepted directory.
-func (w *walker) skip(path string) (bool, error) {
-	if w.absent != "" {
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return false, fmt.Errorf("finding %q: %w", path, err)
-		}
-		if within(w.absent, abs) {
-			return true, nil
-		}
+// take takes a file that is not empty.
+func (w *walker) take(path string, info fs.FileInfo) {
+	switch {
+	case !info.Mode().IsRegular():
+		w.lose("file", path, "it is not a regular file", hintFile)
+	case info.Size() > 0:
+		w.files = append(w.files, file{path, info.Size()})
 	}
-	rel, err := filepath.Rel(w.root, path)
-	if err != nil {
-		return false, fmt.Errorf("finding %q: %w", path, err)
-	}
-	for _, pattern := range w.ignore {
-		if ok, err := filepath.Match(pattern, rel); ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, nil
 }
 
-// follow takes the file that a link leads to, if it is a regular file in the
-// root and every directory on the way is a real one.
-func (w *walker) follow(path string) error {
+// lose notes a file or directory that would be missing in the package, and
+// refuse one that no level passes over.
+func (w *walker) lose(rule, path, text, hint string) {
+	w.found = append(w.found, Problem{Rule: rule, Path: path, Text: text, Hint: hint})
+}
+
+func (w *walker) refuse(rule, path, text, hint string) {
+	w.found = append(w.found, Problem{Rule: rule, Refused: true, Path: path, Text: text, Hint: hint})
+}
+
+// follow takes the file that a link leads to, if it is in the root and every
+// directory on the way is a real one.
+func (w *walker) follow(path string) {
 	info, err := w.fs.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return w.badLink(path, "is a link to a directory, which is not followed")
+		w.lose("link", path, "it is a link to a directory, which is not followed", hintLink)
+		return
 	case !isYAML(path):
-		return nil
+		return
 	case err != nil:
-		return w.badLink(path, "is a link to nothing: "+ioerror.Cause(err).Error())
+		w.lose("link", path, "it is a link to nothing: "+ioerror.Cause(err).Error(), hintLink)
+		return
 	}
 	if err := w.resolve(path); err != nil {
-		return err
+		w.refuse("link", path, err.Error(), hintLink)
+		return
 	}
-	if info.Size() > 0 || !info.Mode().IsRegular() {
-		w.files = append(w.files, path)
-	}
-	return nil
+	w.take(path, info)
 }
 
 func (w *walker) resolve(path string) error {
 	links, ok := w.fs.(afero.LinkReader)
 	if !ok {
-		return w.badLink(path, "is a link that cannot be read")
+		return errors.New("it is a link that cannot be read")
 	}
 	at := path
 	for range maxLinks {
@@ -174,18 +169,14 @@ func (w *walker) resolve(path string) error {
 			target = filepath.Join(filepath.Dir(at), target)
 		}
 		at = filepath.Clean(target)
-		link, err := w.insideRoot(at)
-		if errors.Is(err, errOutside) {
-			return w.badLink(path, "is a link that leads out of the root")
-		}
-		if err != nil || !link {
+		if link, err := w.insideRoot(at); err != nil || !link {
 			return err
 		}
 	}
-	return w.badLink(path, "is a link that never ends")
+	return errors.New("it is a link that never ends")
 }
 
-var errOutside = errors.New("outside of the root")
+var errOutside = errors.New("it is a link that leads out of the root")
 
 // insideRoot reports whether path is a link itself. It returns errOutside if
 // path lies outside of the root, or a directory on the way to it is a link.
@@ -211,10 +202,6 @@ func (w *walker) insideRoot(path string) (link bool, err error) {
 		link = info.Mode()&fs.ModeSymlink != 0
 	}
 	return link, nil
-}
-
-func (w *walker) badLink(path, what string) error {
-	return hint.Wrap(fmt.Errorf("%q %s", path, what), "replace the link by what it points at, or leave it out with --ignore")
 }
 
 func lstat(fsys afero.Fs, path string) (fs.FileInfo, error) {

@@ -36,7 +36,7 @@ func TestReadOrder(t *testing.T) {
 		files["p/"+name] = "not read: ["
 	}
 	files["p/empty.yaml"] = ""
-	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{})
+	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: xpkg.Off})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,14 @@ func TestReadIgnores(t *testing.T) {
 		"Parent":    {"a path may go round", "../p/b.yaml", []string{"a.yaml", "sub/a.yaml"}},
 		"Directory": {"a directory is ignored whole", "sub/", []string{"a.yaml", "b.yaml"}},
 		"NoMatch":   {"a pattern need not match", "x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"Whole":     {"a directory needs no slash", "sub", []string{"a.yaml", "b.yaml"}},
+		"Any":       {"two stars are any directories", "**/a.yaml", []string{"b.yaml"}},
+		"AnyBelow":  {"or all that is below one", "sub/**", []string{"a.yaml", "b.yaml"}},
+		"AnyTwice":  {"more of them are no more than one", "**/**/a.yaml", []string{"b.yaml"}},
+		"AnyInside": {"also in the middle", "s*/**/a.yaml", []string{"a.yaml", "b.yaml"}},
+		"AnyNot":    {"what follows must be there", "sub/**/a.yaml/x", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
+		"FromHere":  {"a pattern may begin with the root as it was named", "p/a.yaml", []string{"b.yaml", "sub/a.yaml"}},
+		"Basename":  {"a name is not looked for everywhere", "s/../a.yaml", []string{"b.yaml", "sub/a.yaml"}},
 		"Elsewhere": {"a path elsewhere is not below the root", "/a.yaml/b", []string{"a.yaml", "b.yaml", "sub/a.yaml"}},
 	}
 	for name, tc := range cases {
@@ -67,7 +75,7 @@ func TestReadIgnores(t *testing.T) {
 			for _, name := range []string{"a.yaml", "b.yaml", "sub/a.yaml"} {
 				files["p/"+name] = crd(name)
 			}
-			pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}})
+			pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Ignore: []string{tc.pattern}, Lint: xpkg.Off})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +106,7 @@ func TestReadExamplesRoot(t *testing.T) {
 			if err := fsys.Mkdir("p/none", 0o755); err != nil {
 				t.Fatal(err)
 			}
-			pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, Ignore: []string{"ex"}})
+			pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{ExamplesRoot: tc.root, ExamplesOptional: true, Ignore: []string{"ex"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,8 +144,13 @@ func TestReadRefusesUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"crd.yaml", "sub"} {
 		fsys := locked{memory(t, map[string]string{"p/crossplane.yaml": functionYAML, "p/crd.yaml": crdYAML, "p/sub/x.yaml": crdYAML}), name}
 		_, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{})
-		if want := `reading "` + filepath.Join("p", name) + `": permission denied`; err == nil || err.Error() != want {
+		if want := filepath.Join("p", name) + `: it cannot be read: permission denied`; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
+		}
+		// The incumbent passes over files, and not over directories.
+		pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: xpkg.Warn})
+		if name == "sub" && err == nil || name != "sub" && (err != nil || len(pkg.Warnings) == 0 || len(pkg.Objects) != 1) {
+			t.Errorf("%s: by warn got %+v, %v", name, pkg, err)
 		}
 	}
 }
@@ -157,6 +170,12 @@ func TestReadBounds(t *testing.T) {
 	}
 	if _, err := readDir(t, dir, xpkg.ReadOptions{}); err == nil || !strings.Contains(err.Error(), "huge.yaml") || !strings.Contains(err.Error(), "200 MiB") {
 		t.Errorf("got %v, want an error about the size of huge.yaml", err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "huge.yaml"), 80<<20+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDir(t, dir, xpkg.ReadOptions{Lint: xpkg.Off}); err == nil || !strings.Contains(err.Error(), "huge.yaml:1: the document has more than 80 MiB") {
+		t.Errorf("got %v, want an error about the size of the document", err)
 	}
 	deep := dir + strings.Repeat("/d", 102)
 	if err := os.MkdirAll(deep, 0o755); err != nil {
@@ -188,7 +207,7 @@ func TestReadFollowsLinksInside(t *testing.T) {
 		}
 	}
 	for _, root := range []string{"", ".", cwd, filepath.Join("..", "package")} {
-		got, err := readDir(t, root, xpkg.ReadOptions{})
+		got, err := readDir(t, root, xpkg.ReadOptions{Lint: xpkg.Off})
 		if err != nil {
 			t.Errorf("root %q: %v", root, err)
 			continue
@@ -198,7 +217,16 @@ func TestReadFollowsLinksInside(t *testing.T) {
 		}
 	}
 	t.Chdir("sub")
-	if _, err := readDir(t, "..", xpkg.ReadOptions{}); err != nil {
+	if _, err := readDir(t, "..", xpkg.ReadOptions{Lint: xpkg.Off}); err != nil {
 		t.Errorf("root %q: %v", "..", err)
+	}
+}
+
+// Examples and extensions may lie in the package root, and are no part of it.
+func TestReadLeavesOutOtherRoots(t *testing.T) {
+	files := map[string]string{"p/crossplane.yaml": functionYAML, "p/ex/a.yaml": "kind: A\n", "p/ext/sboms/sbom.yaml": "bom: 1\n", "p/extra.yaml": crdYAML}
+	pkg, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/ex", ExtensionsRoot: "p/ext"})
+	if err != nil || len(pkg.Objects) != 1 || pkg.Objects[0].Path != filepath.Join("p", "extra.yaml") {
+		t.Errorf("got %v, %v, want the object of extra.yaml alone", pkg, err)
 	}
 }

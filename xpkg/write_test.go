@@ -1,14 +1,12 @@
 package xpkg_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/childtest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
 	"github.com/xfn-dev/xfn/xpkg/oci"
@@ -78,30 +77,11 @@ func TestKilledWrite(t *testing.T) {
 	if err := os.WriteFile(path, old, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+path)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	child, line := childtest.Start(t, childEnv+"="+path)
+	if line != "writing" {
+		t.Errorf("the child said %q", line)
 	}
-	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || line != "writing\n" {
-		t.Errorf("the child said %q, %v", line, err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Error("the child ended before it was killed")
-	}
+	child.Kill(t)
 	if got := contents(t, path); !bytes.Equal(got, old) {
 		t.Errorf("the old file is gone: got %d bytes", len(got))
 	}

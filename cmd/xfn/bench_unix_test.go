@@ -49,14 +49,21 @@ func renderMany(b *testing.B, xfn, dir string) {
 		if err := cmd.Run(); err != nil {
 			b.Fatal(err)
 		}
-		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			peak = max(peak, int64(usage.Maxrss))
-		}
-	}
-	if runtime.GOOS != "darwin" {
-		peak *= 1024 // there it is in bytes, elsewhere in KiB
+		peak = max(peak, maxRSS(cmd.ProcessState))
 	}
 	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+}
+
+// maxRSS is the most memory that a process had, in bytes.
+func maxRSS(p *os.ProcessState) int64 {
+	usage, ok := p.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(usage.Maxrss)
+	}
+	return int64(usage.Maxrss) * 1024
 }
 
 // manyXRs is a folder with the Composition and the Functions of another, and n

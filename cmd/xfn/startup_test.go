@@ -15,13 +15,12 @@ import (
 // each start pays for it. Memory is the same on every machine, time is not:
 // BenchmarkPackageInit measures that.
 func TestPackageInit(t *testing.T) {
-	const limit = 4 << 20
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, allocated := packageInit(t, exe, "-test.run=^$"); allocated > limit {
-		t.Errorf("package init allocates %d bytes, more than %d", allocated, limit)
+	if _, allocated := packageInit(t, exe, "-test.run=^$"); allocated > initLimit {
+		t.Errorf("package init allocates %d bytes, more than %d", allocated, initLimit)
 	}
 }
 

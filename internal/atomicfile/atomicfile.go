@@ -7,17 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
-const (
-	// maxLinks is how many links may lead to a file, as on Linux.
-	maxLinks = 40
-	// maxBase is how much of a file's name its temporary file's name holds.
-	// Systems take 255 bytes for a name, and some no more than 143.
-	maxBase = 100
-)
+// maxLinks is how many links may lead to a file, as on Linux.
+const maxLinks = 40
 
 // Write calls write with a temporary file in path's directory. If write
 // returns nil, the file is synced, given mode perm whatever the umask, and
@@ -27,10 +21,10 @@ const (
 // What is there and no regular file, such as a device or a pipe, cannot be
 // replaced: it is opened and written to as it is.
 //
-// A process that is killed leaves path as it was, and may leave a file whose
-// name starts with "." and the first bytes of path's, and ends in ".tmp",
-// beside it. Windows replaces no file that is open in any process, this one
-// included: there, Write fails and path stays as it was.
+// A process that is killed leaves path as it was, and may leave a file beside
+// it, ".xfn-*.tmp", until somebody calls Create there. Windows replaces no file
+// that is open in any process, this one included: there, Write fails and path
+// stays as it was.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -40,6 +34,15 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 		return fmt.Errorf("finding %q: %w", path, cause(err))
 	}
 	return replace(target(path), perm, write)
+}
+
+// Dir returns the directory in which Write makes the file that becomes path. It
+// is false for what Write writes into: a device or a pipe.
+func Dir(path string) (string, bool) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", false
+	}
+	return filepath.Dir(target(path)), true
 }
 
 // target returns where the links at path lead to, whether a file is there or
@@ -74,42 +77,16 @@ func writeInto(path string, write func(io.Writer) error) (err error) {
 }
 
 func replace(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
-	f, err := beside(path)
+	dir, _ := filepath.Split(path)
+	f, err := create(dir)
 	if err != nil {
 		return fmt.Errorf("creating a file beside %q: %w", path, cause(err))
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := write(unnamed{f}); err != nil {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
 		return err
 	}
-	if err := f.Chmod(perm); err != nil {
-		return fmt.Errorf("setting the mode of %q: %w", path, cause(err))
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("syncing %q: %w", path, cause(err))
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("closing %q: %w", path, cause(err))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("moving the finished file to %q: %w", path, cause(err))
-	}
-	return nil
-}
-
-// beside makes a temporary file in path's directory.
-func beside(path string) (*os.File, error) {
-	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
-	base = strings.ToValidUTF8(base[:min(len(base), maxBase)], "")
-	return os.CreateTemp(dir, "."+base+".*.tmp")
+	return f.Commit(path, perm)
 }
 
 // An unnamed file's errors leave its name out, which the caller did not choose.

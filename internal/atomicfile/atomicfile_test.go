@@ -5,12 +5,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/childtest"
 )
 
 // The test binary is its own child: with this variable set it writes half of a
@@ -112,30 +112,11 @@ func TestNoDirectory(t *testing.T) {
 func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	put(t, path, "old")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	child, line := childtest.Start(t, childEnv+"="+path)
+	if line != "half" {
+		t.Errorf("the child said %q", line)
 	}
-	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childEnv+"="+path)
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(out, make([]byte, len("half\n"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	// The child was killed, so this is an error.
-	_ = cmd.Wait()
+	child.Kill(t)
 	if got := get(t, path); got != "old" {
 		t.Errorf("after a kill the file holds %q", got)
 	}

@@ -1,4 +1,5 @@
 // Package atomicfile writes a file so that it is either whole or not there:
 // beside its target, synced, then renamed over it. Devices and pipes are
-// written to.
+// written to. What a process that was killed has left beside a target is
+// removed by the next one that writes there.
 package atomicfile

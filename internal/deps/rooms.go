@@ -33,6 +33,7 @@ func Rooms() []Room {
 		{"internal/runtimes", 4},
 		{"internal/runtimeimage", 4},
 		{"internal/registry", 4},
+		{"internal/crds", 4},
 
 		{"internal/pull", 3},
 		{"internal/rootfs", 3},
@@ -44,6 +45,7 @@ func Rooms() []Room {
 		{"function", 1},
 		{"templates", 1},
 		{"internal/manifest", 1},
+		{"internal/crd", 1},
 		{"internal/schema", 1},
 		{"internal/remote", 1},
 		{"internal/dockerengine", 1},
@@ -52,7 +54,6 @@ func Rooms() []Room {
 		{"internal/patch", 1},
 
 		{"internal/atomicfile", 0},
-		{"internal/filelock", 0},
 		{"internal/pause", 0},
 		{"internal/progress", 0},
 		{"internal/golden", 0},
@@ -64,6 +65,10 @@ func Rooms() []Room {
 		{"internal/procgroup", 0},
 		{"internal/remove", 0},
 		{"internal/deps", 0},
+
+		// What floor 0 stands on.
+		{"internal/filelock", -1},
+		{"internal/childtest", -1},
 	}
 }
 

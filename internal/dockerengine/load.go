@@ -58,31 +58,12 @@ func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.
 		return fmt.Errorf("saving image %q: %w", name, e.Explain(ctx, err))
 	}
 	defer stream.Close()
-	count := &counter{text: "reading " + name, total: found.Size, progress: p}
+	count := &progress.Counter{Text: "reading " + name, Total: found.Size, Report: p}
 	if _, err := io.Copy(io.MultiWriter(w, count), stream); err != nil {
 		return fmt.Errorf("saving image %q: %w", name, e.Explain(ctx, err))
 	}
-	count.finish()
+	count.Finish()
 	return context.Cause(ctx)
-}
-
-// A counter tells of a stream whose length is about known.
-type counter struct {
-	text        string
-	done, total int64
-	progress    progress.Func
-}
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	if c.done += int64(len(p)); c.done < c.total {
-		c.progress.Send(progress.Event{Kind: progress.Bytes, Text: c.text, Done: c.done, Total: c.total})
-	}
-	return len(p), nil
-}
-
-func (c *counter) finish() {
-	c.progress.Send(progress.Event{Kind: progress.Bytes, Text: c.text, Done: c.done, Total: c.done})
 }
 
 // LoadArchive gives the engine the images of a file as docker save writes it.

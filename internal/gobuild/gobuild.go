@@ -31,6 +31,12 @@ type Options struct {
 	// Output is the file to write. A directory Output+".work" holds the
 	// compiler's temporary files, and is gone when Build returns.
 	Output string
+	// LDFlags are more flags of the linker, as -ldflags takes them. They come
+	// after those that leave out symbols.
+	LDFlags string
+	// Flags are more flags of go build, each with its value after "=": "-tags=x".
+	// They override what Build would do to keep the result repeatable.
+	Flags []string
 	// Env is the environment of the go command, as "KEY=value". PATH in it
 	// says where go is. GOFLAGS, GOWORK and the like are obeyed, as far as
 	// they leave the result a static, repeatable binary for the target.
@@ -44,7 +50,7 @@ const grace = 5 * time.Second
 // they would make the binary another one: with a dynamic loader, with counters
 // that are written to files, with paths or stamps.
 var flags = []string{
-	"-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-compiler=gc",
+	"-trimpath", "-buildvcs=false", "-compiler=gc",
 	"-buildmode=default", "-linkshared=false", "-cover=false", "-race=false", "-msan=false", "-asan=false",
 }
 
@@ -71,7 +77,7 @@ func Build(ctx context.Context, opts Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 
-	cmd := exec.CommandContext(ctx, goCmd, slices.Concat([]string{"build"}, flags, []string{"-o", out, "."})...)
+	cmd := exec.CommandContext(ctx, goCmd, arguments(opts, out)...)
 	cmd.Dir = opts.Dir
 	cmd.Env = environment(opts, work)
 	cmd.WaitDelay = grace
@@ -82,6 +88,12 @@ func Build(ctx context.Context, opts Options) (err error) {
 		return failure(ctx, opts, err, said.String())
 	}
 	return checkProgram(opts.Dir, out)
+}
+
+// arguments are those of the go command.
+func arguments(opts Options, out string) []string {
+	linker := "-ldflags=" + strings.TrimSpace("-s -w "+opts.LDFlags)
+	return slices.Concat([]string{"build"}, flags, []string{linker}, opts.Flags, []string{"-o", out, "."})
 }
 
 func checkDir(dir string) error {

@@ -260,3 +260,31 @@ func assertEmpty(t *testing.T, dir string) {
 		t.Errorf("%q was left behind", e.Name())
 	}
 }
+
+// Flags of the command line are obeyed, after ours.
+func TestBuildTakesFlags(t *testing.T) {
+	dir := module(t, map[string]string{
+		"main.go":  "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n",
+		"extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"only-with-a-tag\") }\n",
+	})
+	opts := options(t, dir)
+	opts.LDFlags, opts.Flags = "-X main.text=set-by-a-flag", []string{"-tags=extra"}
+	data := build(t, opts)
+	for _, want := range []string{"set-by-a-flag", "only-with-a-tag"} {
+		if !bytes.Contains(data, []byte(want)) {
+			t.Errorf("%q is not in the binary", want)
+		}
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Section(".symtab") != nil {
+		t.Error("the binary is not stripped any more")
+	}
+	opts = options(t, dir)
+	opts.Flags = []string{"-nonsense"}
+	if err := gobuild.Build(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "-nonsense") {
+		t.Errorf("got %v, want go's own words", err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -58,4 +59,27 @@ func Image(t testing.TB, config v1.Config, layers ...v1.Layer) v1.Image {
 		t.Fatal(err)
 	}
 	return Configured(t, img, v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, config)
+}
+
+// Layout writes images and indexes (v1.Image and v1.ImageIndex) as an OCI image
+// layout, by the writer of go-containerregistry, and returns its directory.
+func Layout(t testing.TB, all ...any) string {
+	t.Helper()
+	dir := t.TempDir()
+	p, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		switch a := a.(type) {
+		case v1.Image:
+			err = p.AppendImage(a)
+		case v1.ImageIndex:
+			err = p.AppendIndex(a)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -268,9 +269,13 @@ func describe(v any) string {
 	}
 }
 
+// position returns "path:line", on one line whatever the path has in it.
 func position(path string, line int) string {
 	if path == Stdin {
 		path = "standard input"
+	}
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		path = strconv.Quote(path)
 	}
 	if line == 0 {
 		return path

@@ -1,10 +1,9 @@
 package manifest
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Write writes each object as a document: a "---" line, then YAML with its keys
@@ -15,7 +14,10 @@ func Write(w io.Writer, objects ...map[string]any) error {
 		if _, err := io.WriteString(w, "---\n"); err != nil {
 			return fmt.Errorf("writing document %d: %w", i+1, err)
 		}
-		text, err := yaml.Marshal(obj)
+		text, err := json.Marshal(obj)
+		if err == nil {
+			text, err = JSONToYAML(text)
+		}
 		if err != nil {
 			return fmt.Errorf("encoding document %d: %w", i+1, err)
 		}

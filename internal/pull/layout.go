@@ -43,15 +43,16 @@ func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, 
 	if err != nil {
 		return nil, err
 	}
-	img, err := imageFor(f.Artifact, orHost(platform))
+	img, err := ImageFor(f.Artifact, orHost(platform))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
 	}
 	return &Local{img, f}, nil
 }
 
-// imageFor returns the image of a for a platform.
-func imageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
+// ImageFor returns the image of a that runs on a platform. It is an error if
+// there is none.
+func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func imageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 		}
 		there = append(there, *i.Platform)
 	}
-	i, err := choose(there, want)
+	i, err := Choose(there, want)
 	if err != nil {
 		return nil, err
 	}

@@ -9,32 +9,13 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/imagetest"
 	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/xpkg"
 )
-
-// layoutOf writes an OCI layout folder.
-func layoutOf(t testing.TB, all ...any) string {
-	t.Helper()
-	dir := t.TempDir()
-	p, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
-	must(t, err)
-	for _, a := range all {
-		switch a := a.(type) {
-		case v1.Image:
-			must(t, p.AppendImage(a))
-		case v1.ImageIndex:
-			must(t, p.AppendIndex(a))
-		}
-	}
-	return dir
-}
 
 func local(t testing.TB, path, platform string) (v1.Image, error) {
 	t.Helper()
@@ -58,8 +39,8 @@ func TestOpenLocal(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "saved.tar")
 	must(t, tarball.WriteToFile(saved, nil, arm))
 	for what, path := range map[string]string{
-		"a folder of an index":  layoutOf(t, idx),
-		"a folder of one image": layoutOf(t, arm),
+		"a folder of an index":  imagetest.Layout(t, idx),
+		"a folder of one image": imagetest.Layout(t, arm),
 		"a file":                file,
 		"docker save":           saved,
 	} {
@@ -92,7 +73,7 @@ func TestOpenLocalErrors(t *testing.T) {
 	layers, err := img.Layers()
 	must(t, err)
 	spoil := func(change func(dir string)) string {
-		dir := layoutOf(t, img)
+		dir := imagetest.Layout(t, img)
 		change(dir)
 		return dir
 	}
@@ -107,8 +88,8 @@ func TestOpenLocalErrors(t *testing.T) {
 		"NoIndex":   {"a layout without an index", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
 		"BadIndex":  {"an index that is none", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
 		"HugeIndex": {"an index that is huge", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "more than"},
-		"Several":   {"a layout of several images", layoutOf(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
-		"None":      {"a layout of nothing", layoutOf(t), "lists 0 images"},
+		"Several":   {"a layout of several images", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
+		"None":      {"a layout of nothing", imagetest.Layout(t), "lists 0 images"},
 		"NoBlob":    {"a layer that is not there", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its layer " + layer.String()},
 		"Short":     {"a layer that is cut off", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its layer " + layer.String()},
 		"Manifest":  {"a manifest with a wrong digest", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "other content"},

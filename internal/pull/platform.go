@@ -32,23 +32,24 @@ type PlatformError struct {
 
 // Error implements error.
 func (e *PlatformError) Error() string {
-	if len(e.There) == 0 {
-		return fmt.Sprintf("it has no image for %s, and none that names its platform", e.Want)
-	}
 	var there []string
 	for _, p := range e.There {
-		if !slices.Contains(there, p.String()) {
-			there = append(there, p.String())
+		if name := p.String(); name != "" && !slices.Contains(there, name) {
+			there = append(there, name)
 		}
+	}
+	if len(there) == 0 {
+		return fmt.Sprintf("it has no image for %s, and none that names its platform", e.Want)
 	}
 	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(there, ", "))
 }
 
-// choose returns the index of the platform that runs what want asks for: the
+// Choose returns the index of the platform that runs what want asks for: the
 // same system and processor, and of its variants the highest that does not
 // exceed the one that is wanted. The first of equals counts. One image alone
-// may have no platform, as packages without a runtime have none.
-func choose(there []v1.Platform, want v1.Platform) (int, error) {
+// may have no platform, as packages without a runtime have none. If there is no
+// such platform, the error is a *PlatformError with a hint.
+func Choose(there []v1.Platform, want v1.Platform) (int, error) {
 	if len(there) == 1 && there[0].OS == "" {
 		return 0, nil
 	}

@@ -53,7 +53,7 @@ func (w walk) image(ctx context.Context, top []byte, want v1.Platform) (*found, 
 	for _, f := range all {
 		there = append(there, f.platform)
 	}
-	i, err := choose(there, want)
+	i, err := Choose(there, want)
 	if err != nil {
 		return nil, err
 	}

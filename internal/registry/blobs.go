@@ -1,48 +1,63 @@
 package registry
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobs keeps blobs in a directory. All repositories share them.
+// blobs keeps blobs in a directory, one file for all repositories that have one.
+// None is ever deleted: it might be another repository's.
 type blobs struct{ dir string }
-
-var (
-	_ registry.BlobHandler     = (*blobs)(nil)
-	_ registry.BlobStatHandler = (*blobs)(nil)
-)
 
 func (b *blobs) path(h v1.Hash) string { return filepath.Join(b.dir, "blobs", h.Algorithm, h.Hex) }
 
-// Get implements registry.BlobHandler.
-func (b *blobs) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, error) {
-	f, err := os.Open(b.path(h))
+// has tells whether the blob is there. It need not be read again: nothing gets
+// its name without having its digest.
+func (b *blobs) has(h v1.Hash) (bool, error) {
+	_, err := os.Stat(b.path(h))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, registry.ErrNotFound
+		return false, nil
 	}
-	return f, err
+	return err == nil, err
 }
 
-// Stat implements registry.BlobStatHandler. It does not read the blob again:
-// nothing gets its name without having its digest.
-func (b *blobs) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
-	fi, err := os.Stat(b.path(h))
+// serve answers with a blob that is held, or a range of it: OCI distribution
+// spec, "Pulling blobs".
+func (b *blobs) serve(w http.ResponseWriter, r *http.Request, digest string, held func(v1.Hash) bool) {
+	if !allowed(w, r, http.MethodGet, http.MethodHead) {
+		return
+	}
+	h, err := v1.NewHash(digest)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
+		return
+	}
+	if !held(h) {
+		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "the repository has no such blob")
+		return
+	}
+	f, err := os.Open(b.path(h))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, registry.ErrNotFound
+		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "the blob's file was removed")
+		return
 	}
 	if err != nil {
-		return 0, err
+		refuseBody(w, err)
+		return
 	}
-	return fi.Size(), nil
+	defer func() { _ = f.Close() }()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Docker-Content-Digest", h.String())
+	w.Header().Set("Etag", `"`+h.String()+`"`)
+	http.ServeContent(w, r, "", time.Time{}, f)
 }
 
 // errDigest means that an upload is not what it was said to be.
@@ -59,8 +74,8 @@ func (b *blobs) keep(path string, h v1.Hash) (err error) {
 	if err := verify(path, h); err != nil {
 		return err
 	}
-	if _, err := os.Stat(b.path(h)); err == nil {
-		return nil
+	if there, err := b.has(h); there || err != nil {
+		return err
 	}
 	return os.Rename(path, b.path(h))
 }

@@ -19,8 +19,8 @@ const (
 	lockFile = "registry.lock"
 )
 
-// uploadID is what newID gives.
-var uploadID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+// uploadID is the name of an upload's file: a UUID.
+var uploadID = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // lockDir makes dir if it is absent, and returns its lock, which closing the
 // file gives up. A directory that is not empty has to be a registry's.

@@ -24,7 +24,7 @@ func TestUnusableDir(t *testing.T) {
 
 // A directory of somebody else is left as it is.
 func TestForeignDir(t *testing.T) {
-	for _, theirs := range []string{"uploads/photo", "uploads/" + strings.Repeat("0", 32), "blobs/sha256/x", "note"} {
+	for _, theirs := range []string{"uploads/photo", "uploads/" + "00000000-0000-4000-8000-000000000000", "blobs/sha256/x", "note"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, theirs))
 		_, err := registry.Open(dir)
@@ -42,11 +42,11 @@ func TestUploadsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := start(t, dir)
 	stop()
-	write(t, filepath.Join(dir, "uploads", strings.Repeat("0", 32)))
-	write(t, filepath.Join(dir, "uploads", strings.Repeat("1", 32), "theirs"))
+	write(t, filepath.Join(dir, "uploads", "00000000-0000-4000-8000-000000000000"))
+	write(t, filepath.Join(dir, "uploads", "11111111-1111-4111-8111-111111111111", "theirs"))
 	write(t, filepath.Join(dir, "uploads", "theirs"))
 	start(t, dir)
-	want := []string{"registry.lock", "uploads/" + strings.Repeat("1", 32) + "/theirs", "uploads/theirs"}
+	want := []string{"registry.lock", "uploads/" + "11111111-1111-4111-8111-111111111111" + "/theirs", "uploads/theirs"}
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

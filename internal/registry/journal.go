@@ -13,8 +13,7 @@ import (
 
 // journal is a file of JSON lines. A change is written before it is done, so
 // the last line may be one that was never confirmed: without its newline, as
-// the process was killed while it wrote it, or refused by the registry, as the
-// process was killed before it cut the line off again.
+// the process was killed while it wrote it.
 type journal struct {
 	path string
 	// broken is why nothing can be added any more: the file's end is unknown.
@@ -24,29 +23,30 @@ type journal struct {
 func journalIn(dir string) *journal { return &journal{path: filepath.Join(dir, journalFile)} }
 
 // add writes c to the end of the file, wholly or not at all, and forces it to
-// disk. It returns where the line begins, for cut.
-func (j *journal) add(c change) (at int64, err error) {
+// disk.
+func (j *journal) add(c change) error {
 	if j.broken != nil {
-		return 0, j.broken
+		return j.broken
 	}
 	line, err := json.Marshal(c)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	f, err := os.OpenFile(j.path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if at, err = f.Seek(0, io.SeekEnd); err != nil {
-		return 0, errors.Join(err, f.Close())
+	at, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return errors.Join(err, f.Close())
 	}
 	if _, err = f.Write(append(line, '\n')); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, errors.Join(err, j.cut(at))
+		return errors.Join(err, j.cut(at))
 	}
-	return at, nil
+	return nil
 }
 
 // cut removes what was added at and after at. If it cannot, nothing more is
@@ -83,9 +83,6 @@ func (j *journal) read(do func(change) error) (err error) {
 			return fmt.Errorf("reading registry journal %q, line %d: %w", j.path, n, err)
 		}
 		if err := do(c); err != nil {
-			if _, end := in.Peek(1); errors.Is(end, io.EOF) {
-				return f.Truncate(whole)
-			}
 			return fmt.Errorf("reading registry journal %q, line %d: %w", j.path, n, err)
 		}
 		whole += int64(len(line))

@@ -1,31 +1,57 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// manifests checks and records what is done to manifests; next does it.
+// manifests is what repositories hold. All of it is in memory, and the journal
+// can make it again.
 type manifests struct {
-	next    http.Handler
 	journal *journal
 
-	// mu keeps the journal in the order in which next takes things.
-	mu sync.Mutex
+	// changing keeps the journal in the order in which things are done.
+	changing sync.Mutex
+	// mu guards what follows. Who reads does not wait for the disk.
+	mu           sync.RWMutex
+	repositories map[string]*contents
+	// linked has the blobs of each repository, and of "" those of all.
+	linked map[string]map[v1.Hash]bool
 }
 
-// A change is something done to a manifest, a line of the journal.
+func newManifests(j *journal) *manifests {
+	return &manifests{journal: j, repositories: map[string]*contents{}, linked: map[string]map[v1.Hash]bool{}}
+}
+
+// contents are those of one repository.
+type contents struct {
+	// tags has the digest of each tag.
+	tags map[string]string
+	// manifests has each manifest by the digest that it was pushed by.
+	manifests map[string]manifest
+}
+
+// A manifest is as it was pushed, to the byte.
+type manifest struct {
+	mediaType string
+	content   []byte
+	// subject is the digest that it refers to, if it does.
+	subject string
+}
+
+// link is the method of a change that gives a blob to a repository.
+const link = "LINK"
+
+// A change is something done to a repository, a line of the journal.
 type change struct {
+	// Method is that of the request for a manifest, or link.
 	Method     string `json:"method"`
 	Repository string `json:"repository"`
 	// Reference is a tag or a digest.
@@ -34,121 +60,287 @@ type change struct {
 	Manifest  []byte `json:"manifest,omitempty"`
 }
 
-func (m *manifests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	part := manifestPath.FindStringSubmatch(r.URL.Path)
-	c := change{Method: r.Method, Repository: part[1], Reference: part[2], MediaType: r.Header.Get("Content-Type")}
-	switch r.Method {
-	case http.MethodPut:
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
-		if err != nil {
-			refuseBody(w, err)
-			return
-		}
-		c.Manifest = body
-		if err := c.check(); err != nil {
-			refuse(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
-			return
-		}
-	case http.MethodDelete:
-		c.MediaType = ""
-	default:
-		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "a manifest knows GET, HEAD, PUT and DELETE")
+func (m *manifests) serve(w http.ResponseWriter, r *http.Request, repository, reference string) {
+	if !allowed(w, r, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete) {
 		return
 	}
-	m.commit(w, c)
+	if isDigest(reference) {
+		if _, err := v1.NewHash(reference); err != nil {
+			refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
+			return
+		}
+	}
+	switch r.Method {
+	case http.MethodPut:
+		m.put(w, r, repository, reference)
+	case http.MethodDelete:
+		m.remove(w, repository, reference)
+	default:
+		m.get(w, r, repository, reference)
+	}
 }
 
-// check is what next leaves out.
-func (c change) check() error {
-	if !json.Valid(c.Manifest) {
-		return errors.New("the manifest is not JSON")
-	}
-	if !strings.Contains(c.Reference, ":") {
-		if !tagName.MatchString(c.Reference) {
-			return errors.New("the tag's name breaks the rules")
-		}
-		return nil
-	}
-	want, err := v1.NewHash(c.Reference)
+func isDigest(reference string) bool { return strings.Contains(reference, ":") }
+
+func (m *manifests) get(w http.ResponseWriter, r *http.Request, repository, reference string) {
+	digest, got, err := m.find(repository, reference)
 	if err != nil {
-		return err
+		unknown(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", got.mediaType)
+	w.Header().Set("Content-Length", fmt.Sprint(len(got.content)))
+	w.Header().Set("Docker-Content-Digest", digest)
+	w.Header().Set("Etag", `"`+digest+`"`)
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(got.content)
+	}
+}
+
+var (
+	errRepository = errors.New("there is no such repository")
+	errManifest   = errors.New("there is no such manifest")
+)
+
+// unknown answers with what find says.
+func unknown(w http.ResponseWriter, err error) {
+	code := "MANIFEST_UNKNOWN"
+	if errors.Is(err, errRepository) {
+		code = "NAME_UNKNOWN"
+	}
+	refuse(w, http.StatusNotFound, code, err.Error())
+}
+
+// find returns a manifest and its digest.
+func (m *manifests) find(repository, reference string) (string, manifest, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	in := m.repositories[repository]
+	if in == nil {
+		return "", manifest{}, errRepository
+	}
+	digest := reference
+	if !isDigest(reference) {
+		digest = in.tags[reference]
+	}
+	got, ok := in.manifests[digest]
+	if !ok {
+		return "", manifest{}, errManifest
+	}
+	return digest, got, nil
+}
+
+func (m *manifests) put(w http.ResponseWriter, r *http.Request, repository, reference string) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	if err != nil {
+		refuseBody(w, err)
+		return
+	}
+	c := change{Method: r.Method, Repository: repository, Reference: reference, Manifest: body}
+	parsed, err := c.check(r.Header.Get("Content-Type"))
+	switch {
+	case errors.Is(err, errDigest):
+		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
+		return
+	case err != nil:
+		refuse(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
+		return
+	}
+	c.MediaType = parsed.MediaType
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if missing := m.missing(repository, parsed); len(missing) > 0 {
+		refuseAll(w, http.StatusBadRequest, missing)
+		return
+	}
+	if err := m.commit(c); err != nil {
+		refuseBody(w, err)
+		return
+	}
+	w.Header().Set("Location", fmt.Sprintf("/v2/%s/manifests/%s", repository, reference))
+	w.Header().Set("Docker-Content-Digest", c.digest())
+	if parsed.Subject != nil {
+		w.Header().Set("OCI-Subject", parsed.Subject.Digest.String())
+	}
+	w.WriteHeader(http.StatusCreated)
+}
+
+// check refuses a manifest that is none, or not what it is said to be.
+func (c change) check(contentType string) (*document, error) {
+	if !isDigest(c.Reference) && !tagName.MatchString(c.Reference) {
+		return nil, errors.New("the tag's name breaks the rules")
+	}
+	if c.digest() == "" {
+		return nil, errDigest
+	}
+	return parse(c.Manifest, contentType)
+}
+
+// digest returns the digest that the manifest of c is kept by, or nothing if c
+// names another one than the manifest has.
+func (c change) digest() string {
+	want := v1.Hash{Algorithm: "sha256"}
+	if isDigest(c.Reference) {
+		var err error
+		if want, err = v1.NewHash(c.Reference); err != nil {
+			return ""
+		}
 	}
 	hasher, err := v1.Hasher(want.Algorithm)
 	if err != nil {
-		return err
+		return ""
 	}
 	hasher.Write(c.Manifest)
-	if hex.EncodeToString(hasher.Sum(nil)) != want.Hex {
-		return errDigest
+	got := v1.Hash{Algorithm: want.Algorithm, Hex: hex.EncodeToString(hasher.Sum(nil))}
+	if isDigest(c.Reference) && got != want {
+		return ""
 	}
-	return nil
+	return got.String()
+}
+
+// missing names what a manifest is made of and its repository does not have. The
+// subject need not be there: OCI distribution spec, "Pushing Manifests with
+// Subject".
+func (m *manifests) missing(repository string, d *document) []failure {
+	var out []failure
+	for _, h := range d.blobs() {
+		if !m.holds(repository, h) {
+			out = append(out, missing(h, "blob"))
+		}
+	}
+	for _, h := range d.children() {
+		if _, _, err := m.find(repository, h.String()); err != nil {
+			out = append(out, missing(h, "manifest"))
+		}
+	}
+	return out
+}
+
+func missing(h v1.Hash, what string) failure {
+	return failure{
+		Code:    "MANIFEST_BLOB_UNKNOWN",
+		Message: fmt.Sprintf("the manifest names a %s that is not in the repository", what),
+		Detail:  map[string]string{"digest": h.String()},
+	}
+}
+
+func (m *manifests) remove(w http.ResponseWriter, repository, reference string) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if _, _, err := m.find(repository, reference); err != nil {
+		unknown(w, err)
+		return
+	}
+	if err := m.commit(change{Method: http.MethodDelete, Repository: repository, Reference: reference}); err != nil {
+		refuseBody(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// holds tells whether a repository has a blob, or any has it if the name is "".
+func (m *manifests) holds(repository string, h v1.Hash) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.linked[repository][h]
+}
+
+// link gives a blob that is in the directory to a repository.
+func (m *manifests) link(repository string, h v1.Hash) error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if m.holds(repository, h) {
+		return nil
+	}
+	return m.commit(change{Method: link, Repository: repository, Reference: h.String()})
 }
 
 // commit writes c to the journal first: nobody may see, and build upon, what a
 // restart would lose.
-func (m *manifests) commit(w http.ResponseWriter, c change) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, err := m.journal.add(c)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
-		return
+func (m *manifests) commit(c change) error {
+	if err := m.journal.add(c); err != nil {
+		return err
 	}
-	a := m.apply(c)
-	if !a.ok() {
-		if err := m.journal.cut(at); err != nil {
-			refuse(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
-			return
-		}
-	}
-	if a.status == http.StatusCreated {
-		a.header.Set("Location", c.path())
-	}
-	a.writeTo(w)
+	return m.apply(c)
 }
 
-func (c change) path() string { return fmt.Sprintf("/v2/%s/manifests/%s", c.Repository, c.Reference) }
+// apply does what c says in memory.
+func (m *manifests) apply(c change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	in := m.repositories[c.Repository]
+	switch c.Method {
+	case link:
+		h, err := v1.NewHash(c.Reference)
+		if err != nil {
+			return err
+		}
+		m.give(c.Repository, h)
+		return nil
+	case http.MethodPut:
+		if in == nil {
+			in = &contents{tags: map[string]string{}, manifests: map[string]manifest{}}
+			m.repositories[c.Repository] = in
+		}
+		return in.put(c)
+	case http.MethodDelete:
+		if in == nil {
+			return errRepository
+		}
+		return in.remove(c.Reference)
+	}
+	return fmt.Errorf("there is no method %s", c.Method)
+}
 
-func (m *manifests) apply(c change) *answer {
-	a := &answer{header: http.Header{}}
-	m.next.ServeHTTP(a, &http.Request{
-		Method: c.Method,
-		URL:    &url.URL{Path: c.path()},
-		Header: http.Header{"Content-Type": {c.MediaType}},
-		Body:   io.NopCloser(bytes.NewReader(c.Manifest)),
-	})
-	return a
+// give notes that a repository has a blob.
+func (m *manifests) give(repository string, h v1.Hash) {
+	for _, name := range []string{repository, ""} {
+		if m.linked[name] == nil {
+			m.linked[name] = map[v1.Hash]bool{}
+		}
+		m.linked[name][h] = true
+	}
+}
+
+func (in *contents) put(c change) error {
+	digest := c.digest()
+	if digest == "" {
+		return errDigest
+	}
+	in.manifests[digest] = manifest{mediaType: c.MediaType, content: c.Manifest, subject: subjectOf(c.Manifest)}
+	if !isDigest(c.Reference) {
+		in.tags[c.Reference] = digest
+	}
+	return nil
+}
+
+// remove takes away a tag alone, or a manifest with all its tags.
+func (in *contents) remove(reference string) error {
+	if !isDigest(reference) {
+		if _, ok := in.tags[reference]; !ok {
+			return errManifest
+		}
+		delete(in.tags, reference)
+		return nil
+	}
+	if _, ok := in.manifests[reference]; !ok {
+		return errManifest
+	}
+	delete(in.manifests, reference)
+	for tag, digest := range in.tags {
+		if digest == reference {
+			delete(in.tags, tag)
+		}
+	}
+	return nil
 }
 
 // replay does again what the journal says.
 func (m *manifests) replay() error {
 	return m.journal.read(func(c change) error {
-		if a := m.apply(c); !a.ok() {
-			return fmt.Errorf("%s %s gives %d: %s", c.Method, c.path(), a.status, strings.TrimSpace(a.body.String()))
+		if err := m.apply(c); err != nil {
+			return fmt.Errorf("%s of %s in %s: %w", c.Method, c.Reference, c.Repository, err)
 		}
 		return nil
 	})
-}
-
-// answer keeps a response until it is known whether it may be given.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header { return a.header }
-
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
-
-func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
-
-func (a *answer) writeTo(w http.ResponseWriter) {
-	for k, v := range a.header {
-		w.Header()[k] = v
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes())
 }

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
-	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
+	"syscall"
 
-	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 const (
@@ -22,26 +21,27 @@ const (
 	maxManifest = 4 << 20
 	// maxBlob bounds an upload.
 	maxBlob = 16 << 30
+	// maxName bounds a repository's name, as clients do.
+	maxName = 255
 )
 
 // The grammar of names and tags: OCI distribution spec, "Pulling manifests".
-const (
-	component  = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
-	repository = `(` + component + `(?:/` + component + `)*)`
-)
+const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 
 var (
-	manifestPath = regexp.MustCompile(`^/v2/` + repository + `/manifests/([^/]+)$`)
-	uploadPath   = regexp.MustCompile(`^/v2/` + repository + `/blobs/uploads(?:/([0-9a-f]{1,32})?)?$`)
-	tagName      = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	repositoryName = regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`)
+	tagName        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+
+	// endpoint takes a path apart: repository, kind, and what of that kind.
+	endpoint = regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
 )
 
-// A Registry is the handler of a whole server ("/v2/…"). It takes what changes
-// the registry; next, which has the rest of the protocol, does the reading.
+// A Registry is the handler of a whole server ("/v2/…").
 type Registry struct {
-	next, uploads http.Handler
-	manifests     *manifests
-	lock          *os.File
+	blobs     *blobs
+	uploads   *uploads
+	manifests *manifests
+	lock      *os.File
 }
 
 // Open returns a registry that keeps blobs and manifests in dir. It makes dir
@@ -62,16 +62,11 @@ func Open(dir string) (_ *Registry, err error) {
 		return nil, fmt.Errorf("preparing registry directory %q: %w", dir, err)
 	}
 	blobs := &blobs{dir: dir}
-	lib := registry.New(
-		registry.Logger(log.New(io.Discard, "", 0)),
-		registry.WithReferrersSupport(true),
-		registry.WithBlobHandler(blobs),
-	)
-	manifests := &manifests{next: lib, journal: journalIn(dir)}
+	manifests := newManifests(journalIn(dir))
 	if err := manifests.replay(); err != nil {
 		return nil, err
 	}
-	return &Registry{next: lib, manifests: manifests, uploads: &uploads{blobs: blobs}, lock: lock}, nil
+	return &Registry{blobs: blobs, uploads: newUploads(blobs, manifests), manifests: manifests, lock: lock}, nil
 }
 
 // Close gives the directory free for another registry. It is for when all
@@ -80,49 +75,93 @@ func (reg *Registry) Close() error { return reg.lock.Close() }
 
 // ServeHTTP implements http.Handler.
 func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch isRead := r.Method == http.MethodGet || r.Method == http.MethodHead; {
-	case uploadPath.MatchString(r.URL.Path):
-		reg.uploads.ServeHTTP(w, r)
-	case isRead && !validCount(r.URL.Query()):
-		refuse(w, http.StatusBadRequest, "PAGINATION_NUMBER_INVALID", "n is no count")
-	case isRead:
-		reg.next.ServeHTTP(w, r)
-	case manifestPath.MatchString(r.URL.Path):
-		reg.manifests.ServeHTTP(w, r)
-	case strings.Contains(r.URL.Path, "/manifests/"), strings.Contains(r.URL.Path, "/blobs/uploads"):
-		refuse(w, http.StatusBadRequest, "NAME_INVALID", "the repository's name breaks the rules")
-	default:
-		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry does not do that")
-	}
-}
-
-// validCount checks how many entries of a list are asked for, since next takes
-// a negative number for a length.
-func validCount(query url.Values) bool {
-	if !query.Has("n") {
-		return true
-	}
-	_, err := strconv.ParseUint(query.Get("n"), 10, 31)
-	return err == nil
-}
-
-// refuse answers with an error: OCI distribution spec, "Error Codes".
-func refuse(w http.ResponseWriter, status int, code, message string) {
-	type failure struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string][]failure{"errors": {{Code: code, Message: message}}})
-}
-
-// refuseBody answers a request whose body could not be taken.
-func refuseBody(w http.ResponseWriter, err error) {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", err.Error())
+	w.Header().Set("Docker-Distribution-API-Version", "registry/2.0")
+	switch r.URL.Path {
+	case "/v2", "/v2/":
+		if allowed(w, r, http.MethodGet, http.MethodHead) {
+			answer(w, struct{}{}, "application/json")
+		}
+		return
+	case "/v2/_catalog":
+		reg.manifests.catalog(w, r)
 		return
 	}
-	refuse(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
+	part := endpoint.FindStringSubmatch(strings.TrimSuffix(r.URL.Path, "/"))
+	if part == nil {
+		refuse(w, http.StatusNotFound, "UNSUPPORTED", "the registry has nothing at this path")
+		return
+	}
+	reg.serve(w, r, part[1], part[2], part[3])
+}
+
+func (reg *Registry) serve(w http.ResponseWriter, r *http.Request, repository, kind, what string) {
+	if !repositoryName.MatchString(repository) || len(repository) > maxName {
+		refuse(w, http.StatusBadRequest, "NAME_INVALID", "the repository's name breaks the rules")
+		return
+	}
+	switch {
+	case kind == "manifests":
+		reg.manifests.serve(w, r, repository, what)
+	case kind == "blobs" && what == "uploads":
+		reg.uploads.begin(w, r, repository)
+	case kind == "blobs/uploads":
+		reg.uploads.serve(w, r, repository, what)
+	case kind == "blobs":
+		reg.blobs.serve(w, r, what, func(h v1.Hash) bool { return reg.manifests.holds(repository, h) })
+	case kind == "referrers":
+		reg.manifests.referrers(w, r, repository, what)
+	case kind == "tags" && what == "list":
+		reg.manifests.tags(w, r, repository)
+	default:
+		refuse(w, http.StatusNotFound, "UNSUPPORTED", "the registry has nothing at this path")
+	}
+}
+
+// allowed refuses a request of another method than these.
+func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
+	for _, m := range methods {
+		if r.Method == m {
+			return true
+		}
+	}
+	w.Header().Set("Allow", strings.Join(methods, ", "))
+	refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this takes only "+strings.Join(methods, ", "))
+	return false
+}
+
+// answer gives v as JSON.
+func answer(w http.ResponseWriter, v any, mediaType string) {
+	w.Header().Set("Content-Type", mediaType)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// A failure is an error as the OCI distribution spec ("Error Codes") has it.
+type failure struct {
+	Code    string            `json:"code"`
+	Message string            `json:"message"`
+	Detail  map[string]string `json:"detail,omitempty"`
+}
+
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	refuseAll(w, status, []failure{{Code: code, Message: message}})
+}
+
+func refuseAll(w http.ResponseWriter, status int, failures []failure) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string][]failure{"errors": failures})
+}
+
+// refuseBody answers a request that could not be taken, read or kept. The
+// message has no path of this machine in it.
+func refuseBody(w http.ResponseWriter, err error) {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", fmt.Sprintf("the registry takes no more than %d bytes", tooLarge.Limit))
+	case errors.Is(err, syscall.ENOSPC):
+		refuse(w, http.StatusInsufficientStorage, "UNKNOWN", "the registry's disk is full")
+	default:
+		refuse(w, http.StatusInternalServerError, "UNKNOWN", ioerror.Cause(err).Error())
+	}
 }

@@ -2,13 +2,12 @@ package registry_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,6 +135,26 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// Clients that know referrers find them without the tag that older ones need.
+func TestReferrersOfClients(t *testing.T) {
+	host, _ := start(t, t.TempDir())
+	img := image(t)
+	must(t, remote.Write(tag(t, host, "a/image:v1"), img))
+	want := []string{attach(t, host, img), attach(t, host, img)}
+	slices.Sort(want)
+	if got := state(t, host)["a/image"]; !cmp.Equal(got, []string{"v1"}) {
+		t.Errorf("got tags %v", got)
+	}
+	to := tag(t, host, "a/image:v1").Digest(digest(t, img))
+	for filter, want := range map[string][]string{string(types.DockerConfigJSON): want, string(types.OCIConfigJSON): nil} {
+		refs, err := remote.Referrers(to, remote.WithFilter("artifactType", filter))
+		must(t, err)
+		if got := children(t, refs); !cmp.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", filter, got, want)
+		}
+	}
+}
+
 func children(t *testing.T, idx v1.ImageIndex) []string {
 	t.Helper()
 	m, err := idx.IndexManifest()
@@ -238,8 +257,9 @@ func TestJournal(t *testing.T) {
 		"Torn":     {"half a line was never confirmed", good + `{"method":"PUT","repos`, []string{"v1"}, ""},
 		"Unended":  {"nor was a line without its end", strings.TrimSpace(good), nil, ""},
 		"Damaged":  {"a damaged line is no half one: it is named", good + "{\n" + good, nil, "line 2"},
-		"Refused":  {"nor was a last line that the registry refuses", good + unlawful, []string{"v1"}, ""},
-		"Unlawful": {"such a line before others is named", good + unlawful + good, nil, "line 2"},
+		"Unlawful": {"so is a line that cannot be done", good + unlawful + good, nil, "line 2"},
+		"Method":   {"or that nobody knows how to do", strings.Replace(good, "PUT", "BREW", 1), nil, "line 1"},
+		"Another":  {"or whose manifest has another digest", strings.Replace(good, "v1", sum("x"), 1), nil, "line 1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -270,14 +290,15 @@ func TestJournal(t *testing.T) {
 func TestJournalFails(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
+	v := visit{host: host, repository: "a"}
 	obstacle := filepath.Join(dir, "manifests.jsonl")
 	must(t, os.Mkdir(obstacle, 0o755))
-	put := step{method: "PUT", path: "/v2/a/manifests/v1", body: emptyManifest, status: 500, code: "UNKNOWN"}
-	put.send(t, 0, host)
-	step{method: "HEAD", path: put.path, status: 404}.send(t, 1, host)
+	push := put("v1", "x/y", "{}")
+	push.status, push.code = 500, "UNKNOWN"
+	v.take(t, push)
+	v.take(t, head("/v2/a/manifests/v1", 404, nil))
 	must(t, os.Remove(obstacle))
-	put.status, put.code = 201, ""
-	put.send(t, 2, host)
+	v.take(t, put("v1", "x/y", "{}"))
 	before := state(t, host)
 	stop()
 	host, _ = start(t, dir)
@@ -290,11 +311,11 @@ func TestJournalFails(t *testing.T) {
 func TestRefusedChange(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
-	put := step{method: "PUT", path: "/v2/a/manifests/v1", body: emptyManifest, status: 201}
-	put.send(t, 0, host)
-	step{method: "DELETE", path: "/v2/a/manifests/v0", status: 404, code: "MANIFEST_UNKNOWN"}.send(t, 1, host)
-	put.path = "/v2/a/manifests/v2"
-	put.send(t, 2, host)
+	v := visit{host: host, repository: "a"}
+	v.take(t, put("v1", "x/y", "{}"))
+	v.take(t, step{method: "DELETE", path: "/v2/a/manifests/v0", status: 404, code: "MANIFEST_UNKNOWN"})
+	v.take(t, step{method: "PUT", path: "/v2/a/manifests/v3", status: 400, code: "MANIFEST_INVALID"})
+	v.take(t, put("v2", "x/y", "{}"))
 	stop()
 	host, _ = start(t, dir)
 	if got := state(t, host)["a"]; !cmp.Equal(got, []string{"v1", "v2"}) {
@@ -307,7 +328,7 @@ func TestRefusedChange(t *testing.T) {
 func FuzzHandler(f *testing.F) {
 	for _, path := range []string{
 		"/v2/", "/v2/a/manifests/v1", "/v2/a/manifests/sha256:" + strings.Repeat("0", 64), "/v2/../x/manifests/v1",
-		"/v2/a/blobs/uploads/", "/v2/a/blobs/uploads/../../x", "/v2/a/blobs/uploads/" + strings.Repeat("0", 32),
+		"/v2/a/blobs/uploads/", "/v2/a/blobs/uploads/../../x", "/v2/a/blobs/uploads/" + "00000000-0000-4000-8000-000000000000",
 		"/v2/a/blobs/sha256:" + strings.Repeat("0", 64), "/v2/a/tags/list?n=-1", "/v2/_catalog?n=x", "/v2/a/referrers/x",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"} {
@@ -332,15 +353,4 @@ func FuzzHandler(f *testing.F) {
 			t.Fatalf("%s %s left the directory: %v", method, path, entries)
 		}
 	})
-}
-
-func decode(t *testing.T, r io.Reader) (code string) {
-	t.Helper()
-	var body struct {
-		Errors []struct{ Code string } `json:"errors"`
-	}
-	if err := json.NewDecoder(r).Decode(&body); err != nil || len(body.Errors) != 1 {
-		return ""
-	}
-	return body.Errors[0].Code
 }

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -14,10 +15,16 @@ import (
 const drain = 3 * time.Second
 
 // Serve answers on l with h until ctx is done. Then it takes no more requests,
-// gives those that run a moment to end, and returns nil. It closes l.
+// gives those that run three seconds to end, cuts off the others, and returns
+// nil: h is not in use any more. It closes l.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	var running sync.WaitGroup
 	s := &http.Server{
-		Handler:           h,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			running.Add(1)
+			defer running.Done()
+			h.ServeHTTP(w, r)
+		}),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
@@ -36,5 +43,6 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		err = s.Close()
 	}
 	<-ended
+	running.Wait()
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -81,6 +82,28 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
+// A request that does not end does not keep the server from ending, and leaves
+// nothing behind.
+func TestServeCutsOff(t *testing.T) {
+	t.Parallel() // it takes as long as Serve waits
+	dir := t.TempDir()
+	reg := open(t, dir)
+	ctx, stop := context.WithCancel(t.Context())
+	l := listen()
+	served := make(chan error)
+	go func() { served <- registry.Serve(ctx, l, reg) }()
+	conn := upload(t, l.Addr().String())
+	defer func() { _ = conn.Close() }()
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
+		t.Error("the request was answered")
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "uploads")))
+}
+
 func TestServeFails(t *testing.T) {
 	l := listen()
 	must(t, l.Close())
@@ -133,14 +156,10 @@ func child(t *testing.T, dir string) (host string, kill func()) {
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	killed := false
-	kill = func() {
-		if !killed {
-			killed = true
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	}
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	t.Cleanup(kill)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	must(t, err)

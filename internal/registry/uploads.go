@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,172 +8,201 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
-	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// uploads receives blobs (OCI distribution spec, "Pushing blobs") straight
-// into files, as go-containerregistry's handler would hold them in memory, one
-// at a time.
+// uploads receives blobs into files: OCI distribution spec, "Pushing blobs".
 type uploads struct {
-	blobs *blobs
-	// busy holds the sessions that a request is writing to.
-	busy sync.Map
+	blobs        *blobs
+	repositories *manifests
+	sessions     *sessions
 }
 
-// A session is one request to one upload.
-type session struct {
-	repository, id, path string
+func newUploads(b *blobs, m *manifests) *uploads {
+	return &uploads{blobs: b, repositories: m, sessions: &sessions{dir: filepath.Join(b.dir, "uploads"), open: map[string]*session{}}}
 }
 
-func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	part := uploadPath.FindStringSubmatch(r.URL.Path)
-	s := session{repository: part[1], id: part[2]}
-	if (s.id == "") != (r.Method == http.MethodPost) {
-		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "uploads are started by POST, and only those")
+// begin mounts a blob, takes one that is sent at once, or opens a session.
+func (u *uploads) begin(w http.ResponseWriter, r *http.Request, repository string) {
+	if !allowed(w, r, http.MethodPost) {
 		return
 	}
-	if s.id == "" {
-		s.id = newID()
-	}
-	s.path = filepath.Join(u.blobs.dir, "uploads", s.id)
-	if _, taken := u.busy.LoadOrStore(s.id, true); taken {
-		refuse(w, http.StatusConflict, "BLOB_UPLOAD_INVALID", "another request is writing to this upload")
+	query := r.URL.Query()
+	if h, err := v1.NewHash(query.Get("mount")); err == nil && u.repositories.holds(query.Get("from"), h) {
+		u.keep(w, repository, h)
 		return
 	}
-	defer u.busy.Delete(s.id)
-	switch r.Method {
-	case http.MethodPost:
-		u.start(w, r, s)
-	case http.MethodPatch:
-		u.receive(w, r, s)
-	case http.MethodPut:
-		u.finish(w, r, s)
-	case http.MethodGet:
-		s.status(w, http.StatusNoContent)
-	case http.MethodDelete:
-		s.cancel(w)
-	default:
-		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "an upload knows GET, PATCH, PUT and DELETE")
+	s := u.sessions.begin(repository)
+	if s == nil {
+		refuse(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are open")
+		return
 	}
-}
-
-func newID() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b)
-	return hex.EncodeToString(b)
-}
-
-func (u *uploads) start(w http.ResponseWriter, r *http.Request, s session) {
 	if err := os.WriteFile(s.path, nil, 0o644); err != nil {
-		refuseBody(w, errors.Join(err, s.end()))
+		refuseBody(w, errors.Join(err, u.sessions.end(s)))
 		return
 	}
-	if r.URL.Query().Has("digest") {
+	if query.Has("digest") {
+		// Nobody else knows of this session: it ends with the request.
+		defer func() { _ = u.sessions.end(s) }()
 		u.finish(w, r, s)
 		return
 	}
+	defer u.sessions.release(s)
 	s.status(w, http.StatusAccepted)
 }
 
-func (u *uploads) receive(w http.ResponseWriter, r *http.Request, s session) {
-	if s.take(w, r) {
-		s.status(w, http.StatusAccepted)
+// serve takes a request to an open session.
+func (u *uploads) serve(w http.ResponseWriter, r *http.Request, repository, id string) {
+	if !allowed(w, r, http.MethodGet, http.MethodPatch, http.MethodPut, http.MethodDelete) {
+		return
+	}
+	s, busy := u.sessions.hold(repository, id)
+	if busy {
+		refuse(w, http.StatusConflict, "BLOB_UPLOAD_INVALID", "another request is writing to this upload")
+		return
+	}
+	if s == nil {
+		refuse(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "there is no such upload")
+		return
+	}
+	defer u.sessions.release(s)
+	switch r.Method {
+	case http.MethodGet:
+		s.status(w, http.StatusNoContent)
+	case http.MethodPatch:
+		if u.take(w, r, s) {
+			s.status(w, http.StatusAccepted)
+		}
+	case http.MethodPut:
+		u.finish(w, r, s)
+	case http.MethodDelete:
+		if err := u.sessions.end(s); err != nil {
+			refuseBody(w, err)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-func (u *uploads) finish(w http.ResponseWriter, r *http.Request, s session) {
+func (u *uploads) finish(w http.ResponseWriter, r *http.Request, s *session) {
 	h, err := v1.NewHash(r.URL.Query().Get("digest"))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", errors.Join(err, s.end()).Error())
+		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", errors.Join(err, u.sessions.end(s)).Error())
 		return
 	}
-	if !s.take(w, r) {
+	if !u.take(w, r, s) {
 		return
 	}
-	switch err := u.blobs.keep(s.path, h); {
+	switch err := errors.Join(u.blobs.keep(s.path, h), u.sessions.end(s)); {
 	case errors.Is(err, errDigest):
 		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
 	case err != nil:
 		refuseBody(w, err)
 	default:
-		w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/%s", s.repository, h))
-		w.Header().Set("Docker-Content-Digest", h.String())
-		w.WriteHeader(http.StatusCreated)
+		u.keep(w, s.repository, h)
 	}
+}
+
+// keep gives a blob to the repository.
+func (u *uploads) keep(w http.ResponseWriter, repository string, h v1.Hash) {
+	if err := u.repositories.link(repository, h); err != nil {
+		refuseBody(w, err)
+		return
+	}
+	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/%s", repository, h))
+	w.Header().Set("Docker-Content-Digest", h.String())
+	w.WriteHeader(http.StatusCreated)
 }
 
 // take appends the request's body to the upload. If it cannot, it answers the
-// request and returns false. A body that breaks ends the upload: clients start
-// a new one, and nobody would remove what is left of this.
-func (s session) take(w http.ResponseWriter, r *http.Request) bool {
-	size, ok := s.size(w)
+// request and returns false. Of a body that breaks off, what arrived stays, so
+// that the client can go on from there; any other failure ends the upload.
+func (u *uploads) take(w http.ResponseWriter, r *http.Request, s *session) bool {
+	length, ok := s.chunk(r.Header.Get("Content-Range"))
 	if !ok {
-		return false
-	}
-	if from, _, ok := strings.Cut(r.Header.Get("Content-Range"), "-"); ok && from != strconv.FormatInt(size, 10) {
 		s.status(w, http.StatusRequestedRangeNotSatisfiable)
 		return false
 	}
-	if err := appendTo(s.path, http.MaxBytesReader(w, r.Body, max(maxBlob-size, 0))); err != nil {
-		refuseBody(w, errors.Join(err, s.end()))
+	body := &source{from: http.MaxBytesReader(w, r.Body, max(maxBlob-s.size, 0))}
+	n, err := appendTo(s.path, body)
+	if err == nil && length >= 0 && n != length {
+		// What it said was another chunk than what came: it does not count.
+		if err = os.Truncate(s.path, s.size); err == nil {
+			s.status(w, http.StatusRequestedRangeNotSatisfiable)
+			return false
+		}
+	}
+	if err == nil {
+		s.size += n
+		return true
+	}
+	var tooLarge *http.MaxBytesError
+	if body.err != nil && !errors.As(body.err, &tooLarge) {
+		s.size += n
+		refuse(w, http.StatusBadRequest, "BLOB_UPLOAD_INVALID", "the body broke off")
 		return false
 	}
-	return true
+	refuseBody(w, errors.Join(err, u.sessions.end(s)))
+	return false
 }
 
-func appendTo(path string, body io.Reader) (err error) {
+// contentRange is that of a chunk: OCI distribution spec, "Pushing a blob in
+// chunks".
+var contentRange = regexp.MustCompile(`^([0-9]+)-([0-9]+)$`)
+
+// chunk returns how long the chunk of a Content-Range is, and whether it is the
+// next one. Without such a header, any body is, and its length is -1.
+func (s *session) chunk(header string) (length int64, ok bool) {
+	if header == "" {
+		return -1, true
+	}
+	part := contentRange.FindStringSubmatch(header)
+	if part == nil {
+		return 0, false
+	}
+	first, err := strconv.ParseInt(part[1], 10, 64)
+	last, err2 := strconv.ParseInt(part[2], 10, 64)
+	if err != nil || err2 != nil || first != s.size || last < first {
+		return 0, false
+	}
+	return last - first + 1, true
+}
+
+// A source remembers that reading failed, and not writing.
+type source struct {
+	from io.Reader
+	err  error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.from.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func appendTo(path string, body io.Reader) (n int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	_, err = io.Copy(f, body)
-	return err
-}
-
-// size returns how much of the upload has arrived, or answers that there is no
-// such upload.
-func (s session) size(w http.ResponseWriter) (size int64, ok bool) {
-	fi, err := os.Stat(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		refuse(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "there is no such upload")
-		return 0, false
-	}
-	if err != nil {
-		refuseBody(w, err)
-		return 0, false
-	}
-	return fi.Size(), true
+	return io.Copy(f, body)
 }
 
 // status answers with where the upload is and how much of it has arrived.
-func (s session) status(w http.ResponseWriter, code int) {
-	size, ok := s.size(w)
-	if !ok {
-		return
-	}
+func (s *session) status(w http.ResponseWriter, code int) {
 	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s", s.repository, s.id))
-	w.Header().Set("Range", fmt.Sprintf("0-%d", max(size-1, 0)))
+	w.Header().Set("Range", fmt.Sprintf("0-%d", max(s.size-1, 0)))
 	w.WriteHeader(code)
 }
 
-func (s session) cancel(w http.ResponseWriter) {
-	if _, ok := s.size(w); !ok {
-		return
-	}
-	if err := s.end(); err != nil {
-		refuseBody(w, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// end removes what arrived, if anything did.
-func (s session) end() error {
+// remove removes what arrived, if anything did.
+func (s *session) remove() error {
 	if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

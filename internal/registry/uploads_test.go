@@ -1,57 +1,119 @@
 package registry_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// An upload that fails leaves no file.
+// An upload that fails leaves no file, unless it can be gone on with.
 func TestFailedUpload(t *testing.T) {
 	cases := map[string]struct {
 		reason, method, query string
 		body                  io.Reader
 		status                int
+		stays                 string
 	}{
-		"PostBroken":    {"a blob that broke off in its only request", "POST", "?digest=" + sum("x"), broken("x"), 500},
-		"PostBadDigest": {"a digest that is none", "POST", "?digest=sha256:0", strings.NewReader("x"), 400},
-		"PostOther":     {"a blob of another digest", "POST", "?digest=" + sum("y"), strings.NewReader("x"), 400},
-		"PatchBroken":   {"a blob that broke off", "PATCH", "", broken("x"), 500},
-		"PutBroken":     {"a blob that broke off at its end", "PUT", "?digest=" + sum("x"), broken("x"), 500},
-		"PutBadDigest":  {"a digest that is none, at the end", "PUT", "?digest=sha256:0", strings.NewReader("x"), 400},
+		"PostBroken":    {"a blob that broke off in its only request", "POST", "?digest=" + sum("x"), broken("x"), 400, ""},
+		"PostBadDigest": {"a digest that is none", "POST", "?digest=sha256:0", strings.NewReader("x"), 400, ""},
+		"PostOther":     {"a blob of another digest", "POST", "?digest=" + sum("y"), strings.NewReader("x"), 400, ""},
+		"PatchBroken":   {"a blob that broke off", "PATCH", "", broken("x"), 400, "x"},
+		"PutBroken":     {"a blob that broke off at its end", "PUT", "?digest=" + sum("x"), broken("x"), 400, "x"},
+		"PutBadDigest":  {"a digest that is none, at the end", "PUT", "?digest=sha256:0", strings.NewReader("x"), 400, ""},
+		"PutOther":      {"a blob of another digest, at the end", "PUT", "?digest=" + sum("y"), strings.NewReader("x"), 400, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			reg, err := registry.Open(dir)
-			must(t, err)
-			t.Cleanup(func() { must(t, reg.Close()) })
+			reg := open(t, dir)
 			path := "/v2/a/blobs/uploads/"
 			if tc.method != http.MethodPost {
-				w := httptest.NewRecorder()
-				reg.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
-				path = w.Header().Get("Location")
+				path = send(reg, http.MethodPost, path, nil).Header().Get("Location")
 			}
-			w := httptest.NewRecorder()
-			reg.ServeHTTP(w, httptest.NewRequest(tc.method, path+tc.query, tc.body))
+			w := send(reg, tc.method, path+tc.query, tc.body)
 			if w.Code != tc.status {
 				t.Errorf("%s: got %d %s, want %d", tc.reason, w.Code, w.Body, tc.status)
 			}
-			if got := files(t, dir); !cmp.Equal(got, []string{"registry.lock"}) {
-				t.Errorf("%s: files are left: %v", tc.reason, got)
+			if tc.stays == "" {
+				if got := files(t, dir); !cmp.Equal(got, []string{"registry.lock"}) {
+					t.Errorf("%s: files are left: %v", tc.reason, got)
+				}
+				return
+			}
+			if got := send(reg, http.MethodGet, path, nil).Header().Get("Range"); got != fmt.Sprintf("0-%d", len(tc.stays)-1) {
+				t.Errorf("%s: the upload has arrived at %q", tc.reason, got)
+			}
+			if w := send(reg, http.MethodPut, path+"?digest="+sum(tc.stays+"y"), strings.NewReader("y")); w.Code != http.StatusCreated {
+				t.Errorf("%s: going on gives %d %s", tc.reason, w.Code, w.Body)
 			}
 		})
 	}
 }
 
+func open(t *testing.T, dir string) *registry.Registry {
+	t.Helper()
+	reg, err := registry.Open(dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, reg.Close()) })
+	return reg
+}
+
+func send(h http.Handler, method, path string, body io.Reader) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, body))
+	return w
+}
+
 // broken is a body whose connection ends after its first bytes.
 func broken(first string) io.Reader {
 	return io.MultiReader(strings.NewReader(first), iotest.ErrReader(io.ErrUnexpectedEOF))
+}
+
+// Uploads that nobody ends are bounded in number, and in time.
+func TestOpenUploads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		reg := open(t, dir)
+		begin := func() *httptest.ResponseRecorder {
+			return send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
+		}
+		first := begin()
+		for n := 1; n < 1000; n++ {
+			if w := begin(); w.Code != http.StatusAccepted {
+				t.Fatalf("after %d uploads: got %d %s", n, w.Code, w.Body)
+			}
+		}
+		if w := begin(); w.Code != http.StatusTooManyRequests || decode(w.Body.Bytes()) != "TOOMANYREQUESTS" {
+			t.Fatalf("one upload too many: got %d %s", w.Code, w.Body)
+		}
+		time.Sleep(59 * time.Minute)
+		location := first.Header().Get("Location")
+		if w := send(reg, http.MethodPatch, location, strings.NewReader("x")); w.Code != http.StatusAccepted {
+			t.Fatalf("an upload that is not too old: got %d %s", w.Code, w.Body)
+		}
+		time.Sleep(time.Minute)
+		if w := begin(); w.Code != http.StatusAccepted {
+			t.Fatalf("when the others are too old: got %d %s", w.Code, w.Body)
+		}
+		if got := files(t, dir); len(got) != 3 {
+			t.Errorf("got %v, want the lock, the upload that is in use, and the new one", got)
+		}
+		time.Sleep(time.Hour)
+		if w := send(reg, http.MethodPatch, location, strings.NewReader("x")); w.Code != http.StatusNotFound {
+			t.Errorf("an upload that is too old: got %d %s", w.Code, w.Body)
+		}
+		if got := files(t, dir); len(got) != 1 {
+			t.Errorf("got %v, want the lock alone", got)
+		}
+	})
 }

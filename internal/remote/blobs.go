@@ -91,25 +91,33 @@ func checkPart(resp *http.Response, from int64) error {
 	return nil
 }
 
-// checkRedirect follows a registry to where its blobs are stored, which may be
+// checkRedirect follows a registry to where its blobs are stored. Credentials
+// stay with the registry.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return &targetError{errors.New("the registry redirects without end")}
+	}
+	return checkTarget(via[0].URL, req.URL)
+}
+
+// checkTarget says whether to go where a registry points, which may be
 // anywhere: but not to an address that stands there as one that only this
 // machine or its network has, and not from a connection that is private to one
-// that is not. Credentials stay with the registry. A name may lead anywhere: it
-// is asked for a blob without credentials, and what it answers is believed by
-// its digest.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
+// that is not. A name may lead anywhere: it is asked without credentials, and
+// what it answers is believed by its digest.
+func checkTarget(from, to *url.URL) error {
 	switch {
-	case len(via) >= 10:
-		return errors.New("the registry redirects without end")
-	case first.Scheme == "https" && req.URL.Scheme != "https":
-		return fmt.Errorf("the registry redirects from https to %q", req.URL.Scheme)
-	case req.URL.Hostname() != first.Hostname() && isPrivate(req.URL.Hostname()):
-		return fmt.Errorf("the registry redirects to the private address %q", req.URL.Hostname())
+	case from.Scheme == "https" && to.Scheme != "https":
+		return &targetError{fmt.Errorf("the registry redirects from https to %q", to.Scheme)}
+	case to.Hostname() != from.Hostname() && isPrivate(to.Hostname()):
+		return &targetError{fmt.Errorf("the registry redirects to the private address %q", to.Hostname())}
 	default:
 		return nil
 	}
 }
+
+// A targetError is that of an address where nothing is sent to.
+type targetError struct{ error }
 
 func isPrivate(host string) bool {
 	ip, err := netip.ParseAddr(host)

@@ -1,11 +1,14 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -24,17 +27,37 @@ type Options struct {
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// RetryWait is the pause before the second try of a request; the pause
-	// before the third is three times as long. Zero means a second.
+	// RootCAs are who may sign certificates. Nil means those that this machine
+	// trusts.
+	RootCAs *x509.CertPool
+	// Tries is how often a request, or the upload of a blob, is tried when the
+	// registry is busy or the connection breaks. Zero means 3.
+	Tries int
+	// RetryWait is the pause before the second try; each further one is three
+	// times as long, up to half a minute, all of them up to a quarter more or
+	// less. A registry may ask for up to a minute (RFC 9110, "Retry-After").
+	// Zero means a second.
 	RetryWait time.Duration
+	// ConnectTimeout is how long a connection may take to be made, and again
+	// to agree on TLS. Zero means 10 seconds.
+	ConnectTimeout time.Duration
+	// IdleTimeout is how long a registry may take none of what is sent to it,
+	// or let wait for its answer. Zero means 5 minutes: large blobs are hashed
+	// and moved before they are acknowledged.
+	IdleTimeout time.Duration
+	// Sleep takes the time of pauses, or less if ctx ends. Nil means that of the
+	// clock.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // A Client reaches registries. It keeps connections open from one call to the
 // next, and is safe for concurrent use.
 type Client struct {
-	keychain  keychain
-	transport http.RoundTripper
-	userAgent string
+	keychain keychain
+	// transport tries again what may be repeated, and once does not.
+	transport, once http.RoundTripper
+	policy          policy
+	userAgent       string
 }
 
 // New returns a Client for o.
@@ -42,12 +65,20 @@ func New(o Options) *Client {
 	if o.Keychain == nil {
 		o.Keychain = authn.DefaultKeychain
 	}
-	if o.RetryWait == 0 {
-		o.RetryWait = time.Second
+	if o.Sleep == nil {
+		o.Sleep = sleep
 	}
+	p := policy{
+		tries: cmp.Or(o.Tries, defaultTries),
+		wait:  cmp.Or(o.RetryWait, time.Second),
+		sleep: o.Sleep,
+	}
+	once := bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}
 	return &Client{
 		keychain:  keychain{o.Keychain},
-		transport: retrier{inner: bounded{newTransport(o)}, wait: o.RetryWait},
+		transport: retrier{once, p},
+		once:      once,
+		policy:    p,
 		userAgent: o.UserAgent,
 	}
 }
@@ -94,9 +125,17 @@ func newTransport(o Options) http.RoundTripper {
 		return ggcr.DefaultTransport
 	}
 	t := base.Clone()
-	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify}
+	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify, RootCAs: o.RootCAs}
+	connect := cmp.Or(o.ConnectTimeout, 10*time.Second)
+	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
+	t.TLSHandshakeTimeout = connect
+	t.WriteBufferSize = writeBuffer
 	return t
 }
+
+// writeBuffer is how much of a blob is written at a time. Go's own 4 KiB make
+// more system calls than work.
+const writeBuffer = 256 << 10
 
 // maxManifest is the size that the OCI distribution spec ("Pushing Manifests")
 // asks registries to take at least, and few take more.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"regexp"
 	"strings"
@@ -56,6 +57,7 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		lookup  *net.DNSError
 		timeout net.Error
 		op      *net.OpError
+		broken  textproto.ProtocolError
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -77,12 +79,14 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		return fmt.Sprintf("registry %q cannot be reached: %s", host, clean(root(op))), "check the address, and that the registry runs"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("registry %q does not answer: %s", host, clean(timeout)), "check the address, and that the registry runs"
+	case errors.As(err, &broken):
+		return fmt.Sprintf("registry %q sent a broken answer: %s", host, clean(broken)), ""
 	case errors.Is(err, errManifestSize):
 		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, maxManifest>>20), ""
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), ""
+		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "where its network can be trusted, the xpkg commands reach it with --plain-http"
 	default:
 		return clean(err), ""
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"testing"
@@ -193,8 +194,9 @@ func TestExplain(t *testing.T) {
 			get(&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}),
 			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
 		},
-		"PlainHTTP":   {"a public registry has to speak TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, ""},
+		"PlainHTTP":   {"a public registry has to speak TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, "--plain-http"},
 		"Broken":      {"a connection that breaks was there before", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
+		"Half":        {"an answer that ends in its header", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
 		"EOF":         {"a connection that ends", get(io.EOF), `registry "r.example" closed the connection early`, ""},
 		"Cancelled":   {"the user stopped it", get(context.Canceled), "context canceled", ""},
 		"URL":         {"the URL is not shown: it may hold a token", get(errors.New("strange")), "strange", ""},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"time"
 
@@ -13,18 +14,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-const tries = 3
-
 // uploadBackoff is for an upload that go-containerregistry starts again. It is
 // short because that wait cannot be interrupted; the patience is in the
 // requests that a fresh upload begins with.
-var uploadBackoff = ggcr.Backoff{Duration: 50 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: tries}
+var uploadBackoff = ggcr.Backoff{Duration: 50 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: defaultTries}
 
 // retrier repeats requests that may be repeated, when the registry is busy or
 // the connection is lost. Waiting ends with the request's context.
 type retrier struct {
 	inner http.RoundTripper
-	wait  time.Duration
+	policy
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -32,22 +31,22 @@ func (r retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !repeatable(req) {
 		return r.inner.RoundTrip(req)
 	}
-	wait := r.wait
 	for try := 1; ; try++ {
 		resp, err := r.inner.RoundTrip(req)
 		if err != nil && !lost(err) || err == nil && !busy(resp.StatusCode) {
 			return resp, err
 		}
-		if try == tries {
+		if try >= r.tries {
 			return resp, spend(err)
 		}
+		var asked time.Duration
 		if err == nil {
+			asked = retryAfter(resp.Header)
 			discard(resp)
 		}
-		if err := sleep(req.Context(), wait); err != nil {
+		if err := r.pause(req.Context(), try, asked); err != nil {
 			return nil, err
 		}
-		wait *= 3
 		if req, err = again(req); err != nil {
 			return nil, err
 		}
@@ -101,6 +100,10 @@ func lost(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
+	var broken textproto.ProtocolError
+	if errors.As(err, &broken) {
+		return true // in the middle of a header
+	}
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "read" || op.Op == "write") {
 		return true
@@ -139,15 +142,4 @@ func again(req *http.Request) (*http.Request, error) {
 	}
 	next.Body = body
 	return next, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -3,11 +3,16 @@ package runtimeimage
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const (
@@ -17,9 +22,36 @@ const (
 		"nonroot:x:" + nonRoot + ":" + nonRoot + ":nonroot:/:/sbin/nologin\n"
 	group = "root:x:0:\nnonroot:x:" + nonRoot + ":\n"
 
+	searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 	// certificates is where Go programs, and most others, look first.
 	certificates = "etc/ssl/certs/ca-certificates.crt"
 )
+
+// minimal returns for each platform an image of one layer: what a static program
+// needs besides itself.
+func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
+	l, b, err := s.layer(func(w io.Writer) error { return writeTar(w, baseFiles()) })
+	if err != nil {
+		return nil, err
+	}
+	images := make([]v1.Image, len(platforms))
+	for i, p := range platforms {
+		raw, err := json.Marshal(v1.ConfigFile{
+			OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion, OSFeatures: p.OSFeatures,
+			Config:  v1.Config{Env: []string{searchPath}, User: nonRoot, WorkingDir: "/"},
+			History: []v1.History{{Created: timestamp(created)}},
+			RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{b.DiffID}},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("encoding a config: %w", err)
+		}
+		if images[i], err = oci.Assemble(raw, []v1.Descriptor{descriptor(b)}, l); err != nil {
+			return nil, err
+		}
+	}
+	return images, nil
+}
 
 // A file is an entry of a layer. One that ends in "/" is a directory.
 type file struct {

@@ -1,16 +1,22 @@
 package runtimeimage
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/tempdir"
+	"github.com/xfn-dev/xfn/xpkg"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
@@ -20,12 +26,21 @@ type Options struct {
 	// Created is the creation time that images made here have. The zero value
 	// is the Unix epoch.
 	Created time.Time
+	// Platforms are those whose images are wanted of a place that holds several,
+	// one for each, in their order. Without any, all are. Layers of others are not
+	// read, where the place has them each by itself. FromSource and FromDir have
+	// platforms of their own.
+	Platforms []v1.Platform
 	// Env is the environment of the Go compiler, as "KEY=value".
 	Env []string
-	// TempDir is where compressed layers are kept while the images are in use.
-	// Empty is the system's directory for temporary files.
+	// TempDir is where programs are compiled to. Empty is the system's directory
+	// for temporary files.
 	TempDir string
-	// Progress hears of the stages. It may be nil.
+	// Beside is the directory that the file which the images will be written to
+	// is in. Their layers are kept there, and if they come in the order of the
+	// manifests, they stay there: see Images.WriteFile. Empty is TempDir.
+	Beside string
+	// Progress hears of the stages, and of bytes. It may be nil.
 	Progress progress.Func
 }
 
@@ -40,26 +55,52 @@ type Images struct {
 
 // Close removes the temporary files. The images cannot be read after it.
 func (i *Images) Close() error {
-	if i.spool == nil {
+	if i == nil || i.spool == nil {
 		return nil
 	}
 	return i.spool.Close()
 }
 
-// A spool keeps compressed layers in a temporary directory.
+// WriteFile writes a package as xpkg.WriteFile does: a package that embeds the
+// images, or some of them, most cheaply. It may be called more than once.
+func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
+	if i.spool == nil {
+		return xpkg.WriteFile(ctx, path, a, report)
+	}
+	return i.spool.draft.WriteFile(ctx, path, a, report)
+}
+
+// A spool keeps the layers of images.
 type spool struct {
-	dir string
+	// dir is a private directory for other temporary files.
+	dir       string
+	draft     *xpkg.Draft
+	platforms []v1.Platform // that are wanted
+	report    progress.Func
 
 	mu   sync.Mutex
 	open []io.Closer
 }
 
-func newSpool(parent string) (*spool, error) {
-	dir, err := os.MkdirTemp(parent, "xfn-runtime-")
+// newSpool makes a spool. What killed processes have left in its places is
+// removed.
+func newSpool(opts Options) (*spool, error) {
+	parent := cmp.Or(opts.TempDir, os.TempDir())
+	root, err := os.OpenRoot(parent)
 	if err != nil {
 		return nil, fmt.Errorf("making a temporary directory: %w", err)
 	}
-	return &spool{dir: dir}, nil
+	dir, err := tempdir.In(root)
+	if err != nil {
+		return nil, err
+	}
+	s := &spool{dir: filepath.Join(parent, dir.Name), platforms: opts.Platforms, report: opts.Progress}
+	s.keep(dir)
+	if s.draft, err = xpkg.NewDraft(cmp.Or(opts.Beside, parent)); err != nil {
+		return nil, errors.Join(fmt.Errorf("making a temporary file: %w", err), s.Close())
+	}
+	s.keep(s.draft)
+	return s, nil
 }
 
 // keep closes c when the spool is closed.
@@ -69,30 +110,17 @@ func (s *spool) keep(c io.Closer) {
 	s.open = append(s.open, c)
 }
 
-// Close closes all files and removes the directory.
+// Close closes all files and removes the temporary ones, the latest first.
 func (s *spool) Close() error {
 	var errs []error
-	for _, c := range s.open {
+	for _, c := range slices.Backward(s.open) {
 		errs = append(errs, c.Close())
 	}
 	s.open = nil
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	return errors.Join(errs...)
 }
 
 // layer compresses the tar that fill writes, in one pass.
 func (s *spool) layer(fill func(io.Writer) error) (v1.Layer, oci.Blob, error) {
-	f, err := os.CreateTemp(s.dir, "layer-*.tar.gz")
-	if err != nil {
-		return nil, oci.Blob{}, fmt.Errorf("making a temporary file: %w", err)
-	}
-	s.keep(f)
-	zw, err := oci.NewCompressor(f)
-	if err != nil {
-		return nil, oci.Blob{}, err
-	}
-	if err := errors.Join(fill(zw), zw.Close()); err != nil {
-		return nil, oci.Blob{}, fmt.Errorf("compressing a layer: %w", err)
-	}
-	l, err := oci.Layer(f, zw.Blob())
-	return l, zw.Blob(), err
+	return s.draft.Compress(fill)
 }

@@ -3,14 +3,12 @@ package runtimeimage
 import (
 	"archive/tar"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
@@ -19,48 +17,58 @@ import (
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
-const (
-	program = "function"
-	port    = "9443/tcp"
-	path    = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-)
+// program is the name of the compiled program, in the root directory.
+const program = "function"
 
-// FromSource compiles the Go main package in dir for each platform, side by
-// side, into a minimal image: the program as entry point, root certificates,
-// a user other than root, an empty /tmp, port 9443. Platforms are of linux.
+// A Source is a Go main package, and how it becomes images.
+type Source struct {
+	// Dir is the package's directory.
+	Dir string
+	// Platforms are those to compile for, of Linux. At least one is needed.
+	Platforms []v1.Platform
+	// LDFlags and GoFlags are more flags for go build, as those of
+	// gobuild.Options.
+	LDFlags string
+	GoFlags []string
+	// Base are the images that the program is put on, one that fits for each
+	// platform. Nil is a minimal image: root certificates, a user other than
+	// root, an empty /tmp. They belong to FromSource: it closes them, or what it
+	// returns does.
+	Base *Images
+	// Labels are added to the images' configs.
+	Labels map[string]string
+}
+
+// FromSource compiles a Go main package for each platform, side by side, and
+// puts it on a base, as /function: the entry point, listening on port 9443,
+// started by a user other than root.
 //
-// The images depend on the source, the Go toolchain and opts.Created, and on
-// nothing else. They must be closed.
-func FromSource(ctx context.Context, dir string, platforms []v1.Platform, opts Options) (_ *Images, err error) {
-	if err := checkPlatforms(platforms); err != nil {
-		return nil, err
-	}
-	s, err := newSpool(opts.TempDir)
+// Without a base the images depend on the source, the Go toolchain, the flags
+// and opts.Created, and on nothing else. They must be closed.
+func FromSource(ctx context.Context, src Source, opts Options) (_ *Images, err error) {
+	s, err := newSpool(opts)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, src.Base.Close())
 	}
+	s.keep(src.Base)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	c := &compiler{dir: dir, opts: opts, spool: s}
-	programs := make([]blobLayer, len(platforms))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
-	for i, p := range platforms {
-		g.Go(func() (err error) {
-			programs[i], err = c.compile(ctx, p, i)
-			return err
-		})
+	if err := checkPlatforms(src.Platforms); err != nil {
+		return nil, err
 	}
-	base, err := c.base()
-	if err := errors.Join(g.Wait(), err); err != nil {
+	c := &compiler{Source: src, opts: opts, spool: s}
+	bases, programs, err := c.run(ctx)
+	if err != nil {
 		return nil, err
 	}
 	all := &Images{spool: s}
-	for i, p := range platforms {
-		img, err := functionImage(p, opts.Created, base, programs[i])
+	for i, base := range bases {
+		img, err := extend(base, opts.Created, programs[i], settings{
+			entrypoint: []string{"/" + program}, labels: src.Labels,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -94,22 +102,54 @@ type blobLayer struct {
 
 // A compiler turns one source into layers.
 type compiler struct {
-	dir   string
+	Source
 	opts  Options
 	spool *spool
 }
 
-func (c *compiler) base() (blobLayer, error) {
-	l, b, err := c.spool.layer(func(w io.Writer) error { return writeTar(w, baseFiles()) })
-	return blobLayer{l, b}, err
+// run makes what each platform's image is made of, as much at a time as there
+// are cores for it.
+func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []blobLayer, err error) {
+	programs = make([]blobLayer, len(c.Platforms))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	g.Go(func() (err error) {
+		bases, err = c.bases()
+		return err
+	})
+	for i, p := range c.Platforms {
+		g.Go(func() (err error) {
+			programs[i], err = c.compile(ctx, p, i)
+			return err
+		})
+	}
+	err = g.Wait() // before bases is looked at
+	return bases, programs, err
+}
+
+// bases returns what each platform's program is put on.
+func (c *compiler) bases() ([]v1.Image, error) {
+	if c.Base == nil {
+		return c.spool.minimal(c.Platforms, c.opts.Created)
+	}
+	bases := make([]v1.Image, len(c.Platforms))
+	for i, p := range c.Platforms {
+		img, err := c.Base.of(p)
+		if err != nil {
+			return nil, fmt.Errorf("choosing a base image: %w", err)
+		}
+		bases[i] = img
+	}
+	return bases, nil
 }
 
 // compile returns the layer that holds the program for platform number n.
 func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (blobLayer, error) {
-	c.opts.Progress.Step("compiling " + c.dir + " for " + p.String())
+	c.opts.Progress.Step("compiling " + c.Dir + " for " + p.String())
 	out := filepath.Join(c.spool.dir, fmt.Sprintf("program-%d", n))
 	err := gobuild.Build(ctx, gobuild.Options{
-		Dir: c.dir, GOOS: p.OS, GOARCH: p.Architecture, Variant: p.Variant, Output: out, Env: c.opts.Env,
+		Dir: c.Dir, GOOS: p.OS, GOARCH: p.Architecture, Variant: p.Variant, Output: out,
+		LDFlags: c.LDFlags, Flags: c.GoFlags, Env: c.opts.Env,
 	})
 	if err != nil {
 		return blobLayer{}, err
@@ -140,37 +180,4 @@ func writeProgram(w io.Writer, path string) error {
 		return err
 	}
 	return tw.Close()
-}
-
-// functionImage returns the image of a program for p.
-func functionImage(p v1.Platform, created time.Time, layers ...blobLayer) (v1.Image, error) {
-	if created.IsZero() {
-		created = time.Unix(0, 0)
-	}
-	at := v1.Time{Time: created.UTC()}
-	config := v1.ConfigFile{
-		OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion, OSFeatures: p.OSFeatures,
-		Created: at,
-		Config: v1.Config{
-			Entrypoint:   []string{"/" + program},
-			Env:          []string{path},
-			User:         nonRoot,
-			WorkingDir:   "/",
-			ExposedPorts: map[string]struct{}{port: {}},
-		},
-		RootFS: v1.RootFS{Type: "layers"},
-	}
-	var descs []v1.Descriptor
-	var plain []v1.Layer
-	for _, l := range layers {
-		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, l.blob.DiffID)
-		config.History = append(config.History, v1.History{Created: at})
-		descs = append(descs, v1.Descriptor{MediaType: l.blob.MediaType, Size: l.blob.Size, Digest: l.blob.Digest})
-		plain = append(plain, l.Layer)
-	}
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a config: %w", err)
-	}
-	return oci.Assemble(raw, descs, plain...)
 }

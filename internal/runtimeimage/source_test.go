@@ -25,6 +25,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 var (
@@ -54,7 +55,7 @@ func options(t *testing.T) runtimeimage.Options {
 
 func fromSource(t *testing.T, dir string, opts runtimeimage.Options, platforms ...v1.Platform) []v1.Image {
 	t.Helper()
-	images, err := runtimeimage.FromSource(t.Context(), dir, platforms, opts)
+	images, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: dir, Platforms: platforms}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestFromSourceRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			opts := options(t)
-			_, err := runtimeimage.FromSource(t.Context(), source(t, tc.main), tc.platforms, opts)
+			_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, tc.main), Platforms: tc.platforms}, opts)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
@@ -240,7 +241,7 @@ func TestFromSourceStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := options(t)
-	if _, err := runtimeimage.FromSource(ctx, source(t, program), []v1.Platform{amd64}, opts); !errors.Is(err, context.Canceled) {
+	if _, err := runtimeimage.FromSource(ctx, runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{amd64}}, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	assertEmpty(t, opts.TempDir)
@@ -296,4 +297,74 @@ func TestPackageOfSource(t *testing.T) {
 			t.Errorf("platform (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// A program goes on a base image as it does on ours, with flags of the user's.
+func TestFromSourceOnBase(t *testing.T) {
+	dir := source(t, "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n")
+	base := baseOf(t, v1.Config{
+		User: "0", Entrypoint: []string{"/bin/sh"}, Cmd: []string{"-c", "x"}, WorkingDir: "/w", Env: []string{"A=b"},
+	}, []v1.Layer{tarLayer(t, member{name: "etc/", kind: tar.TypeDir, mode: 0o755})}, amd64, arm64)
+	opts := options(t)
+	images, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{
+		Dir: dir, Platforms: []v1.Platform{arm64}, Base: base,
+		LDFlags: "-X main.text=set-by-a-flag", GoFlags: []string{"-tags=x"}, Labels: map[string]string{"k": "v=w"},
+	}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := images.All[0]
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v1.Config{
+		User: "65532", Entrypoint: []string{"/function"}, WorkingDir: "/w", Env: []string{"A=b"},
+		Labels: map[string]string{"k": "v=w"}, ExposedPorts: map[string]struct{}{"9443/tcp": {}},
+	}
+	if diff := cmp.Diff(want, config.Config); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+	if config.Architecture != "arm64" || len(config.History) != 2 {
+		t.Errorf("got a config for %s with %d lines of history", config.Architecture, len(config.History))
+	}
+	got, data := contents(t, img)
+	if len(got) != 2 || !bytes.Contains(data["function"], []byte("set-by-a-flag")) {
+		t.Errorf("got %v", got)
+	}
+	if err := images.Close(); err != nil {
+		t.Error(err)
+	}
+	assertEmpty(t, opts.TempDir)
+}
+
+func TestFromSourceOnBaseRefuses(t *testing.T) {
+	base := baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t)}, amd64)
+	opts := options(t)
+	_, err := runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	if want := "it has no image for linux/arm64, only for linux/amd64"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q in it", err, want)
+	}
+	assertEmpty(t, opts.TempDir)
+}
+
+// A config may be JSON and no object, which tells nothing of a platform.
+func TestFromSourceOnBaseWithoutConfig(t *testing.T) {
+	img, err := oci.Assemble([]byte("null"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := options(t)
+	base, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, img), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = runtimeimage.FromSource(t.Context(), runtimeimage.Source{Dir: source(t, program), Platforms: []v1.Platform{arm64}, Base: base}, opts)
+	if want := "its config: it is not a JSON object"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q in it", err, want)
+	}
+	assertEmpty(t, opts.TempDir)
 }

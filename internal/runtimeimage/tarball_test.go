@@ -123,7 +123,6 @@ func TestFromTarballRefuses(t *testing.T) {
 		"Truncated": {"a download may break off", one[:len(one)/2], "cut off"},
 		"Several":   {"which image to take is not ours to guess", two, "lists 2 images"},
 		"NoImage":   {"any tar can be named", make([]byte, 10240), "neither oci-layout nor manifest.json"},
-		"Zstd":      {"the compression is named", []byte("\x28\xb5\x2f\xfd rest"), "zstd"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +159,7 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 		diffID string
 		want   string
 	}{
-		"Right": {"one file is in the spool", sum(t, plain.Bytes()).String(), ""},
+		"Right": {"it is kept once", sum(t, plain.Bytes()).String(), ""},
 		"Wrong": {"an engine would refuse to unpack it", sum(t, nil).String(), "in its config"},
 	}
 	for name, tc := range cases {
@@ -184,9 +183,12 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			spooled, err := filepath.Glob(filepath.Join(opts.TempDir, "*", "*"))
+			spooled, err := filepath.Glob(filepath.Join(opts.TempDir, ".xfn-*.tmp"))
 			if err != nil || len(spooled) != 1 {
-				t.Errorf("%s: got %d: %v", tc.reason, len(spooled), err)
+				t.Fatalf("got the files %v, %v", spooled, err)
+			}
+			if info, err := os.Stat(spooled[0]); err != nil || info.Size() > int64(len(plain.Bytes()))+2048 {
+				t.Errorf("%s: got %d bytes, %v", tc.reason, info.Size(), err)
 			}
 		})
 	}
@@ -230,4 +232,39 @@ func TestFromTarballStops(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	assertEmpty(t, opts.TempDir)
+}
+
+// A layer of a Docker archive is known by what it unpacks to, compressed or not.
+func TestFromTarballWrongDiffID(t *testing.T) {
+	img := image(t, "amd64")
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	ids := config.RootFS.DiffIDs
+	ids[0], ids[1] = ids[1], ids[0]
+	lying, err := mutate.ConfigFile(img, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, tc := range map[string]struct {
+		img  v1.Image
+		want string
+	}{
+		"the layers are in the config's order":    {img, ""},
+		"the config has the layers the other way": {lying, "in its config"},
+	} {
+		path := filepath.Join(t.TempDir(), "rt.tar")
+		if err := tarball.WriteToFile(path, name.MustParseReference("rt"), tc.img); err != nil {
+			t.Fatal(err)
+		}
+		images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
+		if err == nil {
+			err = images.Close()
+		}
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v", reason, err)
+		}
+	}
 }

@@ -1,3 +1,4 @@
-// Package schema applies what a CompositeResourceDefinition says about objects:
-// the defaults of its OpenAPI schema.
+// Package schema knows what CRDs and XRDs say about objects. It applies the
+// defaults of an XRD's schema, and finds what the API server would refuse of an
+// object or of a definition.
 package schema

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -14,8 +15,12 @@ import (
 
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var m map[string]any
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+	if err := json.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -1,17 +1,16 @@
 package tempdir_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/childtest"
 	"github.com/xfn-dev/xfn/internal/tempdir"
 )
 
@@ -103,39 +102,14 @@ func TestInAfterKill(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(parent, notOurs), 0o755), os.Symlink(notOurs, filepath.Join(parent, link))); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	holder := exec.Command(self)
-	holder.Env = append(os.Environ(), holdVar+"="+parent)
-	stdin, err := holder.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	stdout, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs = strings.TrimSuffix(theirs, "\n")
+	holder, theirs := childtest.Start(t, holdVar+"="+parent)
 	if err := in(t, parent).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(parent, theirs, "file")); err != nil {
 		t.Fatalf("one that another process uses was removed: %v", err)
 	}
-	if err := holder.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = holder.Wait() // it was killed
+	holder.Kill(t)
 	if err := in(t, parent).Close(); err != nil {
 		t.Fatal(err)
 	}

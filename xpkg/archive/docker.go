@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -15,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const manifestFile = "manifest.json"
@@ -76,13 +77,13 @@ func layerType(r io.Reader) (types.MediaType, error) {
 	}
 	mediaType, inner := types.OCIUncompressedLayer, io.Reader(br)
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+	case oci.IsGzip(magic):
 		zr, err := gzip.NewReader(br)
 		if err != nil {
 			return "", errors.New("it is not valid gzip")
 		}
 		mediaType, inner = types.OCILayer, zr
-	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case oci.IsZstd(magic):
 		zr, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 		if err != nil {
 			return "", errors.New("it is not valid zstd")

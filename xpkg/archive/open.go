@@ -22,11 +22,16 @@ type File struct {
 	// without annotations: all layers are read then, for their digests.
 	Docker bool
 
-	file *os.File
+	file *os.File // nil if it was read by Read
 }
 
 // Close closes the file. The artifact's layers cannot be read after it.
-func (f *File) Close() error { return f.file.Close() }
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
 
 // Open opens an archive that holds one image or index. Only its metadata is
 // read. Until ctx is done, layers can be read for the manifest of a Docker
@@ -65,7 +70,7 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 // means stands in its own manifest.
 func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
 	if _, ok := t.find(layoutFile); ok {
-		a, err = t.layout()
+		a, err = layout{t, &t.budget}.one()
 		if _, ok := t.find(manifestFile); !ok || !errors.As(err, new(notWholeError)) {
 			return a, false, err
 		}

@@ -2,16 +2,18 @@ package archive
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 	maxLinks = 8
 )
 
-// A tarball is a plain tar file whose entries can be read in any order.
+// A tarball is a tar file whose entries can be read in any order.
 type tarball struct {
 	file    *os.File
 	entries map[string]entry
@@ -33,10 +35,10 @@ type tarball struct {
 	budget int64
 }
 
-// An entry is where a file lies in a tar, or the name that it is a link to.
+// An entry is a file in a tar, or the name that it is a link to.
 type entry struct {
-	offset, size int64
-	link         string
+	content
+	link string
 }
 
 // readTar finds the entries of f without reading them.
@@ -45,26 +47,40 @@ func readTar(ctx context.Context, f *os.File) (*tarball, error) {
 		return nil, err
 	}
 	t := &tarball{file: f, entries: map[string]entry{}, budget: maxMetadata}
-	tr := tar.NewReader(f)
+	return t, t.readAll(ctx, tar.NewReader(f), t.locate)
+}
+
+// readAll calls file for each regular file, to have it as an entry.
+func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.Header) (entry, error)) error {
 	for n := 0; ; n++ {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		h, err := tr.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return t, nil
-		case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
-			return nil, errors.New("the tar file is cut off")
-		case err != nil:
-			return nil, errors.New("it is not a tar file")
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return explain(err, n)
 		}
 		if n == maxEntries {
-			return nil, fmt.Errorf("it has more than %d entries", maxEntries)
+			return fmt.Errorf("it has more than %d entries", maxEntries)
 		}
-		if err := t.add(h); err != nil {
-			return nil, err
+		if err := t.add(h, file); err != nil {
+			return err
 		}
+	}
+}
+
+// explain says what is wrong with a tar, n of whose entries could be read.
+func explain(err error, n int) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
+		return errors.New("the tar file is cut off")
+	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it is not a tar file")
+	default:
+		return ioerror.Cause(err)
 	}
 }
 
@@ -78,18 +94,16 @@ func sniff(f *os.File) error {
 	switch {
 	case n == 0:
 		return errors.New("the file is empty")
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+	case oci.IsGzip(magic):
 		return hint.Wrap(errors.New("it is compressed with gzip"), "decompress it first: gunzip keeps the tar that is inside")
-	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case oci.IsZstd(magic):
 		return hint.Wrap(errors.New("it is compressed with zstd"), "decompress it first: zstd -d keeps the tar that is inside")
 	}
 	_, err = f.Seek(0, io.SeekStart)
 	return err
 }
 
-// add notes where the entry of h lies. The tar reader has just read its header
-// and nothing more, so the file stands at the entry's first byte.
-func (t *tarball) add(h *tar.Header) error {
+func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) error {
 	name := clean(h.Name)
 	switch h.Typeflag {
 	case tar.TypeReg:
@@ -98,17 +112,24 @@ func (t *tarball) add(h *tar.Header) error {
 				return fmt.Errorf("its entry %q is sparse", h.Name)
 			}
 		}
-		at, err := t.file.Seek(0, io.SeekCurrent)
+		e, err := file(h)
 		if err != nil {
 			return err
 		}
-		t.entries[name] = entry{offset: at, size: h.Size}
+		t.entries[name] = e
 	case tar.TypeSymlink:
 		t.entries[name] = entry{link: clean(path.Join(path.Dir(name), h.Linkname))}
 	case tar.TypeLink:
 		t.entries[name] = entry{link: clean(h.Linkname)}
 	}
 	return nil
+}
+
+// locate notes where the entry of h lies. The tar reader has just read its header
+// and nothing more, so the file stands at the entry's first byte.
+func (t *tarball) locate(h *tar.Header) (entry, error) {
+	at, err := t.file.Seek(0, io.SeekCurrent)
+	return entry{content: section(t.file, at, h.Size)}, err
 }
 
 // clean returns name without "./", "../" and "/" in front.
@@ -127,23 +148,21 @@ func (t *tarball) find(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// section returns the bytes of an entry.
-func (t *tarball) section(e entry) *io.SectionReader {
-	return io.NewSectionReader(t.file, e.offset, e.size)
+// section is a part of a file.
+func section(f io.ReaderAt, offset, size int64) content {
+	return content{size: size, open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(f, offset, size)), nil
+	}}
+}
+
+// look implements files.
+func (t *tarball) look(name string) (content, error) {
+	e, ok := t.find(name)
+	if !ok {
+		return content{}, fs.ErrNotExist
+	}
+	return e.content, nil
 }
 
 // metadata reads a file whole, within the budget.
-func (t *tarball) metadata(name string) ([]byte, error) {
-	e, ok := t.find(name)
-	if !ok {
-		return nil, fmt.Errorf("it has no %s", name)
-	}
-	if t.budget -= e.size; t.budget < 0 {
-		return nil, fmt.Errorf("its manifests and configs are larger than %d MiB", maxMetadata>>20)
-	}
-	data := make([]byte, e.size)
-	if _, err := io.ReadFull(t.section(e), data); err != nil {
-		return nil, fmt.Errorf("reading its %s: %w", name, err)
-	}
-	return data, nil
-}
+func (t *tarball) metadata(name string) ([]byte, error) { return readMetadata(t, name, &t.budget) }

@@ -73,7 +73,7 @@ func (i unhashedImage) Layers() ([]v1.Layer, error) { return i.layers, nil }
 // An unhashedLayer is read for its digest when that is first asked for.
 type unhashedLayer struct {
 	name      string // for errors
-	at        *io.SectionReader
+	stored    content
 	ctx       func(io.Reader) io.Reader // ends with the context of Open
 	diffID    v1.Hash
 	mediaType types.MediaType
@@ -87,16 +87,41 @@ func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash
 	if !ok {
 		return nil, errors.New("the file is missing")
 	}
-	mediaType, err := layerType(t.section(e))
+	mediaType, err := layerTypeOf(e.content)
 	if err != nil {
 		return nil, err
 	}
 	bound := func(r io.Reader) io.Reader { return oci.Reader(ctx, r) }
-	return &unhashedLayer{name: name, at: t.section(e), ctx: bound, diffID: diffID, mediaType: mediaType}, nil
+	l := &unhashedLayer{name: name, stored: e.content, ctx: bound, diffID: diffID, mediaType: mediaType}
+	if e.digest != (v1.Hash{}) {
+		l.hashed, err = l.known(e.digest)
+	}
+	return l, err
+}
+
+func layerTypeOf(c content) (_ types.MediaType, err error) {
+	rc, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	return layerType(rc)
+}
+
+func wrongDigest(is, says v1.Hash) error {
+	return fmt.Errorf("its digest is %s, and the config says %s", is, says)
+}
+
+// known returns the layer, once its digest is.
+func (l *unhashedLayer) known(digest v1.Hash) (v1.Layer, error) {
+	if l.mediaType == types.OCIUncompressedLayer && digest != l.diffID {
+		return nil, wrongDigest(digest, l.diffID)
+	}
+	return oci.Stored(l.stored.open, oci.Blob{Digest: digest, Size: l.stored.size, DiffID: l.diffID, MediaType: l.mediaType})
 }
 
 func (l *unhashedLayer) DiffID() (v1.Hash, error)            { return l.diffID, nil }
-func (l *unhashedLayer) Size() (int64, error)                { return l.at.Size(), nil }
+func (l *unhashedLayer) Size() (int64, error)                { return l.stored.size, nil }
 func (l *unhashedLayer) MediaType() (types.MediaType, error) { return l.mediaType, nil }
 
 func (l *unhashedLayer) Digest() (v1.Hash, error) {
@@ -105,15 +130,14 @@ func (l *unhashedLayer) Digest() (v1.Hash, error) {
 	if l.hashed != nil {
 		return l.hashed.Digest()
 	}
-	digest, size, err := v1.SHA256(l.ctx(l.start()))
+	digest, err := l.sum()
+	if err == nil {
+		l.hashed, err = l.known(digest)
+	}
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("its layer %s: %w", l.name, err)
 	}
-	if l.mediaType == types.OCIUncompressedLayer && digest != l.diffID {
-		return v1.Hash{}, fmt.Errorf("its layer %s: its digest is %s, and the config says %s", l.name, digest, l.diffID)
-	}
-	l.hashed, err = oci.Layer(l.at, oci.Blob{Digest: digest, Size: size, DiffID: l.diffID, MediaType: l.mediaType})
-	return digest, err
+	return digest, nil
 }
 
 // Compressed returns what is stored: checked, once somebody has been told its
@@ -124,8 +148,15 @@ func (l *unhashedLayer) Compressed() (io.ReadCloser, error) {
 	if l.hashed != nil {
 		return l.hashed.Compressed()
 	}
-	return io.NopCloser(l.start()), nil
+	return l.stored.open()
 }
 
-// start returns a reader of its own, from the first byte.
-func (l *unhashedLayer) start() io.Reader { return io.NewSectionReader(l.at, 0, l.at.Size()) }
+func (l *unhashedLayer) sum() (_ v1.Hash, err error) {
+	rc, err := l.stored.open()
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	digest, _, err := v1.SHA256(l.ctx(rc))
+	return digest, err
+}

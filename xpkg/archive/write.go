@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -16,36 +17,33 @@ import (
 )
 
 // Write writes a as one tar that is an OCI image layout and a Docker archive:
-// first the metadata of both, then the layers, each blob once. The layout's
+// first the layers, then the metadata of both, each blob once. The layout's
 // index.json lists a alone; the Docker archive, which can hold one image only,
 // lists a's image for linux/amd64, or else its first.
 //
 // The bytes depend on a alone: a package that was pulled gives the file that
-// it was pushed from. A blob is checked against its digest and size as it is
-// written. Progress is reported in bytes of the file, as text.
+// it was pushed from. Layers have the order of the manifests, but those that are
+// annotated with Mark are last. A blob is checked against its digest and size as
+// it is written. Progress is reported in bytes of the file, as text.
 func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report progress.Func) error {
-	p := &plan{seen: map[v1.Hash]bool{}}
-	if err := p.add(a, 0); err != nil {
-		return err
-	}
-	head, err := p.head(a)
+	files, err := filesOf(a)
 	if err != nil {
 		return err
 	}
-	out := &output{tar: tar.NewWriter(w), text: text, report: report, buf: make([]byte, 256<<10)}
-	all := append(append(head, p.metadata...), p.layers...)
-	for _, f := range all {
-		out.total += f.size
+	return newOutput(w, text, report).files(ctx, files)
+}
+
+// filesOf returns all files of an archive, in their order.
+func filesOf(a oci.Artifact) ([]source, error) {
+	p := &plan{seen: map[v1.Hash]bool{}}
+	if err := p.add(a, 0); err != nil {
+		return nil, err
 	}
-	for _, f := range all {
-		if err := out.write(ctx, f); err != nil {
-			return fmt.Errorf("writing %s: %w", f.name, err)
-		}
+	head, err := p.head(a)
+	if err != nil {
+		return nil, err
 	}
-	if err := out.tar.Close(); err != nil {
-		return fmt.Errorf("ending the tar: %w", err)
-	}
-	return nil
+	return slices.Concat(p.layers, p.marked, head, p.metadata), nil
 }
 
 // A source is a file to be written.
@@ -55,6 +53,13 @@ type source struct {
 	open func() (io.ReadCloser, error)
 }
 
+const (
+	// Mark is the annotation of layers that are a package's own.
+	Mark = "io.crossplane.xpkg"
+	// mode is that of all files of an archive.
+	mode = 0o644
+)
+
 func memory(name string, data []byte) source {
 	return source{name, int64(len(data)), func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(data)), nil
@@ -63,9 +68,10 @@ func memory(name string, data []byte) source {
 
 // A plan is what an archive will hold, in the order of the manifests.
 type plan struct {
-	metadata, layers []source
-	seen             map[v1.Hash]bool
-	images           []v1.Image
+	layers, marked, metadata []source
+
+	seen   map[v1.Hash]bool
+	images []v1.Image
 }
 
 func (p *plan) add(a oci.Artifact, depth int) error {
@@ -127,9 +133,12 @@ func (p *plan) addImage(img v1.Image) error {
 		if err != nil {
 			return fmt.Errorf("finding layer %s: %w", desc.Digest, err)
 		}
-		p.layers = append(p.layers, source{blobPath(desc.Digest), desc.Size, func() (io.ReadCloser, error) {
-			return openLayer(l, desc)
-		}})
+		f := source{blobPath(desc.Digest), desc.Size, func() (io.ReadCloser, error) { return openLayer(l, desc) }}
+		if desc.Annotations[Mark] == "" {
+			p.layers = append(p.layers, f)
+		} else {
+			p.marked = append(p.marked, f)
+		}
 	}
 	if oci.IsImage(m) {
 		p.images = append(p.images, img)
@@ -216,13 +225,30 @@ type output struct {
 	text        string
 	report      progress.Func
 	done, total int64
-	buf         []byte
+}
+
+func newOutput(w io.Writer, text string, report progress.Func) *output {
+	return &output{tar: tar.NewWriter(w), text: text, report: report}
+}
+
+// files writes all files and the end of the tar.
+func (o *output) files(ctx context.Context, all []source) error {
+	for _, f := range all {
+		o.total += f.size
+	}
+	for _, f := range all {
+		if err := o.write(ctx, f); err != nil {
+			return fmt.Errorf("writing %s: %w", f.name, err)
+		}
+	}
+	if err := o.tar.Close(); err != nil {
+		return fmt.Errorf("ending the tar: %w", err)
+	}
+	return nil
 }
 
 func (o *output) write(ctx context.Context, f source) (err error) {
-	// Without a format it is USTAR, and PAX from 8 GiB.
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: f.size, Mode: 0o644}
-	if err := o.tar.WriteHeader(h); err != nil {
+	if err := o.tar.WriteHeader(header(f.name, f.size)); err != nil {
 		return err
 	}
 	rc, err := f.open()
@@ -230,8 +256,13 @@ func (o *output) write(ctx context.Context, f source) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	_, err = io.CopyBuffer(o, oci.Reader(ctx, rc), o.buf)
+	_, err = oci.Copy(o, oci.Reader(ctx, rc))
 	return err
+}
+
+// header returns one that is USTAR, or PAX from 8 GiB.
+func header(name string, size int64) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: mode}
 }
 
 // Write writes to the tar's current entry.

@@ -3,6 +3,7 @@ package oci
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -118,6 +119,18 @@ func PartsOf(img v1.Image) (p Parts, err error) {
 		return p, fmt.Errorf("reading its layers: %w", err)
 	}
 	return p, nil
+}
+
+// ConfigObject decodes the config whole, fields that no type of ours knows and
+// numbers included, for those who change it.
+func (p Parts) ConfigObject() (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(p.Config))
+	dec.UseNumber()
+	var config map[string]any
+	if err := dec.Decode(&config); err != nil || config == nil {
+		return nil, errors.New("reading its config: it is not a JSON object")
+	}
+	return config, nil
 }
 
 // Describe returns the descriptor of an image, index or layer, with nothing

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -24,13 +25,31 @@ type Blob struct {
 
 type layer struct {
 	Blob
-	at io.ReaderAt
+	open func() (io.ReadCloser, error)
+	// known is true for bytes that need no check.
+	known bool
 }
 
 // Layer returns a layer whose bytes, as stored, are the first b.Size of r. A
 // reader of it fails at the end if they are fewer or have another digest.
 func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
-	return partial.CompressedToLayer(&layer{b, r})
+	return Stored(func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(r, 0, b.Size)), nil
+	}, b)
+}
+
+// Stored returns a layer whose bytes, as stored, are what open opens: each time
+// that they are read, from the first one on. A reader of it fails at the end if
+// they are more or fewer than b.Size or have another digest.
+func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
+	return partial.CompressedToLayer(&layer{b, open, false})
+}
+
+// OwnLayer returns a layer as Layer does, of bytes that this process has written
+// and whose sum it has taken: they are not summed up again.
+func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, b.Size)), nil }
+	return partial.CompressedToLayer(&layer{b, open, true})
 }
 
 func (l *layer) Digest() (v1.Hash, error)            { return l.Blob.Digest, nil }
@@ -39,12 +58,23 @@ func (l *layer) Size() (int64, error)                { return l.Blob.Size, nil }
 func (l *layer) MediaType() (types.MediaType, error) { return l.Blob.MediaType, nil }
 
 func (l *layer) Compressed() (io.ReadCloser, error) {
-	return Verify(io.NopCloser(io.NewSectionReader(l.at, 0, l.Blob.Size)), l.Blob.Digest, l.Blob.Size)
+	stored, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	if l.known {
+		return &verifier{stored, nil, l.Blob.Digest, l.Blob.Size}, nil
+	}
+	checked, err := Verify(stored, l.Blob.Digest, l.Blob.Size)
+	if err != nil {
+		return nil, errors.Join(err, stored.Close())
+	}
+	return checked, nil
 }
 
 type verifier struct {
 	io.ReadCloser
-	sum    hash.Hash
+	sum    hash.Hash // nil if the digest is known to be right
 	digest v1.Hash
 	left   int64
 }
@@ -63,9 +93,20 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 	return &verifier{r, sha256.New(), digest, size}, nil
 }
 
+// Unverified returns what Verify was given for a reader of its own, for those
+// who take the sum themselves and compare it. Any other stays as it is.
+func Unverified(r io.ReadCloser) io.ReadCloser {
+	if v, ok := r.(*verifier); ok {
+		return v.ReadCloser
+	}
+	return r
+}
+
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.ReadCloser.Read(p)
-	v.sum.Write(p[:n])
+	if v.sum != nil {
+		v.sum.Write(p[:n])
+	}
 	if v.left -= int64(n); v.left < 0 {
 		return 0, fmt.Errorf("%s is longer than its descriptor says", v.digest)
 	}
@@ -78,6 +119,9 @@ func (v *verifier) Read(p []byte) (int, error) {
 func (v *verifier) atEnd() error {
 	if v.left > 0 {
 		return fmt.Errorf("%s is %d bytes shorter than its descriptor says", v.digest, v.left)
+	}
+	if v.sum == nil {
+		return io.EOF
 	}
 	if got := fmt.Sprintf("%x", v.sum.Sum(nil)); got != v.digest.Hex {
 		return fmt.Errorf("%s has other content than its digest says: its SHA-256 sum is %s", v.digest, got)

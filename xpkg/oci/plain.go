@@ -28,32 +28,40 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	if err != nil {
 		return nil, err
 	}
-	tar, err := decompress(stored)
+	tar, err := Decompress(stored)
 	if err != nil {
 		return nil, errors.Join(err, stored.Close())
 	}
 	return &Tar{Reader(ctx, tar), left, tar, stored}, nil
 }
 
-func decompress(stored io.Reader) (io.ReadCloser, error) {
-	r := bufio.NewReaderSize(stored, 64<<10)
-	magic, err := r.Peek(4)
+// Decompress returns what is in r, which its first bytes tell: gzip, zstd, or r
+// itself. Closing it does not close r.
+func Decompress(r io.Reader) (io.ReadCloser, error) {
+	br := bufio.NewReaderSize(r, 64<<10)
+	magic, err := br.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(r)
-	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		zr, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	case IsGzip(magic):
+		return gzip.NewReader(br)
+	case IsZstd(magic):
+		zr, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}
 		return zr.IOReadCloser(), nil
 	default:
-		return io.NopCloser(r), nil
+		return io.NopCloser(br), nil
 	}
 }
+
+// IsGzip tells whether a file that begins so is compressed with gzip (RFC 1952).
+func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
+
+// IsZstd tells whether a file that begins so is compressed with zstd (RFC 8878).
+func IsZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) }
 
 // A Tar is a layer that is being read.
 type Tar struct {

@@ -1,14 +1,12 @@
 package cache
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -50,34 +48,12 @@ func (d Dir) Path() (string, error) {
 }
 
 // A format is how results are printed.
-type format struct {
-	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
-}
+type format struct{ terminal.Format }
 
 // print prints a value for a machine, or by text for people.
 func (f format) print(w io.Writer, value any, text func(io.Writer) error) error {
-	err := f.write(w, value, text)
-	if err != nil {
+	if err := f.Print(w, value, text); err != nil {
 		return fmt.Errorf("printing what is in the cache: %w", err)
 	}
 	return nil
-}
-
-func (f format) write(w io.Writer, value any, text func(io.Writer) error) error {
-	switch f.Format {
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(value)
-	case "yaml":
-		raw, err := yaml.Marshal(value)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(raw)
-		return err
-	default:
-		return text(w)
-	}
 }

@@ -58,7 +58,7 @@ func list(w io.Writer, dir string, all []content, now time.Time) error {
 	head := "\nNAME\tDIGEST\tSIZE\tUSED\n"
 	for _, c := range all {
 		for _, e := range c.Entries {
-			fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\n", head, e.Name, short(e.Digest), size(e.Bytes), age(now.Sub(e.Used)))
+			fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\n", head, e.Name, terminal.ShortDigest(e.Digest), terminal.Size(e.Bytes), age(now.Sub(e.Used)))
 			head = ""
 		}
 	}
@@ -67,35 +67,11 @@ func list(w io.Writer, dir string, all []content, now time.Time) error {
 
 // count says how much there is in a few words.
 func count(c content) string {
-	text := fmt.Sprintf("%d %s, %s", c.Files, plural(c.Files, cmp.Or(c.noun, "file")), size(c.Bytes))
+	text := fmt.Sprintf("%s, %s", terminal.Count(c.Files, cmp.Or(c.noun, "file")), terminal.Size(c.Bytes))
 	if c.Leftovers > 0 {
-		text += fmt.Sprintf("; %d unfinished, %s", c.Leftovers, size(c.LeftoverBytes))
+		text += fmt.Sprintf("; %d unfinished, %s", c.Leftovers, terminal.Size(c.LeftoverBytes))
 	}
 	return text
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
-}
-
-// short is a digest that fits in a table, long enough to tell it from others.
-func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB"}
-	unit := 0
-	for value >= 1<<10 && unit < len(units)-1 {
-		value /= 1 << 10
-		unit++
-	}
-	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
 // age is a time that has passed, for people.

@@ -1,22 +1,17 @@
 package function
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
 )
 
 // ListCmd lists builtins.
-type ListCmd struct {
-	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
-}
+type ListCmd struct{ terminal.Format }
 
 // Help is shown by --help.
 func (ListCmd) Help() string {
@@ -47,7 +42,7 @@ func (c *ListCmd) Run(term *terminal.Terminal) error {
 	for _, b := range builtin.All() {
 		entries = append(entries, newEntry(b))
 	}
-	if err := c.print(term.Stdout, entries); err != nil {
+	if err := c.Print(term.Stdout, entries, func(w io.Writer) error { return table(w, entries) }); err != nil {
 		return fmt.Errorf("printing the list: %w", err)
 	}
 	return nil
@@ -59,25 +54,6 @@ func newEntry(b builtin.Builtin) entry {
 		e.Input = &kind{apiVersion, k}
 	}
 	return e
-}
-
-func (c *ListCmd) print(w io.Writer, entries []entry) error {
-	switch c.Format {
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(entries)
-	case "yaml":
-		text, err := yaml.Marshal(entries)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(text)
-		return err
-	default:
-		return table(w, entries)
-	}
 }
 
 func table(w io.Writer, entries []entry) error {

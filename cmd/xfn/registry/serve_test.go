@@ -1,14 +1,31 @@
 package registry_test
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	store "github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -45,5 +62,143 @@ func TestDirTaken(t *testing.T) {
 	}
 	if out.Len() > 0 {
 		t.Errorf("it printed %q", &out)
+	}
+}
+
+// Where other machines reach it, it listens only if it is told to.
+func TestBeyondLoopback(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
+		var out strings.Builder
+		dir := filepath.Join(t.TempDir(), "registry")
+		c := registry.ServeCmd{Dir: dir, Address: address}
+		err := c.Run(t.Context(), &terminal.Terminal{Stdout: &out})
+		var usage *terminal.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), address) || !strings.Contains(hint.Of(err), "--allow-remote") {
+			t.Errorf("%s: got %v (hint: %s), want a refusal", address, err, hint.Of(err))
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) || out.Len() > 0 {
+			t.Errorf("%s: it printed %q, and the directory is there (%v)", address, &out, err)
+		}
+	}
+	serve(t, registry.ServeCmd{Address: "0.0.0.0:0", AllowRemote: true})
+	serve(t, registry.ServeCmd{Address: "localhost:0"})
+}
+
+// With a certificate and users, an image is pushed by TLS by who has a password,
+// and by nobody else. When it stops, a temporary directory goes.
+func TestTLSAndUsers(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	certs, pool := certificates(t)
+	users := filepath.Join(t.TempDir(), "users")
+	// The password is "secret".
+	write(t, users, "alice:$2y$04$ZbSdjicnueeIbNByPZ3FAeaCZhL4AAZe6YvGDRFrLSKkdsh8u279m\n")
+	address, stop := serve(t, registry.ServeCmd{Address: "127.0.0.1:0", TLSCertsDir: certs, Htpasswd: users})
+	ref, err := name.NewTag(address + "/a:v1")
+	must(t, err)
+	img, err := random.Image(1<<10, 1)
+	must(t, err)
+	trust := remote.WithTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}})
+	login := remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})
+	if err := remote.Write(ref, img, login); err == nil {
+		t.Error("a certificate of nobody knows whom is accepted: it was no TLS")
+	}
+	if err := remote.Write(ref, img, trust); err == nil {
+		t.Error("a push without a password is taken")
+	}
+	must(t, remote.Write(ref, img, trust, login))
+	got, err := remote.Image(ref, trust, login)
+	must(t, err)
+	must(t, validate.Image(got))
+	stop()
+	left, err := os.ReadDir(temp)
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What cannot be served is told before anything is printed or made.
+func TestUnusableFiles(t *testing.T) {
+	certs, _ := certificates(t)
+	must(t, os.Remove(filepath.Join(certs, "tls.key")))
+	users := filepath.Join(t.TempDir(), "users")
+	write(t, users, "alice:secret\n")
+	cases := map[string]struct {
+		reason, file string
+		cmd          registry.ServeCmd
+	}{
+		"NoCerts": {"a folder that is not there", "nowhere", registry.ServeCmd{TLSCertsDir: "nowhere"}},
+		"NoKey":   {"a certificate without its key", certs, registry.ServeCmd{TLSCertsDir: certs}},
+		"NoUsers": {"a file that is not there", "nowhere", registry.ServeCmd{Htpasswd: "nowhere"}},
+		"NoHash":  {"a password that is no hash", users, registry.ServeCmd{Htpasswd: users}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			tc.cmd.Address, tc.cmd.Dir = "127.0.0.1:0", filepath.Join(t.TempDir(), "registry")
+			err := tc.cmd.Run(t.Context(), &terminal.Terminal{Stdout: &out})
+			if err == nil || !strings.Contains(err.Error(), tc.file) || hint.Of(err) == "" || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: got %v (hint: %s)", tc.reason, err, hint.Of(err))
+			}
+			if _, err := os.Stat(tc.cmd.Dir); !os.IsNotExist(err) || out.Len() > 0 {
+				t.Errorf("%s: it printed %q, and the directory is there (%v)", tc.reason, &out, err)
+			}
+		})
+	}
+}
+
+// serve runs c until the test ends, or it is stopped, and returns its address.
+func serve(t *testing.T, c registry.ServeCmd) (address string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := c.Run(ctx, &terminal.Terminal{Stdout: w})
+		_ = w.CloseWithError(err)
+		ended <- err
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	must(t, err)
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("it was stopped, which is no error: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		t.Fatalf("it printed %q", line)
+	}
+	return address, stop
+}
+
+// certificates returns a folder with a certificate for 127.0.0.1 and its key, and
+// who trusts it.
+func certificates(t *testing.T) (dir string, pool *x509.CertPool) {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	must(t, err)
+	dir = t.TempDir()
+	write(t, filepath.Join(dir, "tls.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
+	pool = x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return dir, pool
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

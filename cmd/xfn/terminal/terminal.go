@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,11 @@ type Terminal struct {
 	bar      *progressbar.ProgressBar
 	of       string
 	since    time.Time
+
+	// actions says that the program runs in GitHub Actions, which has checked
+	// the code out into workspace.
+	actions   bool
+	workspace string
 }
 
 // New returns the Terminal of the three streams. Colour and progress bars are
@@ -41,6 +47,7 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 	return &Terminal{
 		Stdin: stdin, Stdout: stdout,
 		stderr: stderr, live: live, colour: live && coloured, coloured: coloured,
+		actions: os.Getenv("GITHUB_ACTIONS") == "true", workspace: os.Getenv("GITHUB_WORKSPACE"),
 	}
 }
 
@@ -141,8 +148,17 @@ func (t *Terminal) line(label string, c colour, text string) {
 	if t.colour && c != none {
 		label = string(c) + label + reset
 	}
-	fmt.Fprintf(t.stderr, "%s%s\n", label, Printable(text))
+	text = Printable(text)
+	if t.actions {
+		text = commandLine.ReplaceAllString(text, "$1: :")
+	}
+	fmt.Fprintf(t.stderr, "%s%s\n", label, text)
 }
+
+// commandLine matches what GitHub Actions takes for a workflow command, which a
+// stranger's text must not give: "::" at the start of a line, blanks before it
+// or not.
+var commandLine = regexp.MustCompile(`(?m)^(\s*)::`)
 
 // Printable is a stranger's text without what could change how a terminal shows
 // other text.

@@ -5,31 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/atomicfile"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // BuildCmd builds a package file.
 type BuildCmd struct {
-	PackageRoot  string   `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and what else the package holds. Default: the current one."`
-	ExamplesRoot string   `short:"e" default:"./examples" placeholder:"DIR" help:"Directory of examples; need not exist. Default: ${default}."`
-	PackageFile  string   `short:"o" placeholder:"FILE" help:"File to write. Default: a name made of the package's and its digest, in the package root."`
-	Ignore       []string `placeholder:"GLOB" help:"Files in the package root to leave out. Repeatable."`
+	PackageRoot string `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and what else the package holds. Default: the current one."`
+	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name made of the package's and its digest, in the package root."`
 
-	EmbedRuntimeSource       string   `xor:"runtime" placeholder:"DIR" help:"Compile the Go main package in DIR and embed it as the runtime image."`
-	EmbedRuntimeImage        string   `xor:"runtime" placeholder:"NAME" help:"Embed an image that the Docker engine has, by name or id."`
-	EmbedRuntimeImageTarball string   `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball of docker save."`
-	Platform                 []string `placeholder:"OS/ARCH" help:"Platforms to compile for, as linux/amd64,linux/arm64. Default: linux and this machine's architecture."`
+	Split bool `xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
+	Load  bool `xor:"split" help:"Give the package to the Docker engine, too, under the package's name."`
 
-	Load bool `help:"Give the package to the Docker engine, too, under the package's name."`
+	rootFlags    `group:"What the package holds:"`
+	contentFlags `group:"What the package holds:"`
+	runtimeFlags `group:"Where its runtime image comes from:"`
 
 	SourceDateEpoch string `env:"SOURCE_DATE_EPOCH" hidden:""`
 }
@@ -45,81 +41,96 @@ Examples:
         --platform linux/amd64,linux/arm64 -o hello.xpkg
     xfn xpkg build -f package --embed-runtime-image-tarball runtime.tar
     xfn xpkg build -f package --embed-runtime-image runtime --load
+    xfn xpkg build -f package --embed-runtime-dir build -o hello.xpkg \
+        --base-image registry.example.org/python:3.12 \
+        --entrypoint python3 --entrypoint main.py
+    xfn xpkg build -f package --ignore 'docs,**/kustomization.yaml' --lint=warn
+    xfn xpkg build -f package --extensions-root extensions \
+        -a org.opencontainers.image.version=v0.1.0
 `
 }
 
 // Run builds, and prints what was written.
 func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
-	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, xpkg.ReadOptions{ExamplesRoot: c.ExamplesRoot, Ignore: c.Ignore})
+	if err := c.checkTarget(); err != nil {
+		return err
+	}
+	opts, err := c.build(ctx)
 	if err != nil {
 		return err
 	}
-	made, err := created(c.SourceDateEpoch)
+	pkg, err := c.read(ctx, term)
 	if err != nil {
 		return err
 	}
-	runtimes, err := c.runtimes(ctx, program, runtimeimage.Options{Created: made, Env: os.Environ(), TempDir: os.TempDir(), Progress: term.Progress})
+	if opts.Created, err = created(c.SourceDateEpoch); err != nil {
+		return err
+	}
+	runtimes, err := c.images(ctx, program, runtimeimage.Options{Created: opts.Created, Env: os.Environ(), TempDir: os.TempDir(), Beside: c.beside(), Progress: term.Progress})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, runtimes.Close()) }()
-	if pkg.Meta.Kind == "Function" && len(runtimes.All) == 0 {
-		term.Warn("the function's package has no runtime image: embed one by --embed-runtime-source, --embed-runtime-image or --embed-runtime-image-tarball")
+	if xpkg.NeedsRuntime(pkg.Meta.Kind) && len(runtimes.All) == 0 {
+		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one by --embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag")
 	}
-	artifact, err := xpkg.Build(pkg, runtimes.All, xpkg.BuildOptions{Created: made})
+	if err := c.judge(term, pkg.Meta.Kind, runtimes.All); err != nil {
+		return err
+	}
+	artifact, err := xpkg.Build(pkg, runtimes.All, opts)
 	if err != nil {
 		return fmt.Errorf("building the package in %q: %w", c.PackageRoot, err)
 	}
-	file := c.PackageFile
-	if file == "" {
-		name, err := xpkg.DefaultFileName(pkg, artifact)
-		if err != nil {
-			return err
-		}
-		file = filepath.Join(c.PackageRoot, name)
-	}
-	if err := xpkg.WriteFile(ctx, file, artifact, term.Progress); err != nil {
+	targets, err := c.targets(pkg, artifact)
+	if err != nil {
 		return err
 	}
-	if err := printBuilt(term, file, artifact); err != nil || !c.Load {
+	if err := c.write(ctx, term, runtimes, targets); err != nil || !c.Load {
 		return err
 	}
-	return load(ctx, term, program, file, pkg.Meta.Name)
+	return load(ctx, term, program, targets[0].Path, pkg.Meta.Name)
 }
 
-func (c *BuildCmd) runtimes(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
-	switch {
-	case c.EmbedRuntimeSource != "":
-		platforms, err := c.platforms()
-		if err != nil {
-			return nil, err
-		}
-		return runtimeimage.FromSource(ctx, c.EmbedRuntimeSource, platforms, opts)
-	case len(c.Platform) > 0:
-		return nil, &terminal.UsageError{Err: hint.Wrap(errors.New("--platform goes with --embed-runtime-source"), "an image has its own platform")}
-	case c.EmbedRuntimeImage != "":
-		return fromEngine(ctx, program, c.EmbedRuntimeImage, opts)
-	case c.EmbedRuntimeImageTarball != "":
-		return runtimeimage.FromTarball(ctx, c.EmbedRuntimeImageTarball, opts)
-	default:
-		return &runtimeimage.Images{}, nil
+// read reads the package root, and prints what is wrong with it.
+func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Package, error) {
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
 	}
+	opts.ExtensionsRoot = c.ExtensionsRoot
+	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.PackageRoot, opts)
+	if err != nil {
+		return nil, faults(term, c.PackageRoot, err)
+	}
+	warn(term, pkg.Warnings)
+	return pkg, nil
 }
 
-func (c *BuildCmd) platforms() ([]v1.Platform, error) {
-	names := c.Platform
-	if len(names) == 0 {
-		names = []string{"linux/" + runtime.GOARCH}
+// beside is the directory that the package's file will be in, or none.
+func (c *BuildCmd) beside() string {
+	if c.PackageFile == "" {
+		return c.PackageRoot
 	}
-	platforms := make([]v1.Platform, len(names))
-	for i, name := range names {
-		p, err := v1.ParsePlatform(name)
-		if err != nil || p.OS == "" || p.Architecture == "" {
-			return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --platform %q: expected OS/ARCH", name), "use linux/amd64 or linux/arm64, say")}
-		}
-		platforms[i] = *p
+	dir, _ := atomicfile.Dir(c.PackageFile)
+	return dir
+}
+
+// judge prints what is wrong with the runtimes of a package.
+func (c *BuildCmd) judge(term *terminal.Terminal, kind string, runtimes []v1.Image) error {
+	level, err := xpkg.ParseLevel(c.Lint)
+	if err != nil {
+		return err
 	}
-	return platforms, nil
+	found, err := xpkg.CheckRuntimes(kind, runtimes)
+	if err != nil {
+		return fmt.Errorf("building the package in %q: %w", c.PackageRoot, err)
+	}
+	warnings, err := level.Judge(found)
+	if err != nil {
+		return faults(term, c.PackageRoot, fmt.Errorf("building the package in %q: %w", c.PackageRoot, err))
+	}
+	warn(term, warnings)
+	return nil
 }
 
 // printBuilt prints the line by which a script learns what a command wrote.

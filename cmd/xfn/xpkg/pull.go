@@ -6,7 +6,6 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // PullCmd pulls a package.
@@ -29,7 +28,7 @@ Example:
 
 // Run pulls, and prints what was written.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	ref, err := remote.ParseReference(c.Package, c.Registry)
+	ref, err := c.parseReference(c.Package)
 	if err != nil {
 		return err
 	}

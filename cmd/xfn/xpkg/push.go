@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -18,23 +23,48 @@ import (
 type PushCmd struct {
 	Package string `arg:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG."`
 
-	PackageFiles []string `short:"f" placeholder:"FILE" help:"Package file. Several, repeated or with commas between, are pushed as one index. Default: the one .xpkg in the current directory."`
+	PackageFiles  []string `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several, repeated or with commas between, are pushed as one index. Default: the one .xpkg in the current directory."`
+	OciAnnotation []string `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or with commas between. Write a comma before what looks like another KEY= as \\,."`
+	Tag           []string `placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
+	MountFrom     []string `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
+	DryRun        bool     `help:"Say what would be sent, mounted and skipped, and push nothing."`
+
+	Retry          int           `default:"4" placeholder:"N" help:"How often to try again what a busy registry or a broken connection stopped. Default: ${default}."`
+	RetryDelay     time.Duration `default:"1s" placeholder:"TIME" help:"Pause before the first retry; each further one is three times as long. Default: ${default}."`
+	ConnectTimeout time.Duration `default:"10s" placeholder:"TIME" help:"How long a connection may take to be made. Default: ${default}."`
+	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long the registry may take nothing, and answer nothing. Default: ${default}."`
+	terminal.Format
 	registryFlags
 }
 
 // Help is shown by --help.
 func (PushCmd) Help() string {
-	return `Credentials are those of docker login. A file for several platforms is pushed as an index of them. Prints the reference with the digest that was pushed.
+	return `Credentials are those of docker login. A file for several platforms is pushed as an index of them. Only what the registry lacks is sent, and the tag moves last. Prints the reference with the digest that was pushed.
 
-Example:
+Examples:
 
     xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0
+    xfn xpkg push -f amd64.xpkg,arm64.xpkg --tag latest \
+        registry.example.org/acme/hello:v0.1.0
 `
 }
 
-// Run pushes, and prints what is now at the tag.
+// Validate refuses numbers that make no sense.
+func (c *PushCmd) Validate() error {
+	if c.Retry < 0 || c.RetryDelay < 0 || c.ConnectTimeout <= 0 || c.IdleTimeout <= 0 {
+		return errors.New("--retry and --retry-delay cannot be negative, and timeouts must be more than nothing")
+	}
+	return nil
+}
+
+// Run pushes, and prints what is now at the tags.
 func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	ref, err := remote.ParseTag(c.Package, c.Registry)
+	ref, opts, err := c.target(p)
+	if err != nil {
+		return err
+	}
+	opts.Progress = term.Progress
+	annotations, err := parseAnnotations(c.OciAnnotation)
 	if err != nil {
 		return err
 	}
@@ -55,39 +85,125 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	res, err := push.Artifact(ctx, ref, artifact, push.Options{Remote: c.client(p), Progress: term.Progress})
+	if artifact, err = xpkg.Annotate(artifact, annotations); err != nil {
+		return err
+	}
+	start := time.Now()
+	res, err := push.Artifact(ctx, ref, artifact, opts)
 	if err != nil {
 		return fmt.Errorf("pushing %s: %w", strings.Join(paths, ", "), err)
 	}
-	if _, err := fmt.Fprintf(term.Stdout, "%s@%s\n", res.Reference, res.Digest); err != nil {
+	return c.print(term, res, time.Since(start))
+}
+
+// target returns where the package goes, and how.
+func (c *PushCmd) target(p terminal.Program) (ref name.Tag, opts push.Options, err error) {
+	if ref, err = remote.ParseTag(c.Package, c.Registry, c.scheme()...); err != nil {
+		return ref, opts, err
+	}
+	for _, t := range c.Tag {
+		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "", c.scheme()...)
+		if err != nil {
+			return ref, opts, err
+		}
+		opts.Tags = append(opts.Tags, tag)
+	}
+	for _, from := range c.MountFrom {
+		repo, err := name.NewRepository(strings.TrimPrefix(from, ref.RegistryStr()+"/"), name.WithDefaultRegistry(ref.RegistryStr()))
+		if err != nil || repo.RegistryStr() != ref.RegistryStr() {
+			return ref, opts, &terminal.UsageError{Err: fmt.Errorf("reading --mount-from %q: expected a repository of %s", from, ref.RegistryStr())}
+		}
+		opts.MountFrom = append(opts.MountFrom, repo)
+	}
+	o := c.remoteOptions(p)
+	o.Tries, o.RetryWait, o.ConnectTimeout, o.IdleTimeout = c.Retry+1, c.RetryDelay, c.ConnectTimeout, c.IdleTimeout
+	opts.Remote, opts.DryRun = remote.New(o), c.DryRun
+	return ref, opts, nil
+}
+
+// pushed is what --format json shows.
+type pushed struct {
+	References []string `json:"references"`
+	Digest     string   `json:"digest"`
+	MediaType  string   `json:"mediaType"`
+	Platforms  []string `json:"platforms,omitempty"`
+	DryRun     bool     `json:"dryRun,omitempty"`
+	// These are bytes.
+	Sent    int64   `json:"sent"`
+	Mounted int64   `json:"mounted"`
+	Skipped int64   `json:"skipped"`
+	Retried int64   `json:"retried"`
+	Seconds float64 `json:"seconds"`
+}
+
+func (c *PushCmd) print(term *terminal.Terminal, r push.Result, took time.Duration) error {
+	value := pushed{
+		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms, DryRun: c.DryRun,
+		Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried, Seconds: took.Seconds(),
+	}
+	text := func(w io.Writer) error {
+		for _, ref := range r.References {
+			if _, err := fmt.Fprintf(w, "%s@%s\n", ref, r.Digest); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if c.DryRun {
+		text = func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "would send %s, mount %s, skip %s\n", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped))
+			return err
+		}
+	} else {
+		term.Note(fmt.Sprintf("sent %s, mounted %s, skipped %s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped)))
+	}
+	if err := c.Print(term.Stdout, value, text); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil
 }
 
-// files returns the files that were named, or the only package in the current
-// directory.
+// files returns the files that were named, or the only one there is.
 func (c *PushCmd) files() ([]string, error) {
 	if len(c.PackageFiles) > 0 {
-		paths := make([]string, len(c.PackageFiles))
-		for i, p := range c.PackageFiles {
-			paths[i] = strings.TrimSpace(p)
+		var paths []string
+		for _, flag := range c.PackageFiles {
+			paths = append(paths, splitFiles(flag)...)
 		}
 		return paths, nil
 	}
+	path, err := onlyPackage("name the package file with -f")
+	return []string{path}, err
+}
+
+// onlyPackage returns the only package in the current directory. Hint next says
+// how to name one.
+func onlyPackage(next string) (string, error) {
 	paths, err := filepath.Glob("*.xpkg")
 	if err != nil {
-		return nil, fmt.Errorf("looking for a package in the current directory: %w", err)
+		return "", fmt.Errorf("looking for a package in the current directory: %w", err)
 	}
-	const next = "name the package file with -f"
 	switch len(paths) {
 	case 0:
-		return nil, hint.Wrap(errors.New("looking for a package in the current directory: it has no .xpkg file"), next)
+		return "", hint.Wrap(errors.New("looking for a package in the current directory: it has no .xpkg file"), next)
 	case 1:
-		return paths, nil
+		return paths[0], nil
 	default:
-		return nil, hint.Wrap(fmt.Errorf("looking for a package in the current directory: it has several: %s", strings.Join(paths, ", ")), next)
+		return "", hint.Wrap(fmt.Errorf("looking for a package in the current directory: it has several: %s", strings.Join(paths, ", ")), next)
 	}
+}
+
+// splitFiles reads a list with commas between, unless there is a file of that
+// name.
+func splitFiles(flag string) []string {
+	if _, err := os.Stat(flag); err == nil {
+		return []string{flag}
+	}
+	paths := strings.Split(flag, ",")
+	for i, p := range paths {
+		paths[i] = strings.TrimSpace(p)
+	}
+	return paths
 }
 
 func open(ctx context.Context, paths []string) ([]*xpkg.File, error) {

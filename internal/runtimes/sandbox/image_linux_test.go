@@ -19,6 +19,12 @@ import (
 // the tar files of these names.
 func packageOf(t testing.TB, config v1.Config, files ...string) xpkg.Artifact {
 	t.Helper()
+	return packaged(t, layered(t, config, files...))
+}
+
+// packaged returns a function's package of a runtime image.
+func packaged(t testing.TB, runtime v1.Image) xpkg.Artifact {
+	t.Helper()
 	meta := afero.NewMemMapFs()
 	text := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: function-test\n"
 	if err := afero.WriteFile(meta, "crossplane.yaml", []byte(text), 0o644); err != nil {
@@ -28,7 +34,7 @@ func packageOf(t testing.TB, config v1.Config, files ...string) xpkg.Artifact {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := xpkg.Build(pkg, []v1.Image{layered(t, config, files...)}, xpkg.BuildOptions{})
+	built, err := xpkg.Build(pkg, []v1.Image{runtime}, xpkg.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

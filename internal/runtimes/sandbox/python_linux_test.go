@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
@@ -92,24 +93,50 @@ func decode(t testing.TB, text string, m proto.Message) {
 }
 
 // pythonPackage builds a package that every user may read: a Debian root with
-// Python, the code that Debian's protoc generates, and the function.
+// Python is the base image, and the function is laid over it, with the code that
+// Debian's protoc generates.
 func pythonPackage(t testing.TB) string {
 	t.Helper()
 	dir := publicDir(t)
 	root := filepath.Join(dir, "root")
 	mustRun(t, "sh", "testdata/debian.sh", root, "python3-grpcio,python3-protobuf,protobuf-compiler,protobuf-compiler-grpc")
-	mustRun(t, "install", "-D", "-t", filepath.Join(root, "function"), "testdata/function.py")
-	if err := os.WriteFile(filepath.Join(root, "function/descriptors"), descriptors(t), 0o644); err != nil {
+	mustRun(t, "install", "-D", "-t", filepath.Join(root, "tmp/function"), "testdata/function.py")
+	if err := os.WriteFile(filepath.Join(root, "tmp/function/descriptors"), descriptors(t), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "chroot", root, "protoc", "--descriptor_set_in=/function/descriptors", "--python_out=/function", "--grpc_python_out=/function",
+	mustRun(t, "chroot", root, "protoc", "--descriptor_set_in=/tmp/function/descriptors", "--python_out=/tmp/function", "--grpc_python_out=/tmp/function",
 		"--plugin=protoc-gen-grpc_python=/usr/bin/grpc_python_plugin", "run_function.proto")
+	function := filepath.Join(dir, "function")
+	mustRun(t, "mv", filepath.Join(root, "tmp/function"), function)
 	layer := filepath.Join(dir, "layer.tar")
 	mustRun(t, "tar", "-C", root, "--exclude=./var/cache", "--exclude=./var/lib/apt", "-cf", layer, ".")
+	base := filepath.Join(dir, "base.tar")
+	writePackage(t, base, layered(t, v1.Config{Env: []string{"LANG=C"}, User: "1000:1000"}, layer))
 	file := filepath.Join(dir, "python.xpkg")
-	config := v1.Config{Entrypoint: []string{"python3", "/function/function.py"}, Env: []string{"LANG=C.UTF-8"}, User: "1000:1000"}
-	writePackage(t, file, packageOf(t, config, layer))
+	writePackage(t, file, packaged(t, overBase(t, base, function)))
 	return file
+}
+
+// overBase returns an image of a directory with a function in Python.
+func overBase(t testing.TB, base, dir string) v1.Image {
+	t.Helper()
+	opts := runtimeimage.Options{TempDir: t.TempDir()}
+	below, err := runtimeimage.FromTarball(t.Context(), base, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{
+		Path: dir, Base: below, Entrypoint: []string{"python3", "function.py"}, Env: []string{"LANG=C.UTF-8"},
+	}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return images.All[0]
 }
 
 // descriptors are what protoc would make of run_function.proto and of what that

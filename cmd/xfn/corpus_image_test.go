@@ -1,0 +1,173 @@
+package main
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A corpusImage is what an image must have in common with the incumbent's.
+type corpusImage struct {
+	// Config has what is not of this build: no times, and no history.
+	Config map[string]any
+	Layers []corpusLayer
+	// YAML and Examples are package.yaml and examples.yaml.
+	YAML, Examples string
+}
+
+type corpusLayer struct {
+	// Mark is the layer's label, and its annotation where it is pushed.
+	Mark  string `json:"config_label"`
+	Files []corpusFile
+}
+
+type corpusFile struct {
+	Name, Type, Mode string
+	UID, GID         int
+	Mtime, Size      int64
+	SHA256           string
+}
+
+// compareImage says how the package file at path differs from a case's image.
+func compareImage(t *testing.T, dir, path string) string {
+	t.Helper()
+	var want corpusImage
+	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "image.json"))), &want); err != nil {
+		t.Fatal(err)
+	}
+	want.Config = settings(want.Config)
+	want.YAML, want.Examples = readFile(t, filepath.Join(dir, "package.yaml")), optional(t, filepath.Join(dir, "examples.yaml"))
+	f, err := xpkg.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img := f.Artifact.(v1.Image)
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	got := describe(t, img)
+	got.Config, _ = only(want.Config, got.Config).(map[string]any)
+	return cmp.Diff(want, got)
+}
+
+// describe says of our image what is known of the incumbent's.
+func describe(t *testing.T, img v1.Image) corpusImage {
+	t.Helper()
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := img.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got corpusImage
+	if err := json.Unmarshal(raw, &got.Config); err != nil {
+		t.Fatal(err)
+	}
+	labels, _ := got.Config["config"].(map[string]any)["Labels"].(map[string]any)
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range layers {
+		mark, _ := labels["io.crossplane.xpkg:"+m.Layers[i].Digest.String()].(string)
+		if a := m.Layers[i].Annotations["io.crossplane.xpkg"]; a != mark {
+			t.Errorf("layer %d is labelled %q and annotated %q", i, mark, a)
+		}
+		files, content := filesOf(t, l)
+		got.Layers = append(got.Layers, corpusLayer{mark, files})
+		switch mark {
+		case "base":
+			got.YAML = content["package.yaml"]
+		case "upbound":
+			got.Examples = content[".up/examples.yaml"]
+		}
+	}
+	got.Config = settings(got.Config)
+	return got
+}
+
+// filesOf returns the entries of a layer, and what its files hold.
+func filesOf(t *testing.T, l v1.Layer) ([]corpusFile, map[string]string) {
+	t.Helper()
+	rc, err := l.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	files, content := []corpusFile{}, map[string]string{}
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return files, content
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := corpusFile{
+			Name: strings.TrimSuffix(h.Name, "/"), Type: "dir", Mode: fmt.Sprintf("%04o", h.Mode),
+			UID: h.Uid, GID: h.Gid, Mtime: h.ModTime.Unix(), Size: h.Size,
+		}
+		if h.Typeflag == tar.TypeReg {
+			data, err := io.ReadAll(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Type, f.SHA256 = "file", fmt.Sprintf("%x", sha256.Sum256(data))
+			content[h.Name] = string(data)
+		}
+		files = append(files, f)
+	}
+}
+
+// settings are what an image's config says that does not depend on the build:
+// no times, digests or history, and no platform that is empty.
+func settings(config map[string]any) map[string]any {
+	config = maps.Clone(config)
+	for _, key := range []string{"created", "rootfs", "history"} {
+		delete(config, key)
+	}
+	maps.DeleteFunc(config, func(_ string, value any) bool { return value == "" })
+	if inner, ok := config["config"].(map[string]any); ok {
+		if labels, ok := inner["Labels"].(map[string]any); ok {
+			maps.DeleteFunc(labels, func(key string, _ any) bool { return strings.HasPrefix(key, "io.crossplane.xpkg:") })
+		}
+	}
+	return config
+}
+
+// only returns of got the keys that want has: our configs keep more. Labels are
+// returned whole.
+func only(want, got any) any {
+	w, ok := want.(map[string]any)
+	g, ok2 := got.(map[string]any)
+	if !ok || !ok2 {
+		return got
+	}
+	kept := map[string]any{}
+	for key := range w {
+		value, ok := g[key]
+		if ok && key != "Labels" {
+			value = only(w[key], value)
+		}
+		if ok {
+			kept[key] = value
+		}
+	}
+	return kept
+}

@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// pushCorpus has package files, and what the incumbent's push made of them.
+const pushCorpus = "../../testdata/golden/xpkg/push"
+
+// TestPushCorpus pushes every case, by a process of its own, to registries like
+// those of the incumbent. What DIFFERENCES.md does not list ends in the same
+// verdict, with the same at the tag, and what it lists does not.
+func TestPushCorpus(t *testing.T) {
+	known := pushDifferences(t)
+	cases, err := os.ReadDir(pushCorpus)
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("found %d cases: %v", len(cases), err)
+	}
+	for _, c := range cases {
+		_, listed := known[c.Name()]
+		delete(known, c.Name())
+		t.Run(c.Name(), func(t *testing.T) { comparePush(t, filepath.Join(pushCorpus, c.Name()), listed) })
+	}
+	for name := range known {
+		t.Errorf("DIFFERENCES.md names %q, which is no case", name)
+	}
+}
+
+// pushDifferences reads which pushes differ, and why.
+func pushDifferences(t *testing.T) map[string]string {
+	t.Helper()
+	row := regexp.MustCompile(`(?m)^\| ([a-z0-9-]+) \| push \| (.+) \| (.+) \|$`)
+	known := map[string]string{}
+	for _, cells := range row.FindAllStringSubmatch(readFile(t, "../../testdata/golden/DIFFERENCES.md"), -1) {
+		if !regexp.MustCompile(`^item (7|8|10|15)$`).MatchString(cells[3]) {
+			t.Errorf("DIFFERENCES.md: %s: %q is no reason to differ", cells[1], cells[3])
+		}
+		known[cells[1]] = cells[3]
+	}
+	return known
+}
+
+// A pushSite is where a case is pushed: its directory, and registries.
+type pushSite struct {
+	tmp   string
+	ports *strings.Replacer
+	// plain is the address of the registry without any protection.
+	plain string
+}
+
+func newPushSite(t *testing.T, dir string) pushSite {
+	t.Helper()
+	reg, err := registry.Open(filepath.Join(t.TempDir(), "registry"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	readOnly := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		reg.ServeHTTP(w, r)
+	})
+	plain, signed := remotetest.Serve(t, reg), remotetest.ServeTLS(t, reg)
+	_, port, _ := strings.Cut(signed, ":")
+	s := pushSite{tmp: t.TempDir(), plain: plain, ports: strings.NewReplacer(
+		"127.0.0.1:5055", plain,
+		"127.0.0.1:5056", remotetest.Serve(t, remotetest.BasicAuth(reg, "gold", "s3cret")),
+		"127.0.0.1:5057", signed, "localhost:5057", "localhost:"+port,
+		"127.0.0.1:5058", remotetest.Serve(t, readOnly),
+	)}
+	s.copy(t, filepath.Join(dir, "in"), "case")
+	s.copy(t, filepath.Join(dir, "helper"), "helper")
+	writeCertificate(t, signed, filepath.Join(s.tmp, "reg", "cert.pem"))
+	return s
+}
+
+// copy copies a directory, if there is one, with the ports of this site.
+func (s pushSite) copy(t *testing.T, from, to string) {
+	t.Helper()
+	to = filepath.Join(s.tmp, to)
+	err := os.MkdirAll(to, 0o755)
+	if _, absent := os.Stat(from); absent == nil {
+		err = errors.Join(err, os.CopyFS(to, os.DirFS(from)))
+	}
+	if err == nil {
+		err = filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(path, ".xpkg") {
+				return err
+			}
+			return errors.Join(os.WriteFile(path, []byte(s.ports.Replace(readFile(t, path))), 0o700), os.Chmod(path, 0o700))
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeCertificate writes that of a server to a file.
+func writeCertificate(t *testing.T, host, path string) {
+	t.Helper()
+	conn, err := tls.Dial("tcp", host, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	block := pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, pem.EncodeToMemory(&block), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the program with a case's environment.
+func (s pushSite) run(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	for i := range args {
+		args[i] = s.ports.Replace(strings.ReplaceAll(args[i], "{tmp}", s.tmp))
+	}
+	cmd := exec.CommandContext(t.Context(), "xfn", args...)
+	home := filepath.Join(s.tmp, "home")
+	cmd.Dir = filepath.Join(s.tmp, "case")
+	cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home, "XDG_RUNTIME_DIR="+home, "GORACE=atexit_sleep_ms=0")
+	for line := range strings.Lines(optional(t, filepath.Join(dir, "env"))) {
+		line = strings.ReplaceAll(strings.TrimSpace(line), "{tmp}", s.tmp)
+		cmd.Env = append(cmd.Env, strings.ReplaceAll(line, "$PATH", os.Getenv("PATH")))
+	}
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// comparePush pushes a case, and compares what came of it.
+func comparePush(t *testing.T, dir string, listed bool) {
+	if runtime.GOOS == "windows" && strings.Contains(dir, "cred-helper") {
+		t.Skip("the helper is a shell script")
+	}
+	s := newPushSite(t, dir)
+	if before := optional(t, filepath.Join(dir, "before.txt")); before != "" {
+		var commands [][]string
+		if err := json.Unmarshal([]byte(before), &commands); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range commands {
+			if code, _, stderr := s.run(t, dir, args...); code != done {
+				t.Fatalf("%v: %s", args, stderr)
+			}
+		}
+	}
+	args := strings.Split(strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n"), "\n")
+	code, stdout, stderr := s.run(t, dir, append([]string{"xpkg", "push", "--retry=0"}, args...)...)
+	if strings.Contains(stdout+stderr, "s3cret") {
+		t.Errorf("a password is told: %s%s", stdout, stderr)
+	}
+	want := strings.TrimSpace(readFile(t, filepath.Join(dir, "exit")))
+	diff := ""
+	if (want == "0") != (code == done) {
+		diff = fmt.Sprintf("exit code %d, the incumbent's is %s: %s", code, want, stderr)
+	} else if pushed := optional(t, filepath.Join(dir, "registry.json")); pushed != "" {
+		diff = cmp.Diff(goldenTag(t, pushed), s.tag(t, pushed))
+	}
+	switch {
+	case listed && diff == "":
+		t.Error("DIFFERENCES.md names this case, but it differs no more")
+	case !listed && diff != "":
+		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
+	}
+}
+
+// A registry whose CA only a file has is trusted by that file, for push and pull.
+func TestCAFile(t *testing.T) {
+	dir := filepath.Join(pushCorpus, "tls-self-signed")
+	s := newPushSite(t, dir)
+	const ref = "127.0.0.1:5057/gold/ca:v1.0.0"
+	for _, tc := range []struct {
+		reason string
+		code   int
+		args   []string
+	}{
+		{"nobody vouches for it", failed, []string{"xpkg", "push", "-f", "a.xpkg", ref}},
+		{"the file does", done, []string{"xpkg", "push", "-f", "a.xpkg", ref, "--ca-file={tmp}/reg/cert.pem"}},
+		{"pull needs it, too", failed, []string{"xpkg", "pull", ref, "-o", "b.xpkg"}},
+		{"and takes it", done, []string{"xpkg", "pull", ref, "-o", "b.xpkg", "--ca-file={tmp}/reg/cert.pem"}},
+		{"a file that is not there", misuse, []string{"xpkg", "pull", ref, "--ca-file={tmp}/reg/none.pem"}},
+	} {
+		if code, _, stderr := s.run(t, dir, tc.args...); code != tc.code {
+			t.Errorf("%s: exit code %d, want %d: %s", tc.reason, code, tc.code, stderr)
+		}
+	}
+}
+
+// A pushedShape is what has to be the same at the registry: what a manifest
+// points at and says about it, not its media types.
+type pushedShape struct {
+	Config      string
+	Annotations map[string]string
+	Layers      []pushedLayer
+	Children    []pushedShape
+	Platforms   []v1.Platform
+}
+
+type pushedLayer struct {
+	Digest      string
+	Annotations map[string]string
+}
+
+// goldenTag is what the incumbent left at the tag; the zero value is nothing.
+func goldenTag(t *testing.T, registry string) pushedShape {
+	t.Helper()
+	var entries map[string]struct {
+		Body json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(registry), &entries); err != nil {
+		t.Fatal(err)
+	}
+	byDigest := map[string]json.RawMessage{}
+	top := entries[tagOf(t, registry)].Body
+	for ref, entry := range entries {
+		if _, digest, ok := strings.Cut(ref, "@"); ok {
+			byDigest[digest] = entry.Body
+		}
+	}
+	if strings.HasPrefix(string(top), `"`) {
+		return pushedShape{} // The text of a 404.
+	}
+	return shapeOf(t, top, func(digest string) json.RawMessage { return byDigest[digest] })
+}
+
+// tagOf returns the entry of a case's registry.json that is a tag.
+func tagOf(t *testing.T, registry string) string {
+	t.Helper()
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(registry), &entries); err != nil {
+		t.Fatal(err)
+	}
+	for ref := range entries {
+		if !strings.Contains(ref, "@") {
+			return ref
+		}
+	}
+	t.Fatal("no tag was recorded")
+	return ""
+}
+
+// tag is what is at the tag now.
+func (s pushSite) tag(t *testing.T, registry string) pushedShape {
+	t.Helper()
+	repo, tag, _ := strings.Cut(tagOf(t, registry), ":")
+	get := func(reference string) json.RawMessage { return fetchManifest(t, s.plain, repo, reference) }
+	top := get(tag)
+	if top == nil {
+		return pushedShape{}
+	}
+	return shapeOf(t, top, get)
+}
+
+func fetchManifest(t *testing.T, host, repo, reference string) json.RawMessage {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return nil
+	}
+	var raw json.RawMessage
+	if err := json.NewDecoder(resp.Body).Decode(&raw); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", reference, resp.Status, err)
+	}
+	return raw
+}
+
+func shapeOf(t *testing.T, raw json.RawMessage, get func(digest string) json.RawMessage) pushedShape {
+	t.Helper()
+	var m struct {
+		Config      struct{ Digest string }
+		Annotations map[string]string
+		Layers      []pushedLayer
+		Manifests   []struct {
+			Digest   string
+			Platform *v1.Platform
+		}
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	s := pushedShape{Config: m.Config.Digest, Annotations: m.Annotations, Layers: m.Layers}
+	for _, child := range m.Manifests {
+		s.Children = append(s.Children, shapeOf(t, get(child.Digest), get))
+		s.Platforms = append(s.Platforms, *child.Platform)
+	}
+	return s
+}

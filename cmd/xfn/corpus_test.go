@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/moby/moby/client"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+)
+
+// corpus has package roots, and what the incumbent's build made of them.
+const corpus = "../../testdata/golden/xpkg/build"
+
+// A difference is a row of testdata/golden/DIFFERENCES.md about a package.
+type difference struct{ mode, why string }
+
+// TestPackageCorpus builds every case twice: with --lint=warn, when a package
+// is what the control plane would see, and by default. What DIFFERENCES.md
+// does not list is as the incumbent has it, and what it lists is not.
+func TestPackageCorpus(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("making links needs a privilege there")
+	}
+	known := packageDifferences(t)
+	cases, err := os.ReadDir(corpus)
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("found %d cases: %v", len(cases), err)
+	}
+	for _, c := range cases {
+		name := c.Name()
+		listed, ok := known[name]
+		delete(known, name)
+		t.Run(name+"/warn", func(t *testing.T) {
+			comparePackage(t, name, ok && listed.mode == "both", "--lint=warn")
+		})
+		t.Run(name+"/default", func(t *testing.T) { comparePackage(t, name, ok) })
+	}
+	for name := range known {
+		t.Errorf("DIFFERENCES.md names %q, which is no case", name)
+	}
+}
+
+// reasons are those that a difference may have. By --lint=warn there are fewer:
+// faults of the incumbent that no user can want back.
+var reasons = map[string]*regexp.Regexp{
+	"both":    regexp.MustCompile(`^(item (5|9|1[0-5])|links out of the root)$`),
+	"default": regexp.MustCompile(`^(item ([1-9]|1[0-7])|rule [a-z-]+)$`),
+}
+
+// packageDifferences reads which packages differ: lines of a table whose cells
+// are the case, the mode, what differs and why.
+func packageDifferences(t *testing.T) map[string]difference {
+	t.Helper()
+	known := map[string]difference{}
+	for line := range strings.Lines(readFile(t, "../../testdata/golden/DIFFERENCES.md")) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		for i, c := range cells {
+			cells[i] = strings.TrimSpace(c)
+		}
+		name, d := cells[1], difference{cells[2], cells[4]}
+		if reason, ok := reasons[d.mode]; !ok {
+			continue
+		} else if !reason.MatchString(d.why) || cells[3] == "" {
+			t.Errorf("DIFFERENCES.md: %s: %q is no reason to differ in mode %s", name, d.why, d.mode)
+		}
+		if _, twice := known[name]; twice {
+			t.Errorf("DIFFERENCES.md names %q twice", name)
+		}
+		known[name] = d
+	}
+	return known
+}
+
+// comparePackage builds a case and compares what came of it.
+func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
+	dir, err := filepath.Abs(filepath.Join(corpus, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	work := filepath.Join(tmp, "case")
+	makeCase(t, dir, tmp)
+	before := tree(t, work)
+	code, stdout, stderr := build(t, dir, tmp, flags)
+	t.Log(stderr)
+	want := strings.TrimSpace(readFile(t, filepath.Join(dir, "exit")))
+	var diff string
+	switch {
+	case want == "0" && code == 0:
+		path, _, _ := strings.Cut(stdout, " sha256:")
+		diff = compareImage(t, dir, path)
+	case want == "0" || code == 0:
+		diff = fmt.Sprintf("exit code %d, the incumbent's is %s: %s", code, want, readFile(t, filepath.Join(dir, "stderr")))
+	}
+	if code != 0 {
+		if diff := cmp.Diff(before, tree(t, work)); diff != "" {
+			t.Errorf("a failed build left traces (-before +after):\n%s", diff)
+		}
+	}
+	switch {
+	case listed && diff == "":
+		t.Error("DIFFERENCES.md names this case, but it differs no more")
+	case !listed && diff != "":
+		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
+	}
+}
+
+// caseLinks are links of the cases. They are kept as files that hold the target,
+// so that they survive any checkout.
+var caseLinks = map[string]string{
+	"fs-symlink-dangling":      "package/crd.yaml",
+	"fs-symlink-dir":           "package/crds",
+	"fs-symlink-dir-yaml-name": "package/d.yaml",
+	"fs-symlink-escape":        "package/crd.yaml",
+	"fs-symlink-examples-root": "exlink",
+	"fs-symlink-inside":        "package/crd.yaml",
+	"fs-symlink-loop":          "package/l.yaml",
+	"fs-symlink-root":          "link",
+}
+
+// makeCase makes the directory that a case ran in, makes it the working
+// directory, and sets the environment.
+func makeCase(t *testing.T, dir, tmp string) {
+	t.Helper()
+	work := filepath.Join(tmp, "case")
+	if err := os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))); err != nil {
+		t.Fatal(err)
+	}
+	for d := range strings.FieldsSeq(optional(t, filepath.Join(dir, "emptydirs"))) {
+		if err := os.MkdirAll(filepath.Join(work, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if link, ok := caseLinks[filepath.Base(dir)]; ok {
+		path := filepath.Join(work, link)
+		target := readFile(t, path)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", filepath.Join(tmp, "home"))
+	t.Setenv("DOCKER_CONFIG", filepath.Join(tmp, "home"))
+	env := optional(t, filepath.Join(dir, "env"))
+	for line := range strings.Lines(env) {
+		key, value, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, "{tmp}", tmp)), "=")
+		t.Setenv(key, value)
+	}
+	if strings.HasPrefix(filepath.Base(dir), "runtime-daemon-") && env == "" {
+		t.Setenv("DOCKER_HOST", dockerenginetest.Open(t).Endpoint().Host)
+	}
+	t.Chdir(work)
+	if script := optional(t, filepath.Join(dir, "setup.sh")); script != "" {
+		setUpCase(t, script)
+	}
+}
+
+// setUpCase runs a case's script. Images that it loads go when the test ends.
+func setUpCase(t *testing.T, script string) {
+	t.Helper()
+	// The script hides what was loaded; the images' names are in what it loads.
+	cmd := exec.CommandContext(t.Context(), "sh", "-e")
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, ">/dev/null", ""))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	loaded := regexp.MustCompile(`(?m)^Loaded image(?: ID)?: (.*)$`).FindAllStringSubmatch(string(out), -1)
+	if len(loaded) == 0 {
+		return
+	}
+	engine := dockerenginetest.Connect(t, dockerenginetest.Environment(t))
+	t.Cleanup(func() {
+		for _, image := range loaded {
+			if _, err := engine.ImageRemove(context.WithoutCancel(t.Context()), image[1], client.ImageRemoveOptions{Force: true}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// build runs the case's command line in the working directory.
+func build(t *testing.T, dir, tmp string, flags []string) (code int, stdout, stderr string) {
+	t.Helper()
+	text := strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n")
+	args := slices.Concat([]string{"xpkg", "build"}, strings.Split(strings.ReplaceAll(text, "{tmp}", tmp), "\n"), flags)
+	if cwd := optional(t, filepath.Join(dir, "cwd")); cwd != "" {
+		t.Chdir(strings.TrimSpace(strings.ReplaceAll(cwd, "{tmp}", tmp)))
+	}
+	return runHere(t, args...)
+}
+
+// runHere runs the program in this process.
+func runHere(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	var files [2]*os.File
+	for i := range files {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	code = run(t.Context(), append([]string{"xfn"}, args...), os.Stdin, files[0], files[1])
+	return code, readFile(t, files[0].Name()), readFile(t, files[1].Name())
+}
+
+// tree describes all files below a directory.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		all[path] = d.Type().String()
+		if d.Type().IsRegular() {
+			data, err := os.ReadFile(path)
+			all[path] += string(data[:min(len(data), 100)]) + fmt.Sprint(len(data))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// optional returns the text of a file, if there is one.
+func optional(t *testing.T, path string) string {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return readFile(t, path)
+}
+
+// Of very many problems some are printed, and how many there are.
+func TestBuildBoundsProblems(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: acme}\n"
+	fields, objects := "", ""
+	for i := range 60 {
+		fields += fmt.Sprintf("field%d: x\n", i)
+		objects += "---\nkind: X\n"
+	}
+	for name, text := range map[string]string{"lost/crossplane.yaml": meta + fields, "bad/crossplane.yaml": meta + objects} {
+		if err := os.Mkdir(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		reason, root string
+		code         int
+		label, last  string
+	}{
+		"Errors":   {"errors end with their number", "bad", failed, "error: ", "xfn: error: package root \"bad\" has 60 problems, of which the first 50 are above"},
+		"Warnings": {"and so do warnings", "lost", done, "warning: ", "warning: and 10 more"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := runHere(t, "xpkg", "build", "-f", tc.root, "--lint=warn", "-o", "x.xpkg")
+			lines := strings.Split(strings.TrimSpace(stderr), "\n")
+			n := strings.Count("\n"+stderr, "\n"+tc.label+tc.root)
+			if code != tc.code || n != 50 || strings.Count(stderr, "hint: ") != 1 || lines[len(lines)-1] != tc.last {
+				t.Errorf("%s: got %d and %d problems:\n%s", tc.reason, code, n, stderr)
+			}
+		})
+	}
+}

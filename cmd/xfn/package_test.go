@@ -1,0 +1,359 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/imagetest"
+)
+
+// packageFiles are inputs of packages, by path.
+var packageFiles = map[string]string{
+	"configuration/crossplane.yaml": metadata("Configuration", "conf"),
+	"provider/crossplane.yaml":      metadata("Provider", "prov"),
+	"provider/crds/crd.yaml":        crd,
+	"function/crossplane.yaml":      metadata("Function", "fn"),
+	"function/input.yaml":           crd,
+	"samples/a.yaml":                "apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\n",
+	"samples/b/c.yaml":              "apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: c\n",
+	"extensions/icons/icon.svg":     "<svg xmlns=\"http://www.w3.org/2000/svg\"/>\n",
+	"extensions/readme/readme.md":   "# A package\n",
+	"src/go.mod":                    "module fn\n\ngo 1.21\n",
+	"src/main.go":                   "package main\n\nfunc main() { println(\"hello\") }\n",
+}
+
+func metadata(kind, name string) string {
+	return "apiVersion: meta.pkg.crossplane.io/v1\nkind: " + kind + "\nmetadata:\n  name: " + name +
+		"\n  annotations:\n    meta.crossplane.io/source: https://example.org/" + name + "\n"
+}
+
+const crd = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: inputs.fn.example.org
+spec:
+  group: fn.example.org
+  names: {kind: Input, plural: inputs}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object}
+`
+
+// A builtPackage is a file that `xfn xpkg build` wrote.
+type builtPackage struct {
+	reason string
+	args   []string
+	// marks are those of the layers, of runtimes without a mark "".
+	marks     []string
+	platforms int
+}
+
+// builtPackages are one of each sort.
+var builtPackages = map[string]builtPackage{
+	"configuration": {
+		"a package may be all",
+		[]string{"-f", "configuration"},
+		[]string{"base"},
+		1,
+	},
+	"extended": {
+		"others may have their share",
+		[]string{"-f", "configuration", "-e", "samples", "--extensions-root", "extensions"},
+		[]string{"icons", "readme", "base", "upbound"},
+		1,
+	},
+	"provider": {
+		"its runtime is elsewhere",
+		[]string{"-f", "provider", "-e", "samples"},
+		[]string{"base", "upbound"},
+		1,
+	},
+	"tarball": {
+		"a runtime may have a package.yaml of its own",
+		[]string{"-f", "function", "--embed-runtime-image-tarball", "runtime.tar", "--extensions-root", "extensions"},
+		[]string{"", "", "icons", "readme", "base"},
+		1,
+	},
+	"source": {
+		"several platforms make an index",
+		[]string{"-f", "function", "-e", "samples", "--extensions-root", "extensions", "--embed-runtime-source", "src", "--platform", "linux/amd64,linux/arm64"},
+		[]string{"", "", "icons", "readme", "base", "upbound"},
+		2,
+	},
+}
+
+// writeInputs writes packageFiles and runtime.tar into a new directory.
+func writeInputs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range packageFiles {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var layers []v1.Layer
+	for _, files := range []map[string][]byte{{"package.yaml": []byte("kind: Other\n")}, {"app/package.yaml": []byte("kind: Another\n"), "function": {0}}} {
+		l, err := imagetest.Layer(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	img := imagetest.Image(t, v1.Config{Entrypoint: []string{"/function"}}, layers...)
+	if err := tarball.WriteToFile(filepath.Join(dir, "runtime.tar"), nil, img); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// buildPackage builds a package of writeInputs into a file of that name.
+func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
+	t.Helper()
+	file := filepath.Join(dir, name+".xpkg")
+	cmd := exec.CommandContext(t.Context(), "xfn", append([]string{"xpkg", "build", "-o", file, "-a", "org.example.note=one, two"}, b.args...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
+}
+
+// All that reads images of files reads a package's: as Docker does, which knows
+// manifest.json alone, and as an OCI layout. In each the incumbent's rules find
+// the same package.yaml.
+func TestPackageFilesAreImages(t *testing.T) {
+	dir := writeInputs(t)
+	for name, tc := range builtPackages {
+		t.Run(name, func(t *testing.T) {
+			file := buildPackage(t, dir, name, tc)
+			images := layoutImages(t, unpack(t, file))
+			if len(images) != tc.platforms {
+				t.Fatalf("%s: got %d images", tc.reason, len(images))
+			}
+			want := core(t, images[0])
+			for _, line := range []string{"\nkind: ", "\n  name: ", "\n    meta.crossplane.io/source: https://example.org/"} {
+				if !strings.Contains(string(want), line) {
+					t.Errorf("%s: not the package's own: %s", tc.reason, want)
+				}
+			}
+			docker, err := tarball.ImageFromPath(file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, img := range append(images, docker, annotatedByLabels(t, docker)) {
+				if err := validate.Image(img); err != nil {
+					t.Errorf("%s: image %d: %v", tc.reason, i, err)
+				}
+				for rule, read := range rules {
+					if got := read(t, img); !bytes.Equal(got, want) {
+						t.Errorf("%s: image %d: %s found %q, want %q", tc.reason, i, rule, got, want)
+					}
+				}
+			}
+			for _, img := range append(images, annotatedByLabels(t, docker)) {
+				if diff := cmp.Diff(tc.marks, marks(t, img)); diff != "" {
+					t.Errorf("%s: marks (-want +got):\n%s", tc.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// rules are those by which the incumbent finds package.yaml.
+var rules = map[string]func(*testing.T, v1.Image) []byte{
+	"core": core,
+	// A tool that loses the annotations leaves the file system.
+	"core, without annotations": func(t *testing.T, img v1.Image) []byte {
+		return find(t, mutate.Extract(img), func(name string) bool { return path.Base(name) == "package.yaml" })
+	},
+	"extract": func(t *testing.T, img v1.Image) []byte {
+		return find(t, mutate.Extract(img), func(name string) bool { return name == "package.yaml" })
+	},
+}
+
+// core finds package.yaml as Crossplane does: in the first layer that is
+// annotated as the base, else in the file system of all layers.
+func core(t *testing.T, img v1.Image) []byte {
+	t.Helper()
+	isPackage := func(name string) bool { return path.Base(name) == "package.yaml" }
+	i := slices.Index(marks(t, img), "base")
+	if i < 0 {
+		return find(t, mutate.Extract(img), isPackage)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := layers[i].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return find(t, rc, isPackage)
+}
+
+// find returns the first file of a tar whose name matches, up to 200 MiB.
+func find(t *testing.T, rc io.ReadCloser, match func(string) bool) []byte {
+	t.Helper()
+	defer rc.Close()
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if err != nil {
+			t.Errorf("there is no package.yaml: %v", err)
+			return nil
+		}
+		if !match(h.Name) {
+			continue
+		}
+		data, err := io.ReadAll(io.LimitReader(tr, 200<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+}
+
+func marks(t *testing.T, img v1.Image) []string {
+	t.Helper()
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, l := range m.Layers {
+		all = append(all, l.Annotations["io.crossplane.xpkg"])
+	}
+	return all
+}
+
+// annotatedByLabels is what the incumbent pushes: each layer is annotated as the
+// config's label with its digest says.
+func annotatedByLabels(t *testing.T, img v1.Image) v1.Image {
+	t.Helper()
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []mutate.Addendum
+	for _, l := range layers {
+		digest, err := l.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := mutate.Addendum{Layer: l}
+		if mark := config.Config.Labels["io.crossplane.xpkg:"+digest.String()]; mark != "" {
+			add.Annotations = map[string]string{"io.crossplane.xpkg": mark}
+		}
+		all = append(all, add)
+	}
+	bare := config.DeepCopy()
+	bare.RootFS.DiffIDs, bare.History = nil, nil
+	empty, err := mutate.ConfigFile(imagetest.Image(t, v1.Config{}), bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err = mutate.Append(empty, all...); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// unpack unpacks a tar into a new directory.
+func unpack(t *testing.T, file string) string {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for tr := tar.NewReader(f); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// layoutImages returns the images of an OCI layout, which has one image or one
+// index of them.
+func layoutImages(t *testing.T, dir string) []v1.Image {
+	t.Helper()
+	all, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(all); err != nil {
+		t.Error(err)
+	}
+	m, err := all.IndexManifest()
+	if err != nil || len(m.Manifests) != 1 {
+		t.Fatalf("got %d entries, %v, want one", len(m.Manifests), err)
+	}
+	if m.Manifests[0].MediaType.IsImage() {
+		img, err := all.Image(m.Manifests[0].Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []v1.Image{img}
+	}
+	idx, err := all.ImageIndex(m.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return indexImages(t, idx)
+}
+
+func indexImages(t *testing.T, idx v1.ImageIndex) []v1.Image {
+	t.Helper()
+	m, err := idx.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []v1.Image
+	for _, d := range m.Manifests {
+		img, err := idx.Image(d.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, img)
+	}
+	return images
+}

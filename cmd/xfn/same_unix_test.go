@@ -1,0 +1,134 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A builder is who builds, and where.
+type builder struct {
+	umask, zone, locale string
+	// mode and age are those of the files; backwards is in which order they are made.
+	mode      os.FileMode
+	age       time.Duration
+	backwards bool
+	procs     string
+	user      uint32
+}
+
+// Whoever builds the same files, wherever, gets the same bytes.
+func TestBuildIsTheSameAnywhere(t *testing.T) {
+	const ordinary = 54321
+	builders := map[string]builder{
+		"careful": {umask: "0077", zone: "Asia/Tokyo", locale: "C", mode: 0o600, procs: "1"},
+		"open":    {umask: "0", zone: "America/Lima", locale: "tr_TR.UTF-8", mode: 0o666, age: 1000 * time.Hour, backwards: true, procs: "4"},
+	}
+	if os.Geteuid() == 0 {
+		builders["ordinary"] = builder{umask: "022", zone: "UTC", locale: "C", mode: 0o755, age: time.Hour, procs: "2", user: ordinary}
+	}
+	sums := map[string]string{}
+	for name, b := range builders {
+		sums[name] = b.build(t)
+	}
+	for name, sum := range sums {
+		if sum != sums["careful"] {
+			t.Errorf("%s builder: got\n%s\nand the careful one\n%s", name, sum, sums["careful"])
+		}
+	}
+}
+
+// build builds in a directory of its own, and returns what was printed and the
+// sum and mode of the file.
+func (b builder) build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	b.write(t, dir)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask "+b.umask+` && exec xfn "$@"`, "sh",
+		"xpkg", "build", "-q", "-f", "function", "-e", "samples", "--extensions-root", "extensions", "-a", "org.example.b=2", "-a", "org.example.a=1",
+		"--embed-runtime-source", "src", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg")
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "TZ=" + b.zone, "LC_ALL=" + b.locale, "GOMAXPROCS=" + b.procs,
+		"GOCACHE=" + goCache(t, b, dir), "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off", "GORACE=atexit_sleep_ms=0",
+	}
+	if b.user != 0 {
+		own(t, dir, b.user)
+		setUser(cmd, b.user)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file := filepath.Join(dir, "fn.xpkg")
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s%s %x", out, info.Mode(), sha256.Sum256([]byte(readFile(t, file))))
+}
+
+// write writes packageFiles.
+func (b builder) write(t *testing.T, dir string) {
+	t.Helper()
+	names := slices.SortedFunc(maps.Keys(packageFiles), func(x, y string) int {
+		if b.backwards {
+			return cmp.Compare(y, x)
+		}
+		return cmp.Compare(x, y)
+	})
+	then := time.Now().Add(-b.age)
+	for _, name := range names {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(
+			os.MkdirAll(filepath.Dir(at), 0o755),
+			os.WriteFile(at, []byte(packageFiles[name]), 0o600),
+			os.Chmod(at, b.mode),
+			os.Chtimes(at, then, then),
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// goCache is this machine's cache, or that of another user, who cannot read it.
+func goCache(t *testing.T, b builder, dir string) string {
+	t.Helper()
+	if b.user != 0 {
+		return filepath.Join(dir, "cache")
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// own gives a directory to a user, who can enter it and run the xfn of PATH.
+func own(t *testing.T, dir string, user uint32) {
+	t.Helper()
+	xfn, err := exec.LookPath("xfn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(open(dir), open(filepath.Dir(xfn))); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, int(user), int(user)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

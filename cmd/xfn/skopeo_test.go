@@ -1,0 +1,200 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+)
+
+// skopeoCommand returns a function that runs skopeo, which must succeed, and
+// returns what it prints. Without skopeo the test is skipped, or fails if
+// XFN_REQUIRE asks for it.
+func skopeoCommand(t *testing.T) func(args ...string) []byte {
+	t.Helper()
+	program, err := exec.LookPath("skopeo")
+	switch {
+	case err == nil:
+	case slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "skopeo"):
+		t.Fatalf("XFN_REQUIRE asks for skopeo: %v", err)
+	default:
+		t.Skipf("there is no skopeo: %v", err)
+	}
+	return func(args ...string) []byte {
+		t.Helper()
+		// A policy would say whom to trust; the platform need not be this machine's.
+		args = append([]string{"--insecure-policy", "--override-os", "linux", "--override-arch", "amd64"}, args...)
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("skopeo %s: %v: %s", strings.Join(args, " "), err, stderr.String())
+		}
+		return out
+	}
+}
+
+// skopeo reads a package's file both as an OCI archive and as a Docker archive,
+// and copies it elsewhere with its annotations.
+func TestSkopeo(t *testing.T) {
+	skopeo := skopeoCommand(t)
+	dir := writeInputs(t)
+	for name, tc := range builtPackages {
+		if runtime.GOARCH != "amd64" && name == "tarball" {
+			continue // Its runtime is for this machine.
+		}
+		t.Run(name, func(t *testing.T) {
+			file := buildPackage(t, dir, name, tc)
+			unpacked := unpack(t, file)
+			images, top := layoutImages(t, unpacked), topManifest(t, unpacked)
+			assertInspected(t, skopeo("inspect", "oci-archive:"+file), images[0], top)
+			assertInspected(t, skopeo("inspect", "docker-archive:"+file), images[0], "")
+
+			// One image, as it is, and from Docker's point of view.
+			one := filepath.Join(t.TempDir(), "one")
+			skopeo("copy", "oci-archive:"+file, "oci:"+one+":v1")
+			assertSame(t, images[:1], layoutImages(t, one))
+			loaded := filepath.Join(t.TempDir(), "loaded")
+			skopeo("copy", "docker-archive:"+file, "oci:"+loaded+":v1")
+			if got, want := core(t, layoutImages(t, loaded)[0]), core(t, images[0]); string(got) != string(want) {
+				t.Errorf("%s: from a Docker archive came %q, want %q", tc.reason, got, want)
+			}
+
+			// All of them, byte for byte.
+			all := filepath.Join(t.TempDir(), "all")
+			skopeo("copy", "--all", "oci-archive:"+file, "oci:"+all+":v1")
+			assertSame(t, images, layoutImages(t, all))
+			again := filepath.Join(t.TempDir(), "again.tar")
+			skopeo("copy", "--all", "oci:"+all+":v1", "oci-archive:"+again+":v1")
+			assertSame(t, images, layoutImages(t, unpack(t, again)))
+			raw := filepath.Join(t.TempDir(), "raw")
+			skopeo("copy", "--all", "oci-archive:"+file, "dir:"+raw)
+			if got := readFile(t, filepath.Join(raw, "manifest.json")); got != top {
+				t.Errorf("%s: the manifest changed: got %s, want %s", tc.reason, got, top)
+			}
+		})
+	}
+}
+
+// skopeo copies packages into the registry that xfn serves, and out of it, byte
+// for byte; it lists their tags and deletes them.
+func TestSkopeoWithRegistry(t *testing.T) {
+	skopeo := skopeoCommand(t)
+	reg, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reg.Close() }()
+	s := httptest.NewServer(reg)
+	defer s.Close()
+	dir := writeInputs(t)
+	for name, tc := range builtPackages {
+		t.Run(name, func(t *testing.T) {
+			file := buildPackage(t, dir, name, tc)
+			images := layoutImages(t, unpack(t, file))
+			ref := "docker://" + s.Listener.Addr().String() + "/acme/" + strings.ToLower(name)
+			skopeo("copy", "--all", "--dest-tls-verify=false", "oci-archive:"+file, ref+":v1")
+			skopeo("copy", "--all", "--src-tls-verify=false", "--dest-tls-verify=false", ref+":v1", ref+"-copy:v2")
+			out := filepath.Join(t.TempDir(), "out")
+			skopeo("copy", "--all", "--src-tls-verify=false", ref+"-copy:v2", "oci:"+out+":v1")
+			assertSame(t, images, layoutImages(t, out))
+			skopeo("copy", "--all", "--src-tls-verify=false", "--dest-tls-verify=false", ref+":v1", ref+":v2")
+			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); !slices.Equal(got, []string{"v1", "v2"}) {
+				t.Errorf("%s: got tags %v", tc.reason, got)
+			}
+			skopeo("delete", "--tls-verify=false", ref+":v1") // by the digest, which both have
+			if got := tagsOf(t, skopeo("list-tags", "--tls-verify=false", ref)); len(got) != 0 {
+				t.Errorf("%s: got tags %v after all were deleted", tc.reason, got)
+			}
+		})
+	}
+}
+
+func tagsOf(t *testing.T, out []byte) []string {
+	t.Helper()
+	var got struct{ Tags []string }
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Tags
+}
+
+// assertInspected compares what skopeo says of an image. The digest is that of
+// the manifest which it begins with; of a Docker archive it makes one up.
+func assertInspected(t *testing.T, out []byte, want v1.Image, top string) {
+	t.Helper()
+	var got struct {
+		Digest, Os, Architecture string
+		Labels                   map[string]string
+		Layers                   []v1.Hash
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	c, err := want.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Config.Labels, got.Labels); diff != "" || got.Os != c.OS || got.Architecture != c.Architecture || len(got.Layers) != len(c.RootFS.DiffIDs) {
+		t.Errorf("got %s, want %+v", out, c)
+	}
+	if digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(top))); top != "" && got.Digest != digest {
+		t.Errorf("got digest %s, want %s", got.Digest, digest)
+	}
+}
+
+// assertSame compares images by their manifests, annotations included.
+func assertSame(t *testing.T, want, got []v1.Image) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d images, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if err := validate.Image(got[i]); err != nil {
+			t.Error(err)
+		}
+		was, err := want[i].Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := got[i].Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(was, is); diff != "" {
+			t.Errorf("image %d (-was +is):\n%s", i, diff)
+		}
+		if is.Annotations["org.example.note"] != "one, two" || !strings.HasPrefix(is.Annotations["org.opencontainers.image.source"], "https://example.org/") {
+			t.Errorf("image %d has annotations %v", i, is.Annotations)
+		}
+	}
+}
+
+// topManifest returns the one manifest that an OCI layout's index names.
+func topManifest(t *testing.T, dir string) string {
+	t.Helper()
+	idx, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := idx.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readFile(t, filepath.Join(dir, "blobs", "sha256", m.Manifests[0].Digest.Hex))
+}

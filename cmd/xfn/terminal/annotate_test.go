@@ -1,0 +1,67 @@
+package terminal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAnnotationCommand(t *testing.T) {
+	root := t.TempDir()
+	cases := map[string]struct {
+		reason    string
+		workspace string
+		a         Annotation
+		want      string
+	}{
+		"Whole":     {"all that is known is told", "", Annotation{Path: "a/b.yaml", Line: 3, Title: "rule", Text: "no good"}, "::error file=a/b.yaml,line=3,title=rule::no good"},
+		"Warning":   {"a warning is one", "", Annotation{Warning: true, Text: "x"}, "::warning::x"},
+		"NoLine":    {"a file has no line 0", "", Annotation{Path: "a", Text: "x"}, "::error file=a::x"},
+		"NoPath":    {"nor has nothing a line", "", Annotation{Line: 3, Text: "x"}, "::error::x"},
+		"Text":      {"text cannot begin another command", "", Annotation{Text: "100%\r\n::warning::a:b,c"}, "::error::100%25%0D%0A::warning::a:b,c"},
+		"Property":  {"nor can a property end", "", Annotation{Path: "a,line=1::b%\n", Text: "x"}, "::error file=a%2Cline=1%3A%3Ab%25%0A::x"},
+		"Workspace": {"paths are those below the workspace", root, Annotation{Path: filepath.Join(root, "a", "b.yaml"), Text: "x"}, "::error file=a/b.yaml::x"},
+		"Elsewhere": {"or as they were named", root, Annotation{Path: "b.yaml", Text: "x"}, "::error file=b.yaml::x"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.a.command(tc.workspace); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// What strangers wrote is printed in the midst of errors, and must stay text.
+func TestErrorIsNoCommand(t *testing.T) {
+	for actions, want := range map[bool]string{
+		true:  "xfn: error: a::b\n            : :add-mask::x\n",
+		false: "xfn: error: a::b\n            ::add-mask::x\n",
+	} {
+		path := filepath.Join(t.TempDir(), "stderr")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		term := &Terminal{stderr: f, actions: actions}
+		term.Error("xfn", errors.New("a::b\n::add-mask::x"))
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("in Actions %v: got %q, %v, want %q", actions, got, err, want)
+		}
+	}
+}
+
+func TestAnnotate(t *testing.T) {
+	for actions, want := range map[bool]string{true: "::error::x\n", false: ""} {
+		var out bytes.Buffer
+		term := &Terminal{Stdout: &out, actions: actions}
+		if err := term.Annotate(Annotation{Text: "x"}); err != nil || out.String() != want {
+			t.Errorf("in Actions %v: got %q, %v, want %q", actions, out.String(), err, want)
+		}
+	}
+}

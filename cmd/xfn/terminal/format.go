@@ -1,0 +1,60 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A Format is how a command prints its result, as a flag.
+type Format struct {
+	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
+}
+
+// Print writes a value to w for a program, or by text for people.
+func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) error {
+	switch f.Format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(value)
+	case "yaml":
+		raw, err := yaml.Marshal(value)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(raw)
+		return err
+	default:
+		return text(w)
+	}
+}
+
+// Size is a number of bytes for people.
+func Size(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for value >= 1<<10 && unit < len(units)-1 {
+		value /= 1 << 10
+		unit++
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}
+
+// Count is a number of things: "1 image", "2 images".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// ShortDigest is a digest that fits in a table, long enough to tell it from
+// others.
+func ShortDigest(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }

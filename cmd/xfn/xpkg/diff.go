@@ -1,0 +1,216 @@
+package xpkg
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/crd"
+	"github.com/xfn-dev/xfn/xpkg/inspect"
+)
+
+// DiffCmd compares packages.
+type DiffCmd struct {
+	From string `arg:"" help:"Package file or reference: what it was."`
+	To   string `arg:"" help:"Package file or reference: what it is to be."`
+
+	FailOn string `enum:"never,breaking,any" default:"never" help:"Exit with 1 if there are such changes: ${enum}. Default: ${default}."`
+	terminal.Format
+	registryFlags
+}
+
+// Help is shown by --help.
+func (DiffCmd) Help() string {
+	return `Shows what changes in the metadata, the objects, the schemas that CRDs and XRDs have for their users, and the images. Breaking is a change after which an object that was right may be refused or lose fields, or something that others use is not there: a version, a field, a definition, a Composition, a platform. --format json and yaml keep their structure: from, to, breaking, changed, metadata, objects (with fields and schema), images (with config and layers).
+
+Examples:
+
+    xfn xpkg diff registry.example.org/acme/hello:v0.1.0 hello.xpkg
+    xfn xpkg diff old.xpkg new.xpkg --fail-on breaking
+`
+}
+
+// Run prints the differences.
+func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	from, err := c.describe(ctx, p, c.From)
+	if err != nil {
+		return err
+	}
+	to, err := c.describe(ctx, p, c.To)
+	if err != nil {
+		return err
+	}
+	d := inspect.Compare(from, to)
+	d.From.Name, d.To.Name = c.From, c.To
+	if err := c.Print(term.Stdout, d, func(w io.Writer) error { return showDiff(w, d) }); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return c.verdict(d)
+}
+
+// verdict is an error if there are changes that --fail-on names.
+func (c *DiffCmd) verdict(d inspect.Diff) error {
+	switch {
+	case c.FailOn == "breaking" && d.Breaking:
+		return errors.New("there are breaking changes")
+	case c.FailOn == "any" && d.Changed:
+		return errors.New("the packages are not the same")
+	default:
+		return nil
+	}
+}
+
+// showDiff prints differences for people.
+func showDiff(w io.Writer, d inspect.Diff) error {
+	p := &page{w: w}
+	for _, s := range []struct {
+		sign string
+		side inspect.Side
+	}{{"-", d.From}, {"+", d.To}} {
+		p.line("%s %s", s.sign, s.side.Name)
+		p.line("  %s", s.side.Digest)
+		p.line("  %s", terminal.Size(s.side.Size))
+	}
+	if !d.Changed {
+		p.section("The packages are the same.")
+		return p.err
+	}
+	if len(d.Metadata) > 0 {
+		p.section("Metadata")
+		p.fields(gap, d.Metadata)
+	}
+	if len(d.Objects) > 0 {
+		p.section("Objects")
+	}
+	for _, o := range d.Objects {
+		p.object(o)
+	}
+	if len(d.Images) > 0 {
+		p.section("Images")
+	}
+	for _, img := range d.Images {
+		p.imageDiff(img)
+	}
+	p.section(summary(d))
+	return p.err
+}
+
+// summary says how bad it is.
+func summary(d inspect.Diff) string {
+	if d.Breaking {
+		return "There are breaking changes: they are marked with !."
+	}
+	return "Nothing breaks."
+}
+
+// sign is how a line begins that says what has changed.
+func sign(change string, breaking bool) string {
+	text := map[string]string{inspect.Added: "+", inspect.Removed: "-"}[change]
+	if text == "" {
+		text = "~"
+	}
+	if breaking {
+		return "!" + text
+	}
+	return " " + text
+}
+
+// fields prints the fields that differ, the values below the name where a line is
+// too short for both.
+func (p *page) fields(indent int, fields []inspect.Field) {
+	for _, f := range fields {
+		text := fmt.Sprintf("%*s%s %s", indent-1, "", sign(f.Change, f.Breaking), plainLine(f.Path))
+		was, is := value(f.From), value(f.To)
+		values := ": " + is
+		switch {
+		case f.From == nil && f.To == nil:
+			values = ""
+		case f.Change == inspect.Changed:
+			values = ": " + is + ", was " + was
+		case f.Change == inspect.Removed:
+			values = ": was " + was
+		}
+		if utf8.RuneCountInString(text+values) <= width {
+			p.line("%s%s", text, values)
+			continue
+		}
+		p.line("%s", text)
+		if f.From != nil {
+			p.line("%*s- %s", indent+2*gap, "", was)
+		}
+		if f.To != nil {
+			p.line("%*s+ %s", indent+2*gap, "", is)
+		}
+	}
+}
+
+// value is a value as JSON, or its beginning.
+func value(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "?"
+	}
+	return clip(plainLine(string(bytes.TrimSpace(b.Bytes()))), width)
+}
+
+func (p *page) object(o inspect.ObjectDiff) {
+	p.line(" %s %s %s", sign(o.Change, o.Breaking), shortKind(o.Kind), o.Name)
+	for _, c := range o.Schema {
+		p.change(c)
+	}
+	var others []inspect.Field
+	for _, f := range o.Fields {
+		// What has changed in a schema is said above.
+		if f.From != nil || f.To != nil || len(o.Schema) == 0 {
+			others = append(others, f)
+		}
+	}
+	p.fields(2*gap+1, others)
+}
+
+// change prints a change of a schema, in two lines if it has a place.
+func (p *page) change(c crd.Change) {
+	mark := " "
+	if c.Breaking {
+		mark = "!"
+	}
+	switch {
+	case c.Version == "":
+		p.line("    %s %s", mark, c.Text)
+	case c.Path == "":
+		p.line("    %s %s: %s", mark, c.Version, c.Text)
+	default:
+		p.line("    %s %s %s: %s", mark, c.Version, clip(plainLine(c.Path), width/2), c.Text)
+	}
+}
+
+func (p *page) imageDiff(img inspect.ImageDiff) {
+	name := img.Platform
+	if name == "" {
+		name = "no platform"
+	}
+	size := fmt.Sprintf("%s, was %s", terminal.Size(img.ToSize), terminal.Size(img.FromSize))
+	switch img.Change {
+	case inspect.Added:
+		size = terminal.Size(img.ToSize)
+	case inspect.Removed:
+		size = "was " + terminal.Size(img.FromSize)
+	}
+	p.line(" %s %s: %s", sign(img.Change, img.Breaking), name, size)
+	p.fields(2*gap+1, img.Config)
+	var rows [][]string
+	for _, l := range img.Layers {
+		rows = append(rows, []string{sign(l.Change, false) + " layer " + terminal.ShortDigest(l.Digest), terminal.Size(l.Size), meaning(l.Mark)})
+	}
+	p.rows(2*gap, rows)
+	if img.Same > 0 {
+		p.line("      %s the same, %s", terminal.Count(img.Same, "layer"), terminal.Size(img.SameSize))
+	}
+}

@@ -1,0 +1,4 @@
+package xpkg
+
+// ParseAnnotations is for tests.
+var ParseAnnotations = parseAnnotations

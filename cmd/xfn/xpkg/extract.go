@@ -1,0 +1,247 @@
+package xpkg
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/tempdir"
+	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/inspect"
+)
+
+// ExtractCmd takes something out of a package.
+type ExtractCmd struct {
+	Package string `arg:"" optional:"" help:"REGISTRY/REPOSITORY:TAG or @DIGEST; with --from-xpkg a file, by default the one .xpkg in the current directory; with --from-daemon an image of Docker."`
+
+	FromDaemon bool   `xor:"from" help:"Take the package out of the Docker engine."`
+	FromXpkg   bool   `xor:"from" help:"Read a package file."`
+	Output     string `short:"o" placeholder:"FILE" help:"File to write, or - for standard output. Of package.yaml a gzip file is written, whose name ends in .gz whatever FILE ends in, but its plain YAML to -. Default: out.gz, examples.yaml or DIGITS.tar."`
+
+	Examples bool   `xor:"what" help:"Take out the examples."`
+	Layer    string `xor:"what" placeholder:"DIGEST" help:"Take out the tar of a layer, by its digest, the first of its digits, or its mark (xpkg inspect shows them)."`
+	Rootfs   string `xor:"what" placeholder:"DIR" help:"Unpack the image's root file system, the runtime's, into a new directory."`
+	Platform string `placeholder:"OS/ARCH" help:"Which image of a package for several platforms. Default: linux/amd64, as for the control plane."`
+	registryFlags
+}
+
+// Help is shown by --help.
+func (ExtractCmd) Help() string {
+	return `Takes out package.yaml, as the control plane reads it, or what a flag says. Prints nothing but what is written to -.
+
+Examples:
+
+    xfn xpkg extract registry.example.org/acme/hello:v0.1.0 -o hello.gz
+    xfn xpkg extract --from-xpkg hello.xpkg -o -
+    xfn xpkg extract --from-xpkg hello.xpkg --examples -o -
+    xfn xpkg extract --from-xpkg hello.xpkg --layer 4fcf65979eed
+    xfn xpkg extract --from-xpkg hello.xpkg --rootfs hello --platform linux/arm64
+`
+}
+
+// Run writes what was asked for.
+func (c *ExtractCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
+	if c.Rootfs != "" && c.Output != "" {
+		return &terminal.UsageError{Err: errors.New("--rootfs unpacks into its own directory, and --output is for a file")}
+	}
+	var platform *v1.Platform
+	if c.Platform != "" {
+		if platform, err = parsePlatform(c.Platform); err != nil {
+			return err
+		}
+	}
+	s, err := c.source(ctx, term, p)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, s)
+	return s.explain("extracting", c.extract(ctx, term, s.artifact, platform))
+}
+
+// source opens the package that the flags name.
+func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*source, error) {
+	switch {
+	case c.FromXpkg:
+		path, err := c.Package, error(nil)
+		if path == "" {
+			path, err = onlyPackage("name the package file after --from-xpkg")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return openFile(ctx, path)
+	case c.Package == "":
+		return nil, &terminal.UsageError{Err: hint.Wrap(errors.New("no package is named"), "name one in a registry, or use --from-xpkg for a file")}
+	case c.FromDaemon:
+		return fromDaemon(ctx, term, p, c.Package)
+	default:
+		ref, err := c.parseReference(c.Package)
+		if err != nil {
+			return nil, err
+		}
+		return c.fetch(ctx, p, c.Package, ref)
+	}
+}
+
+// fromDaemon takes an image out of the engine, into a temporary file.
+func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program, image string) (_ *source, err error) {
+	engine, err := connect(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	root, err := os.OpenRoot(os.TempDir())
+	if err != nil {
+		return nil, fmt.Errorf("opening the directory for temporary files: %w", ioerror.Cause(err))
+	}
+	dir, err := tempdir.In(root)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(os.TempDir(), dir.Name, "image.tar")
+	err = atomicfile.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, image, w, term.Progress) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("taking %q out of the engine: %w", image, err), dir.Close())
+	}
+	file, err := xpkg.OpenImage(ctx, path)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return &source{name: image, artifact: file.Artifact, local: true, closer: closers{file, dir}}, nil
+}
+
+// closers are closed in their order.
+type closers []io.Closer
+
+func (all closers) Close() error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpkg.Artifact, platform *v1.Platform) error {
+	img, err := imageOf(a, platform)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Examples:
+		data, err := inspect.Examples(ctx, img)
+		if err != nil {
+			return err
+		}
+		return c.write(term, "examples.yaml", func(w io.Writer) error { return write(w, data) })
+	case c.Layer != "":
+		name := strings.TrimPrefix(c.Layer, "sha256:")
+		return c.write(term, name[:min(len(name), 12)]+".tar", func(w io.Writer) error { return inspect.WriteLayer(ctx, w, img, c.Layer) })
+	case c.Rootfs != "":
+		return unpack(ctx, term, img, c.Rootfs)
+	default:
+		data, err := xpkg.PackageYAML(ctx, img)
+		if err != nil {
+			return err
+		}
+		return c.metadata(term, data)
+	}
+}
+
+// imageOf returns the image for a platform. An image alone is taken whatever it
+// is for, unless a platform was asked for.
+func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
+	if img, ok := a.(v1.Image); ok && platform == nil {
+		return img, nil
+	}
+	if platform == nil {
+		platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
+	}
+	img, err := pull.ImageFor(a, *platform)
+	return img, hint.Wrap(err, "name a platform that it has with --platform")
+}
+
+// metadata writes package.yaml as the incumbent does: compressed, for its cache.
+func (c *ExtractCmd) metadata(term *terminal.Terminal, data []byte) error {
+	if c.Output == stdout {
+		return write(term.Stdout, data)
+	}
+	path := cmp.Or(c.Output, "out.gz")
+	path = strings.TrimSuffix(path, filepath.Ext(path)) + ".gz"
+	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
+		zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(zw, data), zw.Close())
+	})
+}
+
+// stdout is the file name that stands for standard output.
+const stdout = "-"
+
+// write writes a file, or to standard output.
+func (c *ExtractCmd) write(term *terminal.Terminal, name string, content func(io.Writer) error) error {
+	if c.Output == stdout {
+		return content(term.Stdout)
+	}
+	return atomicfile.Write(cmp.Or(c.Output, name), 0o644, content)
+}
+
+func write(w io.Writer, data []byte) error {
+	_, err := w.Write(data)
+	return err
+}
+
+// unpack makes a directory of an image's root file system. It is there whole or
+// not at all.
+func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("unpacking into %q: %w", path, err)
+		}
+	}()
+	path = filepath.Clean(path)
+	if _, err := os.Lstat(path); err == nil {
+		return hint.Wrap(errors.New("it is there already"), "name a directory that is not there")
+	}
+	beside, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return ioerror.Cause(err)
+	}
+	dir, err := tempdir.In(beside)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: filepath.Join(filepath.Dir(path), dir.Name), Progress: term.Progress})
+	if err != nil {
+		return err
+	}
+	return errors.Join(move(root.Path, path), root.Release())
+}
+
+// move gives a directory another name elsewhere, for which it must be writable.
+func move(from, to string) error {
+	info, err := os.Stat(from)
+	if err == nil {
+		err = os.Chmod(from, info.Mode()|0o700)
+	}
+	if err == nil {
+		err = os.Rename(from, to)
+	}
+	return ioerror.Cause(err)
+}

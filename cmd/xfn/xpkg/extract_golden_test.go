@@ -1,0 +1,243 @@
+package xpkg_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	cmd "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const golden = "../../../testdata/golden/xpkg"
+
+// TestGoldenExtract runs the incumbent's cases of xpkg extract: the same verdict,
+// and the same content in a file of the same name.
+func TestGoldenExtract(t *testing.T) {
+	cases, err := os.ReadDir(filepath.Join(golden, "extract"))
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	goldenDir, err := filepath.Abs(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name(), func(t *testing.T) {
+			dir := filepath.Join(goldenDir, "extract", c.Name())
+			host := ""
+			if strings.HasPrefix(c.Name(), "registry") {
+				host = goldenRegistry(t, goldenDir)
+			}
+			if strings.HasPrefix(c.Name(), "daemon-") {
+				giveEngine(t, "gold.test/rt:amd64")
+			}
+			work := workDir(t, goldenDir, c.Name())
+			t.Chdir(work)
+			args := strings.Split(strings.TrimSpace(strings.ReplaceAll(content(t, dir, "args"), "127.0.0.1:5055", host)), "\n")
+			if args[0] == "" {
+				args = nil
+			}
+			_, err := extract(t, args...)
+			if want := strings.TrimSpace(content(t, dir, "exit")) == "0"; (err == nil) != want {
+				t.Fatalf("got %v, want success %t", err, want)
+			}
+			if err != nil {
+				t.Logf("error: %v", err)
+			}
+			for _, name := range matches(t, filepath.Join(dir, "*.content")) {
+				file := strings.TrimSuffix(filepath.Base(name), ".content")
+				if got, want := unzipped(t, filepath.Join(work, file)), content(t, name); got != want {
+					t.Errorf("%s holds\n%s\nwant\n%s", file, got, want)
+				}
+			}
+			if got, want := len(matches(t, filepath.Join(work, "*.gz"))), len(matches(t, filepath.Join(dir, "*.content"))); got != want {
+				t.Errorf("%d files were written, want %d", got, want)
+			}
+		})
+	}
+}
+
+// extract runs the command with arguments as on the command line.
+func extract(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	c := &cmd.ExtractCmd{}
+	parser, err := kong.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return "", err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	term := terminal.New(null, null, null)
+	var out bytes.Buffer
+	term.Stdout = &out
+	err = c.Run(t.Context(), term, terminal.Program{Name: "xfn", Version: "test"})
+	return out.String(), err
+}
+
+// workDir makes the directory that a case ran in, with the packages that other
+// cases make.
+func workDir(t *testing.T, goldenDir, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	maker := map[string]string{"xpkg-runtime": "runtime-tar-docker-save", "xpkg-runtime-package-yaml": "runtime-tar-has-package-yaml", "xpkg-none": ""}
+	build, ok := maker[name]
+	if !ok {
+		build = "meta-fn-v1"
+	}
+	if build != "" {
+		writeCase(t, goldenDir, build, filepath.Join(dir, "a.xpkg"))
+	}
+	if name == "xpkg-two" {
+		writeCase(t, goldenDir, "meta-fn-v1", filepath.Join(dir, "b.xpkg"))
+	}
+	return dir
+}
+
+// writeCase builds the package of a case.
+func writeCase(t *testing.T, goldenDir, name, path string) {
+	t.Helper()
+	if err := xpkg.WriteFile(t.Context(), path, buildCase(t, goldenDir, name), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
+	t.Helper()
+	in := filepath.Join(goldenDir, "build", name, "in")
+	pkg, err := xpkg.Read(t.Context(), afero.NewOsFs(), filepath.Join(in, "package"), xpkg.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runtimes []v1.Image
+	if tar := filepath.Join(in, "rt.tar"); len(matches(t, tar)) > 0 {
+		all, err := runtimeimage.FromTarball(t.Context(), tar, runtimeimage.Options{TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = all.Close() })
+		runtimes = all.All
+	}
+	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// goldenRegistry has the packages that the extract cases read. The makers of
+// some are not here: those are of the same content by other ways.
+func goldenRegistry(t *testing.T, goldenDir string) string {
+	t.Helper()
+	host := remotetest.Serve(t, remotetest.Handler())
+	function := buildCase(t, goldenDir, "meta-fn-v1").(v1.Image)
+	for name, a := range map[string]xpkg.Artifact{
+		"p-single":             buildCase(t, goldenDir, "meta-cfg-v1"),
+		"p-multi-two-arch":     indexOf(function, "linux/amd64", "linux/arm64"),
+		"p-multi-arm-variants": indexOf(function, "linux/arm/v6", "linux/arm/v7"),
+		"p-multi-no-platform":  indexOf(function, "", ""),
+		"p-file-plain-image":   plain(t),
+	} {
+		ref, err := remote.ParseTag("gold/"+name+":v1.0.0", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := push.Artifact(t.Context(), ref, a, push.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return host
+}
+
+// indexOf returns an index of img made for platforms. An empty one is none.
+func indexOf(img v1.Image, platforms ...string) v1.ImageIndex {
+	idx := v1.ImageIndex(empty.Index)
+	for _, name := range platforms {
+		p := &v1.Platform{}
+		if name != "" {
+			p, _ = v1.ParsePlatform(name)
+		}
+		config, _ := img.ConfigFile()
+		config = config.DeepCopy()
+		config.OS, config.Architecture, config.Variant = p.OS, p.Architecture, p.Variant
+		child, _ := mutate.ConfigFile(img, config)
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: child, Descriptor: v1.Descriptor{Platform: p}})
+	}
+	return idx
+}
+
+// plain is an image that is no package.
+func plain(t *testing.T) v1.Image {
+	t.Helper()
+	img, err := random.Image(1024, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// giveEngine gives the engine of this machine an image that is no package.
+func giveEngine(t *testing.T, name string) {
+	t.Helper()
+	t.Setenv("DOCKER_HOST", dockerenginetest.Environment(t).Host)
+	dockerenginetest.Load(t, dockerenginetest.Open(t), name, plain(t))
+}
+
+func content(t *testing.T, elem ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func matches(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func unzipped(t *testing.T, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(zr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

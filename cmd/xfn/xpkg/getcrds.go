@@ -1,0 +1,147 @@
+package xpkg
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/crds"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// GetCRDsCmd writes the CRDs of packages.
+type GetCRDsCmd struct {
+	Sources []string `arg:"" help:"Package files, references, YAML files or folders, or - for standard input; with commas between or as several arguments."`
+
+	OutputDir    string `short:"o" default:"." placeholder:"DIR" help:"Directory to write to, or - for one stream on standard output. Default: the current one."`
+	Flat         bool   `help:"Write NAME.yaml, not GROUP/VERSION/KIND.yaml."`
+	JSONSchema   bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors take it."`
+	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Whose dependencies to read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
+
+	// What the crossplane CLI has for its cache. Here is none: of a package only a
+	// few kilobytes are fetched.
+	CacheDir    string `hidden:""`
+	CleanCache  bool   `hidden:""`
+	NoCache     bool   `hidden:""`
+	UpdateCache bool   `hidden:""`
+	registryFlags
+}
+
+// Help is shown by --help.
+func (GetCRDsCmd) Help() string {
+	return `Takes the CRDs out of packages, and makes those that Crossplane makes of their XRDs. YAML may hold CRDs, XRDs, package metadata (crossplane.yaml), whose dependencies are read, and Providers, Functions and Configurations, whose packages are. Prints the files that were written.
+
+Examples:
+
+    xfn xpkg get-crds registry.example.org/acme/hello:v0.1.0 -o crds
+    xfn xpkg get-crds crossplane.yaml,definition.yaml -o crds --flat
+    xfn xpkg get-crds hello.xpkg -o - | kubectl apply -f -
+`
+}
+
+// Run writes the CRDs, and prints where.
+func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	var sources []string
+	for _, s := range c.Sources {
+		sources = append(sources, strings.Split(s, ",")...)
+	}
+	all, err := crds.Collect(ctx, sources, crds.Options{
+		Files: manifest.Reader{Stdin: term.Stdin}, Remote: c.client(p), Registry: c.Registry,
+		Follow: crds.Follow(c.Dependencies), Progress: term.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		term.Warn("there are no CRDs")
+	}
+	files, err := c.files(all)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := c.write(term, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A file is one to be written.
+type file struct {
+	path string
+	data []byte
+}
+
+func (c *GetCRDsCmd) files(all []crds.Definition) ([]file, error) {
+	var files []file
+	for _, d := range all {
+		if !c.JSONSchema {
+			var text bytes.Buffer
+			if err := manifest.Write(&text, d.Object); err != nil {
+				return nil, fmt.Errorf("writing CRD %q: %w", d.Name, err)
+			}
+			path, err := c.path(d, d.Storage(), d.Name, ".yaml")
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file{path, text.Bytes()})
+			continue
+		}
+		for _, v := range d.Versions {
+			id := strings.Join([]string{d.Group, v.Name, strings.ToLower(d.Kind)}, "/") + ".json"
+			data, err := json.MarshalIndent(v.JSONSchema(id), "", "  ")
+			if err != nil {
+				return nil, fmt.Errorf("writing the schema of %q: %w", d.Name, err)
+			}
+			path, err := c.path(d, v.Name, strings.Join([]string{d.Group, v.Name, strings.ToLower(d.Kind)}, "_"), ".json")
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file{path, append(data, '\n')})
+		}
+	}
+	return files, nil
+}
+
+// inName is what a stranger's group, version or kind has to be made of to be a
+// part of a path.
+var inName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// path returns the file for a version of a definition.
+func (c *GetCRDsCmd) path(d crds.Definition, version, flat, ext string) (string, error) {
+	kind := strings.ToLower(d.Kind)
+	for _, part := range []string{d.Group, version, kind, d.Plural} {
+		if !inName.MatchString(part) {
+			return "", fmt.Errorf("writing CRD %q of %s: %q cannot be a part of a file name", d.Name, d.From, part)
+		}
+	}
+	if c.Flat {
+		return filepath.Join(c.OutputDir, flat+ext), nil
+	}
+	return filepath.Join(c.OutputDir, d.Group, version, kind+ext), nil
+}
+
+func (c *GetCRDsCmd) write(term *terminal.Terminal, f file) error {
+	if c.OutputDir == stdout {
+		return write(term.Stdout, f.data)
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+		return fmt.Errorf("making %q: %w", filepath.Dir(f.path), ioerror.Cause(err))
+	}
+	if err := atomicfile.WriteBytes(f.path, 0o644, bytes.TrimPrefix(f.data, []byte("---\n"))); err != nil {
+		return fmt.Errorf("writing %q: %w", f.path, err)
+	}
+	if _, err := fmt.Fprintln(term.Stdout, f.path); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}

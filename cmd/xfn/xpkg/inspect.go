@@ -1,0 +1,52 @@
+package xpkg
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/xpkg/inspect"
+)
+
+// InspectCmd shows a package.
+type InspectCmd struct {
+	Package string `arg:"" help:"Package file, or REGISTRY/REPOSITORY:TAG or @DIGEST."`
+
+	terminal.Format
+	registryFlags
+}
+
+// Help is shown by --help.
+func (InspectCmd) Help() string {
+	return `Of a package in a registry, only manifests, configs and the layer with package.yaml are fetched. --format json and yaml print all of it, with whole digests, and keep their structure: digest, mediaType, size, annotations, package (apiVersion, kind, name, crossplane, dependsOn, objects, …), images (platform, digest, size, created, labels, layers, …) and notes.
+
+Examples:
+
+    xfn xpkg inspect hello.xpkg
+    xfn xpkg inspect registry.example.org/acme/hello:v0.1.0 --format json
+`
+}
+
+// Run prints what the package is.
+func (c *InspectCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
+	d, err := c.describe(ctx, p, c.Package)
+	if err != nil {
+		return err
+	}
+	if err := c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, c.Package, d) }); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}
+
+// describe opens a package and says what it is.
+func (f registryFlags) describe(ctx context.Context, p terminal.Program, from string) (d inspect.Description, err error) {
+	s, err := f.open(ctx, p, from)
+	if err != nil {
+		return d, err
+	}
+	defer closing(&err, s)
+	d, err = inspect.Artifact(ctx, s.artifact, inspect.Options{Search: s.local})
+	return d, s.explain("inspecting", err)
+}

@@ -1,0 +1,198 @@
+package xpkg
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// LintCmd judges a package.
+type LintCmd struct {
+	Package string `arg:"" default:"." placeholder:"DIR|FILE|REF" help:"Package root, .xpkg file, or REGISTRY/REPOSITORY:TAG. Default: the current directory."`
+
+	rootFlags
+	terminal.Format
+	registryFlags
+}
+
+// Help is shown by --help.
+func (LintCmd) Help() string {
+	return `Judges a package root as build does. Of a finished package it reads every layer, checks all digests, and judges what the control plane would read from it. In GitHub Actions each problem is shown beside the code, too.
+
+Examples:
+
+    xfn xpkg lint package
+    xfn xpkg lint --lint=warn --format=json hello.xpkg
+    xfn xpkg lint registry.example.org/acme/hello:v0.1.0
+`
+}
+
+// Run lints, and prints what is wrong, or what was found to be right.
+func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	opts, err := c.options()
+	if err != nil {
+		return err
+	}
+	report, err := c.report(ctx, term, p, opts)
+	if err != nil {
+		return err
+	}
+	if xpkg.NeedsRuntime(report.Meta.Kind) && report.Layers > 0 && !report.Runtime {
+		term.Warn("the package of the " + report.Meta.Kind + " has no runtime image")
+	}
+	l := linted(c.Package, report, opts.Lint)
+	if err := c.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) }); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	if l.Errors > 0 {
+		return fmt.Errorf("linting %q: %s", c.Package, l.verdict())
+	}
+	return nil
+}
+
+// report judges a package root, a file or a package in a registry.
+func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p terminal.Program, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
+	if info, err := os.Stat(c.Package); err == nil && info.IsDir() {
+		return c.root(ctx, opts)
+	}
+	s, err := c.open(ctx, p, c.Package)
+	if err != nil {
+		return report, err
+	}
+	defer closing(&err, s)
+	report, err = xpkg.Lint(ctx, s.artifact, term.Progress)
+	return report, s.explain("linting", err)
+}
+
+// root judges a package root. All problems are wanted, whatever the level: those
+// of what is refused are only told at the strict one.
+func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
+	opts.Lint = xpkg.Warn
+	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
+	if err == nil {
+		report.Meta, report.Objects, report.Problems = pkg.Meta, len(pkg.Objects), pkg.Warnings
+		return report, nil
+	}
+	if errors.As(err, &report.Problems) {
+		opts.Lint = xpkg.Strict
+		_, err = xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
+	}
+	if errors.As(err, &report.Problems) {
+		return report, nil
+	}
+	return report, err
+}
+
+// A lintResult is a report at a level, as it is printed.
+type lintResult struct {
+	Package   string        `json:"package"`
+	Kind      string        `json:"kind,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Objects   int           `json:"objects"`
+	Platforms []string      `json:"platforms,omitempty"`
+	Layers    int           `json:"layers,omitempty"`
+	Errors    int           `json:"errors"`
+	Warnings  int           `json:"warnings"`
+	Problems  []lintProblem `json:"problems"`
+}
+
+type lintProblem struct {
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"`
+	Path     string `json:"path,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Text     string `json:"text"`
+	Hint     string `json:"hint,omitempty"`
+
+	place string
+}
+
+func linted(name string, r xpkg.Report, level xpkg.Level) lintResult {
+	l := lintResult{
+		Package: name, Kind: r.Meta.Kind, Name: r.Meta.Name,
+		Objects: r.Objects, Platforms: r.Platforms, Layers: r.Layers, Problems: []lintProblem{},
+	}
+	for _, p := range r.Problems {
+		severity := "error"
+		switch {
+		case p.Refused || level == xpkg.Strict:
+			l.Errors++
+		case level == xpkg.Off:
+			continue
+		default:
+			severity = "warning"
+			l.Warnings++
+		}
+		place := ""
+		if p.Path != "" {
+			place = manifest.Document{Path: p.Path, Line: p.Line}.Position() + ": "
+		}
+		l.Problems = append(l.Problems, lintProblem{p.Rule, severity, p.Path, p.Line, p.Text, p.Hint, place})
+	}
+	return l
+}
+
+// print prints each problem on a line of its own, which no text of a stranger's
+// package can begin, each hint once, and if there are no errors what was judged.
+func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
+	var b strings.Builder
+	hints := map[string]bool{"": true}
+	for _, p := range l.Problems {
+		fmt.Fprintf(&b, "%s: %s%s (%s)\n", p.Severity, p.place, oneLine(p.Text), p.Rule)
+		if !hints[p.Hint] {
+			hints[p.Hint] = true
+			fmt.Fprintf(&b, "hint: %s\n", oneLine(p.Hint))
+		}
+	}
+	if l.Errors == 0 {
+		fmt.Fprintln(&b, oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.judged(), l.verdict())))
+	}
+	if _, err := io.WriteString(w, terminal.Printable(b.String())); err != nil {
+		return err
+	}
+	for _, p := range l.Problems {
+		if err := term.Annotate(terminal.Annotation{Warning: p.Severity == "warning", Path: p.Path, Line: p.Line, Title: p.Rule, Text: p.Text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// judged says what was judged.
+func (l lintResult) judged() string {
+	parts := []string{strings.TrimSpace(l.Kind + " " + l.Name), terminal.Count(l.Objects, "object")}
+	if l.Layers > 0 {
+		var platforms []string
+		for _, p := range l.Platforms {
+			platforms = append(platforms, cmp.Or(p, "no platform"))
+		}
+		parts = append(parts, "for "+strings.Join(platforms, " and "), terminal.Count(l.Layers, "layer")+" checked")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verdict counts what is wrong.
+func (l lintResult) verdict() string {
+	switch {
+	case l.Errors == 0 && l.Warnings == 0:
+		return "nothing is wrong"
+	case l.Warnings == 0:
+		return terminal.Count(l.Errors, "error")
+	case l.Errors == 0:
+		return terminal.Count(l.Warnings, "warning")
+	default:
+		return terminal.Count(l.Errors, "error") + " and " + terminal.Count(l.Warnings, "warning")
+	}
+}

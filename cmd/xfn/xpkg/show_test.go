@@ -1,0 +1,169 @@
+package xpkg_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	cmd "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// hostile is a package whose names move the cursor, and are long.
+const hostile = `apiVersion: meta.pkg.crossplane.io/v1
+kind: Configuration
+metadata:
+  name: "a\e[2J\u202Eb"
+  annotations:
+    "meta.example.org/\e]0;x\a": "one\ntwo\e[31m LONG"
+spec:
+  crossplane: {version: ">=v1"}
+  dependsOn:
+  - {provider: "example.org/LONG", version: ">=v1.0.0"}
+---
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: "LONG\r\nfrom          elsewhere"}
+spec: {compositeTypeRef: {apiVersion: a/v1, kind: A}, mode: Pipeline, pipeline: [{step: "LONG", functionRef: {name: f}}]}
+`
+
+// packageFile writes a package as a stranger's tools may: with any package.yaml.
+func packageFile(t *testing.T, text string) string {
+	t.Helper()
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	if err := w.WriteHeader(&tar.Header{Name: "package.yaml", Size: int64(len(text)), Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.Append(empty.Image, mutate.Addendum{
+		Layer: static.NewLayer(layer.Bytes(), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "base"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() + "/a.xpkg"
+	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func printed(t *testing.T, run func(*terminal.Terminal) error) string {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	term := terminal.New(null, null, null)
+	var out bytes.Buffer
+	term.Stdout = &out
+	if err := run(term); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// What strangers wrote neither moves the cursor, nor breaks or lengthens a line.
+func TestViewsAreSafe(t *testing.T) {
+	a := packageFile(t, strings.ReplaceAll(hostile, "LONG", strings.Repeat("long", 50)))
+	b := packageFile(t, strings.ReplaceAll(hostile, "LONG", strings.Repeat("other", 500)))
+	program := terminal.Program{Name: "xfn"}
+	views := map[string]string{
+		"inspect": printed(t, func(term *terminal.Terminal) error {
+			return (&cmd.InspectCmd{Package: a, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, program)
+		}),
+		"diff": printed(t, func(term *terminal.Terminal) error {
+			return (&cmd.DiffCmd{From: a, To: b, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, program)
+		}),
+	}
+	for name, text := range views {
+		if len(text) < 300 {
+			t.Errorf("%s shows nothing: %q", name, text)
+		}
+		if terminal.Printable(text) != text || strings.ContainsAny(text, "\t") {
+			t.Errorf("%s shows %q", name, text)
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			if utf8.RuneCountInString(line) > 80 {
+				t.Errorf("%s has a line of %d characters: %s", name, utf8.RuneCountInString(line), line)
+			}
+			if strings.HasPrefix(line, "from ") {
+				t.Errorf("a name has become a line of %s: %s", name, line)
+			}
+		}
+	}
+}
+
+// A plain image is shown as one.
+func TestInspectPlainImage(t *testing.T) {
+	path := t.TempDir() + "/image.tar"
+	img := indexOf(plain(t), "linux/amd64", "linux/arm64")
+	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := printed(t, func(term *terminal.Terminal) error {
+		return (&cmd.InspectCmd{Package: path, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, terminal.Program{})
+	})
+	for _, want := range []string{"An image that is no package", "2 images", "Image for linux/arm64"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if _, err := extract(t, "--from-xpkg", path); err == nil || !strings.Contains(err.Error(), "an image and not a package") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An image alone is extracted whatever it is for, and of an index the one that
+// the control plane reads, unless a platform is named.
+func TestExtractPlatform(t *testing.T) {
+	fn := buildCase(t, golden, "meta-fn-v1").(v1.Image)
+	alone, several := t.TempDir()+"/alone.xpkg", t.TempDir()+"/several.xpkg"
+	idx := indexOf(fn, "linux/arm64")
+	m, err := idx.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arm, err := idx.Image(m.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, a := range map[string]xpkg.Artifact{alone: arm, several: indexOf(fn, "linux/arm64", "linux/riscv64")} {
+		if err := xpkg.WriteFile(t.Context(), path, a, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		path, platform string
+		ok             bool
+	}{
+		{alone, "", true},
+		{alone, "linux/arm64", true},
+		{alone, "linux/amd64", false},
+		{several, "", false},
+		{several, "linux/riscv64", true},
+	} {
+		out, err := extract(t, "--from-xpkg", tc.path, "-o", "-", "--platform", tc.platform)
+		if (err == nil) != tc.ok || tc.ok && !strings.Contains(out, "kind: Function") {
+			t.Errorf("%s for %q: got %v, want success %t", tc.path, tc.platform, err, tc.ok)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package xpkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A source is a package, or a plain image, that a command reads from a file or a
+// registry.
+type source struct {
+	name     string
+	artifact xpkg.Artifact
+	local    bool
+
+	closer io.Closer
+	client *remote.Client
+	ref    name.Reference
+}
+
+// Close closes the file. What is read from it is not there any more.
+func (s *source) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// explain names the source in an error of reading it.
+func (s *source) explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if s.ref != nil {
+		err = s.client.Explain(s.ref, err)
+	}
+	return fmt.Errorf("%s %q: %w", doing, s.name, err)
+}
+
+// open opens a package by the path of its file, or else by its reference.
+func (f registryFlags) open(ctx context.Context, p terminal.Program, from string) (*source, error) {
+	if isFile(from) {
+		return openFile(ctx, from)
+	}
+	ref, err := f.reference(from)
+	if err != nil {
+		return nil, err
+	}
+	return f.fetch(ctx, p, from, ref)
+}
+
+func openFile(ctx context.Context, path string) (*source, error) {
+	file, err := xpkg.OpenImage(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &source{name: path, artifact: file.Artifact, local: true, closer: file}, nil
+}
+
+// isFile reports whether a package or image is named as a file: one is there, or it is
+// named as only files are.
+func isFile(from string) bool {
+	_, err := os.Stat(from)
+	return err == nil || filepath.IsAbs(from) || strings.HasPrefix(from, ".") || strings.HasSuffix(from, ".xpkg")
+}
+
+// reference reads the reference of a package or image that is named as no file.
+func (f registryFlags) reference(from string) (name.Reference, error) {
+	ref, err := f.parseReference(from)
+	if err == nil {
+		return ref, nil
+	}
+	err = fmt.Errorf("there is no file %q: %w", from, err)
+	if hint.Of(err) == "" {
+		err = hint.Wrap(err, "name a file that is there, or REGISTRY/REPOSITORY:TAG")
+	}
+	return nil, err
+}
+
+// fetch finds a package at its registry. Its layers are not fetched yet.
+func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from string, ref name.Reference) (*source, error) {
+	client := f.client(p)
+	a, err := pull.Artifact(ctx, ref, pull.Options{Remote: client})
+	if err != nil {
+		return nil, err
+	}
+	return &source{name: from, artifact: a, client: client, ref: ref}, nil
+}
+
+// closing adds the error of closing a source.
+func closing(err *error, s *source) { *err = errors.Join(*err, s.Close()) }

@@ -1,0 +1,216 @@
+package crd
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A Change is a difference between two definitions of a kind.
+type Change struct {
+	// Version is the version whose schema it is in, or empty for what holds for
+	// all.
+	Version string `json:"version,omitempty"`
+	// Path is the field of an object that it is about, as in
+	// "spec.ports[*].name", where [*] is any element or key. It is empty for the
+	// object itself.
+	Path string `json:"path,omitempty"`
+	// Rule is the name of the kind of change, such as "field-removed".
+	Rule string `json:"rule"`
+	// Breaking says that an object which was right before may be refused, or
+	// lose fields, or that who uses the kind may not find it any more.
+	Breaking bool `json:"breaking"`
+	// Text says what has changed.
+	Text string `json:"text"`
+}
+
+// maxDepth is how deep fields are compared. API servers refuse objects long
+// before.
+const maxDepth = 256
+
+// Compare returns what has changed from one definition of a kind to the next,
+// in the order of the versions, and of the fields by name.
+//
+// Schemas are compared in versions that were served. What a schema says about
+// values for people only, such as descriptions, is left out.
+func Compare(from, to Definition) []Change {
+	c := &comparison{}
+	c.kind(from, to)
+	for _, old := range from.Versions {
+		i := slices.IndexFunc(to.Versions, func(v Version) bool { return v.Name == old.Name })
+		if i < 0 {
+			c.add("version-removed", old.Served || old.Storage, "version %s is removed", old.Name)
+			continue
+		}
+		c.version(old, to.Versions[i])
+	}
+	for _, v := range to.Versions {
+		if !slices.ContainsFunc(from.Versions, func(old Version) bool { return old.Name == v.Name }) {
+			c.add("version-added", false, "version %s is added", v.Name)
+		}
+	}
+	if was, is := storageOf(from), storageOf(to); was != is {
+		c.add("storage-version-changed", false, "the storage version is %s, was %s", is, was)
+	}
+	return c.changes
+}
+
+func storageOf(d Definition) string {
+	for _, v := range d.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return "none"
+}
+
+// A comparison collects changes at a place.
+type comparison struct {
+	changes []Change
+	in      string
+	path    []string
+}
+
+func (c *comparison) add(rule string, breaking bool, format string, args ...any) {
+	path := strings.TrimPrefix(strings.ReplaceAll(strings.Join(c.path, "."), ".[*]", "[*]"), ".")
+	c.changes = append(c.changes, Change{c.in, path, rule, breaking, fmt.Sprintf(format, args...)})
+}
+
+// at compares a field of what is compared.
+func (c *comparison) at(field string, compare func()) {
+	c.path = append(c.path, field)
+	compare()
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *comparison) kind(from, to Definition) {
+	for _, f := range []struct{ rule, what, was, is string }{
+		{"group-changed", "group", from.Group, to.Group},
+		{"kind-changed", "kind", from.Kind, to.Kind},
+		{"plural-changed", "plural name", from.Plural, to.Plural},
+		{"scope-changed", "scope", from.Scope, to.Scope},
+	} {
+		if f.was != f.is {
+			c.add(f.rule, true, "the %s is %q, was %q", f.what, f.is, f.was)
+		}
+	}
+	switch {
+	case from.Claim == to.Claim && from.claimPlural == to.claimPlural:
+	case from.Claim == "":
+		c.add("claim-added", false, "claims of kind %s are added", to.Claim)
+	case to.Claim == "":
+		c.add("claim-removed", true, "claims of kind %s are removed", from.Claim)
+	default:
+		c.add("claim-changed", true, "claims are %s (%s), were %s (%s)", to.Claim, to.claimPlural, from.Claim, from.claimPlural)
+	}
+}
+
+func (c *comparison) version(from, to Version) {
+	if from.Served != to.Served {
+		if to.Served {
+			c.add("version-served", false, "version %s is served", to.Name)
+		} else {
+			c.add("version-not-served", true, "version %s is not served any more", to.Name)
+		}
+	}
+	if to.Deprecated && !from.Deprecated {
+		c.add("version-deprecated", false, "version %s is deprecated", to.Name)
+	}
+	if from.Served && to.Served {
+		c.in = from.Name
+		c.schema(from.schema, to.schema)
+		c.in = ""
+	}
+}
+
+// schema compares what is said about a value. No schema is one that lets
+// nothing through but what is pruned: as structural schemas have it, everything
+// is dropped that none describes.
+func (c *comparison) schema(from, to object) {
+	if reflect.DeepEqual(from, to) {
+		return
+	}
+	if len(c.path) > maxDepth {
+		c.add("schema-too-deep", true, "something has changed more than %d fields deep, which is not compared", maxDepth)
+		return
+	}
+	c.types(from, to)
+	c.values(from, to)
+	c.bounds(from, to)
+	c.composed(from, to)
+	c.rules(from, to)
+	c.lists(from, to)
+	c.unknown(from, to)
+	c.required(from, to)
+	c.fields(from, to)
+	if was, is := from.object("items"), to.object("items"); was != nil && is != nil {
+		c.at("[*]", func() { c.schema(was, is) })
+	}
+	if was, is := from.object("additionalProperties"), to.object("additionalProperties"); was != nil && is != nil {
+		c.at("[*]", func() { c.schema(was, is) })
+	}
+}
+
+// fields compares the properties of an object.
+func (c *comparison) fields(from, to object) {
+	was, is := from.object("properties"), to.object("properties")
+	for _, name := range keys(was) {
+		c.at(name, func() { c.field(was.object(name), is, to, name) })
+	}
+	for _, name := range keys(is) {
+		if _, known := was[name]; known {
+			continue
+		}
+		c.at(name, func() {
+			if values := from.object("additionalProperties"); values != nil {
+				c.schema(values, is.object(name))
+				return
+			}
+			// A value of any kind was kept here, and is not any more.
+			narrowed := keepsUnknown(from) && !isAny(is.object(name))
+			c.add("field-added", narrowed, "the field is added%s", when(narrowed, ", where anything was allowed"))
+		})
+	}
+}
+
+// field compares a property that was there.
+func (c *comparison) field(was, fields, to object, name string) {
+	_, there := fields[name]
+	values := to.object("additionalProperties")
+	switch {
+	case there:
+		c.schema(was, fields.object(name))
+	case values != nil:
+		c.schema(was, values)
+	case keepsUnknown(to):
+		c.add("field-removed", false, "the field is removed, and kept as one of any kind")
+	default:
+		c.add("field-removed", true, "the field is removed")
+	}
+}
+
+func keepsUnknown(s object) bool {
+	return s.is("x-kubernetes-preserve-unknown-fields") || s.is("additionalProperties")
+}
+
+// isAny reports whether a schema takes any value.
+func isAny(s object) bool {
+	return len(s) == 1 && s.is("x-kubernetes-preserve-unknown-fields")
+}
+
+func when(ok bool, text string) string {
+	if ok {
+		return text
+	}
+	return ""
+}
+
+func keys[V any](m map[string]V) []string {
+	all := make([]string, 0, len(m))
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,101 @@
+package crd
+
+// composite is the composite resource of an XRD with a scope. Those of v2 have
+// Crossplane's fields below spec.crossplane.
+func composite(scope string) resource {
+	legacy := scope == legacyCluster
+	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}
+	if scope == namespaced {
+		r.scope = namespaced
+	}
+	r.spec = func(xrdSpec object) object {
+		props := selection(xrdSpec.text("defaultCompositionUpdatePolicy"))
+		refs := texts("apiVersion", "kind", "name")
+		if scope != namespaced {
+			refs["namespace"] = str()
+		}
+		props["resourceRefs"] = map[string]any{
+			"type": "array", "items": objectOf(nil, refs, "apiVersion", "kind"),
+			"x-kubernetes-list-type": "atomic",
+		}
+		if !legacy {
+			return object{"crossplane": objectOf(nil, props)}
+		}
+		props["claimRef"] = objectOf(nil, texts("apiVersion", "kind", "namespace", "name"), "apiVersion", "kind", "namespace", "name")
+		props["writeConnectionSecretToRef"] = objectOf(nil, texts("name", "namespace"), "name", "namespace")
+		return props
+	}
+	at := ".spec.crossplane."
+	if legacy {
+		at = ".spec."
+	}
+	r.columns = []any{
+		column("SYNCED", ".status.conditions[?(@.type=='Synced')].status"),
+		column("READY", ".status.conditions[?(@.type=='Ready')].status"),
+		column("COMPOSITION", at+"compositionRef.name"),
+		map[string]any{"name": "COMPOSITIONREVISION", "type": "string", "jsonPath": at + "compositionRevisionRef.name", "priority": int64(1)},
+		age(),
+	}
+	return r
+}
+
+// claim is the claim of an XRD.
+func claim() resource {
+	return resource{
+		names: "claimNames", category: "claim", scope: namespaced, status: status(true),
+		spec: func(xrdSpec object) object {
+			props := selection("")
+			props["compositeDeletePolicy"] = withDefault(str("Background", "Foreground"), xrdSpec.text("defaultCompositeDeletePolicy"))
+			props["resourceRef"] = objectOf(nil, texts("apiVersion", "kind", "name"), "apiVersion", "kind", "name")
+			props["writeConnectionSecretToRef"] = objectOf(nil, texts("name"), "name")
+			return props
+		},
+		columns: []any{
+			column("SYNCED", ".status.conditions[?(@.type=='Synced')].status"),
+			column("READY", ".status.conditions[?(@.type=='Ready')].status"),
+			column("CONNECTION-SECRET", ".spec.writeConnectionSecretToRef.name"),
+			age(),
+		},
+	}
+}
+
+// selection are the fields by which a resource says which Composition composes
+// for it.
+func selection(updatePolicy string) object {
+	ref := func() map[string]any { return objectOf(nil, texts("name"), "name") }
+	selector := func() map[string]any {
+		return objectOf(nil, object{"matchLabels": objectOf(str(), nil)}, "matchLabels")
+	}
+	return object{
+		"compositionRef": ref(), "compositionRevisionRef": ref(),
+		"compositionSelector": selector(), "compositionRevisionSelector": selector(),
+		"compositionUpdatePolicy": withDefault(str("Automatic", "Manual"), updatePolicy),
+	}
+}
+
+// status are the fields of the status that Crossplane fills in.
+func status(legacy bool) object {
+	moment := func() map[string]any { return map[string]any{"type": "string", "format": "date-time"} }
+	condition := texts("message", "reason", "status", "type")
+	condition["lastTransitionTime"] = moment()
+	condition["observedGeneration"] = map[string]any{"type": "integer", "format": "int64"}
+	props := object{"conditions": map[string]any{
+		"type":                       "array",
+		"items":                      objectOf(nil, condition, "lastTransitionTime", "reason", "status", "type"),
+		"x-kubernetes-list-type":     "map",
+		"x-kubernetes-list-map-keys": []any{"type"},
+	}}
+	if legacy {
+		props["connectionDetails"] = objectOf(nil, object{"lastPublishedTime": moment()})
+		props["claimConditionTypes"] = map[string]any{"type": "array", "items": str(), "x-kubernetes-list-type": "set"}
+	}
+	return props
+}
+
+func column(name, path string) map[string]any {
+	return map[string]any{"name": name, "type": "string", "jsonPath": path}
+}
+
+func age() map[string]any {
+	return map[string]any{"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+}

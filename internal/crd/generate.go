@@ -1,0 +1,213 @@
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Generate returns the CRDs that Crossplane makes of an XRD: that of its
+// composite resources, and if it offers claims, that of the claims. Each has the
+// XRD's schemas and the fields that Crossplane adds to them, as v2.3 does.
+func Generate(xrd map[string]any) ([]map[string]any, error) {
+	d, err := Read(xrd)
+	if err != nil {
+		return nil, err
+	}
+	xr, err := generate(xrd, d, composite(d.Scope))
+	if err != nil || d.Claim == "" {
+		return []map[string]any{xr}, err
+	}
+	if d.Claim == d.Kind || d.claimPlural == d.Plural {
+		return nil, fmt.Errorf("its claims have the name of its composite resources, %s", d.Claim)
+	}
+	claims, err := generate(xrd, d, claim())
+	return []map[string]any{xr, claims}, err
+}
+
+// A resource is a kind that Crossplane makes a CRD for.
+type resource struct {
+	// names is the field of the XRD that has its names, and category the one
+	// that it gets besides.
+	names, category string
+	scope           string
+	// spec and status make the fields that are added to those of the XRD.
+	spec   func(xrdSpec object) object
+	status object
+	// columns are those that kubectl prints besides the XRD's.
+	columns []any
+}
+
+func generate(xrd map[string]any, d Definition, r resource) (map[string]any, error) {
+	spec := object(xrd).object("spec")
+	names := maps.Clone(spec.object(r.names))
+	names["categories"] = append(slices.Clone(names.list("categories")), r.category)
+	if names.text("plural") == "" {
+		return nil, fmt.Errorf("it names no plural of %s", names.text("kind"))
+	}
+	out := object{"group": d.Group, "names": map[string]any(names), "scope": r.scope}
+	if c := spec.object("conversion"); c != nil {
+		out["conversion"] = map[string]any(c)
+	}
+	var versions []any
+	for _, v := range d.Versions {
+		if v.schema == nil {
+			return nil, fmt.Errorf("its version %s has no schema", v.Name)
+		}
+		versions = append(versions, map[string]any(version(v, spec, r)))
+	}
+	out["versions"] = versions
+	meta := object{"name": names.text("plural") + "." + d.Group}
+	inherited := spec.object("metadata")
+	put(meta, "labels", merge(object(xrd).object("metadata").object("labels"), inherited.object("labels")))
+	put(meta, "annotations", inherited.object("annotations"))
+	crd := object{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": customResource,
+		"metadata": map[string]any(meta), "spec": map[string]any(out),
+	}
+	return runtime.DeepCopyJSON(crd), nil
+}
+
+func put(into object, key string, value object) {
+	if len(value) > 0 {
+		into[key] = map[string]any(value)
+	}
+}
+
+func merge(a, b object) object {
+	all := maps.Clone(a)
+	if all == nil {
+		all = object{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// version returns a version of the CRD.
+func version(v Version, spec object, r resource) object {
+	out := object{
+		"name": v.Name, "served": v.Served, "storage": v.Storage,
+		"schema":                   map[string]any{"openAPIV3Schema": map[string]any(root(v.schema, spec, r))},
+		"additionalPrinterColumns": append(slices.Clone(v.raw.list("additionalPrinterColumns")), r.columns...),
+	}
+	subresources := map[string]any{"status": map[string]any{}}
+	if scale := v.raw.object("subresources").object("scale"); scale != nil {
+		subresources["scale"] = map[string]any(scale)
+	}
+	out["subresources"] = subresources
+	if v.Deprecated {
+		out["deprecated"] = true
+	}
+	if w := v.raw.text("deprecationWarning"); w != "" {
+		out["deprecationWarning"] = w
+	}
+	return out
+}
+
+// maxName bounds the name of a composite resource and of a claim: both are
+// values of labels.
+const maxName = 63
+
+// root returns the schema of a whole object. Of the XRD's schema there is only
+// what stands at the places that Crossplane looks at.
+func root(schema, xrdSpec object, r resource) object {
+	props := schema.object("properties")
+	name := object{"type": "string", "maxLength": int64(maxName)}
+	given := props.object("metadata").object("properties").object("name")
+	if n, ok := number(given["maxLength"]); ok && n < maxName {
+		name["maxLength"] = given["maxLength"]
+	}
+	spec, status := props.object("spec"), props.object("status")
+	out := objectOf(nil, object{
+		"apiVersion": str(), "kind": str(),
+		"metadata": objectOf(nil, object{"name": map[string]any(name)}),
+		"spec":     section(spec, r.spec(xrdSpec), "description", "required", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations", "oneOf"),
+		"status":   section(status, r.status, "description", "required", "x-kubernetes-validations", "oneOf"),
+	}, "spec")
+	for _, key := range []string{"description", "x-kubernetes-validations"} {
+		if v, ok := schema[key]; ok {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// section returns the schema of spec or status: the XRD's properties with those
+// that are added, which win, and what else counts of the XRD's.
+func section(given, added object, keep ...string) map[string]any {
+	out := objectOf(nil, merge(given.object("properties"), added))
+	for _, key := range keep {
+		if v, ok := given[key]; ok {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// objectOf returns the schema of an object with properties, or with values of
+// one schema.
+func objectOf(values map[string]any, props object, required ...string) map[string]any {
+	out := map[string]any{"type": "object"}
+	if values != nil {
+		out["additionalProperties"] = values
+	}
+	if props != nil {
+		out["properties"] = map[string]any(props)
+	}
+	if len(required) > 0 {
+		list := make([]any, len(required))
+		for i, name := range required {
+			list[i] = name
+		}
+		out["required"] = list
+	}
+	return out
+}
+
+func str(enum ...any) map[string]any {
+	out := map[string]any{"type": "string"}
+	if len(enum) > 0 {
+		out["enum"] = enum
+	}
+	return out
+}
+
+// texts returns properties that are all texts.
+func texts(names ...string) object {
+	out := object{}
+	for _, name := range names {
+		out[name] = str()
+	}
+	return out
+}
+
+func withDefault(schema map[string]any, value string) map[string]any {
+	if value != "" {
+		schema["default"] = value
+	}
+	return schema
+}
+
+// All returns the CRDs that come of a CRD, XRD or MRD: itself, those of Generate, or
+// that which Crossplane makes of an active MRD. None has a status.
+func All(obj map[string]any) ([]map[string]any, error) {
+	d, err := Read(obj)
+	if err != nil {
+		return nil, err
+	}
+	if IsXRD(obj) {
+		return Generate(obj)
+	}
+	out := runtime.DeepCopyJSON(obj)
+	delete(out, "status")
+	if object(obj).text("kind") == managedResource {
+		out["apiVersion"], out["kind"] = "apiextensions.k8s.io/v1", customResource
+		spec := object(out).object("spec")
+		delete(spec, "state")
+		delete(spec, "connectionDetails")
+		out["metadata"] = map[string]any{"name": d.Plural + "." + d.Group}
+	}
+	return []map[string]any{out}, nil
+}

@@ -1,0 +1,45 @@
+package crd_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func TestJSONSchema(t *testing.T) {
+	cases := map[string]struct{ reason, value, want string }{
+		"Closed":      {"what the API server would prune is not allowed", `{type: object, properties: {a: {type: string}}}`, `{type: object, additionalProperties: false, properties: {a: {type: string}}}`},
+		"Open":        {"unknown fields are kept", `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`},
+		"Map":         {"any key is allowed", `{type: object, additionalProperties: {type: object, properties: {}}}`, `{type: object, additionalProperties: {type: object, properties: {}, additionalProperties: false}}`},
+		"IntOrString": {"JSON Schema has lists of types", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: [integer, string]}`},
+		"Nullable":    {"null is a type", `{type: string, nullable: true, enum: [a]}`, `{type: [string, "null"], enum: [a, null]}`},
+		"Exclusive":   {"draft-07 has bounds there", `{type: integer, minimum: 1, exclusiveMinimum: true, maximum: 2, exclusiveMaximum: false}`, `{type: integer, exclusiveMinimum: 1, maximum: 2}`},
+		"Items":       {"elements are changed, too", `{type: array, x-kubernetes-list-type: set, items: {type: string, nullable: true}}`, `{type: array, items: {type: [string, "null"]}}`},
+		"Rules":       {"editors know no CEL", `{type: string, x-kubernetes-validations: [{rule: "true"}]}`, `{type: string}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := definition(t, "", tc.value)
+			s := d.Versions[0].JSONSchema("example.json")
+			if s["$id"] != "example.json" || s["$schema"] == nil {
+				t.Errorf("got id %v of %v", s["$id"], s["$schema"])
+			}
+			spec := s["properties"].(map[string]any)["spec"].(map[string]any)
+			got, err := json.Marshal(spec["properties"].(map[string]any)["value"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := yaml.YAMLToJSON([]byte(tc.want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != string(want) {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
+			}
+			if again, _ := json.Marshal(d.Versions[0].JSONSchema("example.json")); len(again) == 0 {
+				t.Error("the definition was changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// Two keys have one order, which the library knows too.
+func FuzzJSONToYAML(f *testing.F) {
+	for _, s := range []string{
+		"", "yes", "2001-01-01", "012", "1e3", "<<", "=", "~", "a: b # c", " x\n y\n", "\x00\t", "\x7f", "\u0085", "\u2028", "\ufeff",
+		"\U0001f600", "é", "\xff", "&<>", strings.Repeat("long ", 40), strings.Repeat("x", 2000),
+	} {
+		f.Add(s, "10", 1.5, int64(1), uint64(1))
+	}
+	f.Add("a9", "a10", math.MaxFloat64, int64(math.MinInt64), uint64(math.MaxUint64))
+	f.Add("a01", "a1", 1e21, int64(-1), uint64(0))
+	f.Add("101", "11", 1e-7, int64(0), uint64(1<<63))
+	f.Add("a-b", "a_b", math.Copysign(0, -1), int64(0), uint64(1<<53+1))
+	f.Fuzz(func(t *testing.T, s, other string, number float64, signed int64, unsigned uint64) {
+		// A longer key is no key to YAML readers.
+		key, other := s[:min(len(s), 500)], other[:min(len(other), 500)]
+		in, err := json.Marshal(map[string]any{key: s, other: []any{s, number, signed, unsigned, nil, true, map[string]any{}}})
+		if err != nil {
+			t.Skip("JSON has no such number")
+		}
+		want, wantErr := yaml.JSONToYAML(in)
+		got, err := manifest.JSONToYAML(in)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("got error %v, want %v: %s", err, wantErr, in)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", in, diff)
+		}
+	})
+}
+
+// Keys that have no right order have one all the same.
+func TestJSONToYAMLIsStable(t *testing.T) {
+	const in = `{"9":1,"10":1,"1e3":1,"a":2,"1a":1,"2":{"9":1,"10":1,"1a":1},"01":2,"é":1,"\u0085":1,"A":1}`
+	want, err := manifest.JSONToYAML([]byte(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if got, err := manifest.JSONToYAML([]byte(in)); err != nil || string(got) != string(want) {
+			t.Fatalf("got %s, %v\nonce it was %s", got, err, want)
+		}
+	}
+}

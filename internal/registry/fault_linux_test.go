@@ -1,0 +1,78 @@
+package registry_test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+)
+
+// A directory in which nothing can be written is refused at the start.
+func TestReadOnlyDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("no disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	_, stop := start(t, dir)
+	stop()
+	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	if _, err := registry.Open(dir); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v, want a refusal of %q", err, dir)
+	}
+}
+
+// On a full disk nothing is kept by halves, and what was there stays.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("no disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	reg := open(t, dir)
+	large, small := strings.Repeat("x", 1<<20), strings.Repeat("y", 1<<10)
+	uploads := "/v2/a/blobs/uploads/"
+	full := func(reason, method, path, body string) {
+		t.Helper()
+		before := files(t, dir)
+		w := send(reg, method, path, strings.NewReader(body))
+		if w.Code != http.StatusInsufficientStorage || decode(w.Body.Bytes()) != "UNKNOWN" {
+			t.Errorf("%s: got %d %s", reason, w.Code, w.Body)
+		}
+		left := files(t, dir)
+		if id := filepath.Base(path); len(id) == 36 {
+			before = strings.Split(strings.Replace(strings.Join(before, "\n"), "\nuploads/"+id, "", 1), "\n")
+		}
+		if diff := cmp.Diff(before, left); diff != "" {
+			t.Errorf("%s: -before +after:\n%s", reason, diff)
+		}
+	}
+	done := func(reason, method, path, body string, want int) string {
+		t.Helper()
+		w := send(reg, method, path, strings.NewReader(body))
+		if w.Code != want {
+			t.Fatalf("%s: got %d %s", reason, w.Code, w.Body)
+		}
+		return w.Header().Get("Location")
+	}
+	full("a blob in one request", http.MethodPost, uploads+"?digest="+sum(large), large)
+	full("a chunk", http.MethodPatch, done("an upload", http.MethodPost, uploads, "", http.StatusAccepted), large)
+	done("a small blob", http.MethodPost, uploads+"?digest="+sum(small), small, http.StatusCreated)
+
+	manifest := `{"mediaType":"x/y","pad":"` + strings.Repeat("x", 8<<10) + `"}`
+	done("a manifest", http.MethodPut, "/v2/a/manifests/v1", manifest, http.StatusCreated)
+	filler := filepath.Join(dir, "uploads", "filler")
+	_ = os.WriteFile(filler, []byte(large), 0o600)
+	full("a manifest", http.MethodPut, "/v2/a/manifests/v2", manifest)
+	must(t, os.Remove(filler))
+	done("the manifest, when there is room", http.MethodPut, "/v2/a/manifests/v3", manifest, http.StatusCreated)
+	done("the manifest that was there", http.MethodGet, "/v2/a/manifests/v1", "", http.StatusOK)
+	done("the one that found no room", http.MethodGet, "/v2/a/manifests/v2", "", http.StatusNotFound)
+}

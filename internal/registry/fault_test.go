@@ -1,0 +1,143 @@
+package registry_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+)
+
+// Many clients push the same blob and move the same tag, while others read and
+// delete: each gets an answer that is one of the spec's, and what is read is
+// whole.
+func TestConcurrentClients(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	contents := []string{plain, second, unborn}
+	v := visit{host: host, repository: "r"}
+	for _, s := range parts {
+		v.take(t, s)
+	}
+	big := strings.Repeat("0123456789", 1<<14)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			own := visit{host: host, repository: "r"}
+			for n := range 3 {
+				for _, s := range blob(big) {
+					own.take(t, s)
+				}
+				if got := download(t, "http://"+host+"/v2/r/blobs/"+sum(big)); got != big {
+					t.Errorf("a blob of %d bytes came back, want %d", len(got), len(big))
+				}
+				own.take(t, put("moving", imageType, contents[(i+n)%3]))
+				own.take(t, put(fmt.Sprintf("v%d", i), imageType, contents[n%3]))
+				own.take(t, get(fmt.Sprintf("/v2/r/manifests/v%d", i), 200, "", fields{"body": is(contents[n%3])}))
+				own.take(t, get("/v2/r/tags/list?n=3", 200, "", nil))
+				own.take(t, step{method: "DELETE", path: fmt.Sprintf("/v2/r/manifests/v%d", i), status: 202})
+				own.take(t, get("/v2/r/manifests/moving", 200, "", fields{"body": is(contents[0]) + "|" + is(contents[1]) + "|" + is(contents[2])}))
+			}
+		})
+	}
+	wg.Wait()
+	before := heads(t, host)
+	if len(before) != 1 {
+		t.Errorf("got %v, want the one tag that nobody deleted", before)
+	}
+	stop()
+	if got := files(t, dir); len(got) != 5 {
+		t.Errorf("got %v, want the lock, the journal and three blobs", got)
+	}
+	host, _ = start(t, dir)
+	if diff := cmp.Diff(before, heads(t, host)); diff != "" {
+		t.Errorf("-before +after the restart:\n%s", diff)
+	}
+}
+
+func download(t *testing.T, url string) string {
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body)
+}
+
+// Two requests at a time to one upload: one of them is told to wait.
+func TestUploadIsBusy(t *testing.T) {
+	reg := open(t, t.TempDir())
+	location := send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil).Header().Get("Location")
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	first := make(chan int)
+	go func() {
+		first <- send(reg, http.MethodPatch, location, readerFunc(func([]byte) (int, error) {
+			close(reading)
+			<-goOn
+			return 0, http.ErrBodyReadAfterClose
+		})).Code
+	}()
+	<-reading
+	for _, method := range []string{http.MethodPatch, http.MethodPut, http.MethodDelete, http.MethodGet} {
+		if w := send(reg, method, location, nil); w.Code != http.StatusConflict || decode(w.Body.Bytes()) != "BLOB_UPLOAD_INVALID" {
+			t.Errorf("%s: got %d %s", method, w.Code, w.Body)
+		}
+	}
+	close(goOn)
+	if code := <-first; code != http.StatusBadRequest {
+		t.Errorf("the first request got %d", code)
+	}
+	if w := send(reg, http.MethodGet, location, nil); w.Code != http.StatusNoContent {
+		t.Errorf("afterwards: got %d %s", w.Code, w.Body)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// A disk error says nothing of where the registry lies on its machine.
+func TestErrorsNameNoPath(t *testing.T) {
+	dir := t.TempDir()
+	reg := open(t, dir)
+	must(t, os.RemoveAll(filepath.Join(dir, "uploads")))
+	w := send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil)
+	if w.Code != http.StatusInternalServerError || decode(w.Body.Bytes()) != "UNKNOWN" || strings.Contains(w.Body.String(), dir) {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// A directory whose parts are something else is refused at the start.
+func TestDamagedDir(t *testing.T) {
+	dir := t.TempDir()
+	_, stop := start(t, dir)
+	stop()
+	for _, part := range []string{"registry.lock", "uploads", "blobs/sha256", "manifests.jsonl"} {
+		t.Run(part, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "dir")
+			must(t, os.CopyFS(path, os.DirFS(dir)))
+			in := filepath.Join(path, part)
+			must(t, os.RemoveAll(in))
+			if part == "registry.lock" || part == "manifests.jsonl" {
+				must(t, os.Mkdir(in, 0o755))
+			} else {
+				must(t, os.WriteFile(in, nil, 0o600))
+			}
+			if _, err := registry.Open(path); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v, want an error that names %q", err, path)
+			}
+		})
+	}
+}

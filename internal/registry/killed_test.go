@@ -1,0 +1,179 @@
+package registry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// Killed at any moment of a push, a registry has each blob whole or not at all,
+// and the old image or the new one at the tag; the next start removes the rest.
+func TestKilledAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	host, stop := start(t, dir)
+	old := image(t)
+	whole := &fuse{}
+	must(t, whole.push(t, host, old))
+	stop()
+	var fuses []*fuse
+	for n := int64(1); n <= whole.requests.Load(); n++ {
+		fuses = append(fuses, &fuse{afterRequests: n})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 12 {
+		fuses = append(fuses, &fuse{afterBytes: 1 + random.Int64N(whole.bytes.Load())})
+	}
+	for range 2 {
+		for n := range 3 {
+			fuses = append(fuses, &fuse{atFile: "uploads/*", more: n + 1}, &fuse{atFile: "blobs/sha256/*", more: n + 1})
+		}
+		for n := range 4 { // an image's three blobs, and its manifest
+			fuses = append(fuses, &fuse{atFile: journal, more: n + 1})
+		}
+	}
+	moved := 0
+	for _, f := range fuses {
+		host, kill := child(t, dir)
+		f.blow = kill
+		img := image(t)
+		over := f.watch(t, dir)
+		err := f.push(t, host, img)
+		kill()
+		over()
+		host, stop := start(t, dir)
+		got := sound(t, dir, host)
+		switch {
+		case got == digest(t, img):
+			old = img
+			moved++
+		case err == nil:
+			t.Fatal("a push that was confirmed is lost")
+		case got != digest(t, old):
+			t.Fatalf("the tag has %s, which is neither the old image nor the new one", got)
+		}
+		stop()
+	}
+	if moved == 0 {
+		t.Error("no push was killed after its end began: the watch does not work")
+	}
+}
+
+// sound looks at each blob of the directory, and at the image of the tag, whose
+// digest it returns.
+func sound(t *testing.T, dir, host string) string {
+	t.Helper()
+	if left, err := filepath.Glob(filepath.Join(dir, "uploads", "*")); err != nil || len(left) > 0 {
+		t.Errorf("uploads are left: %v (%v)", left, err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*"))
+	must(t, err)
+	for _, path := range found {
+		content, err := os.ReadFile(path)
+		must(t, err)
+		if sum(string(content)) != "sha256:"+filepath.Base(path) {
+			t.Errorf("the blob %s is damaged", path)
+		}
+	}
+	img, err := remote.Image(tag(t, host, "r:v1"))
+	must(t, err)
+	must(t, validate.Image(img))
+	return digest(t, img)
+}
+
+// A fuse blows when so many requests or bytes have been sent, or when there are so
+// many more files of the registry, or lines of its journal, than before.
+type fuse struct {
+	afterRequests, afterBytes int64
+	atFile                    string
+	more                      int
+	blow                      func()
+
+	requests, bytes atomic.Int64
+	once            sync.Once
+}
+
+func (f *fuse) push(t *testing.T, host string, img v1.Image) error {
+	t.Helper()
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return fused{conn, f}, err
+	}
+	transport := &http.Transport{DialContext: dial}
+	defer transport.CloseIdleConnections()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			if f.requests.Add(1) == f.afterRequests {
+				f.once.Do(f.blow)
+			}
+		},
+	})
+	never := func(error) bool { return false }
+	return remote.Write(tag(t, host, "r:v1"), img, remote.WithContext(ctx), remote.WithTransport(transport),
+		remote.WithRetryPredicate(never), remote.WithRetryStatusCodes(999))
+}
+
+// watch looks at the files all the time, until it is told that it is over.
+func (f *fuse) watch(t *testing.T, dir string) (over func()) {
+	t.Helper()
+	if f.atFile == "" {
+		return func() {}
+	}
+	measure := func() (n int) {
+		found, _ := filepath.Glob(filepath.Join(dir, f.atFile))
+		if f.atFile != journal {
+			return len(found)
+		}
+		content, _ := os.ReadFile(filepath.Join(dir, journal))
+		return bytes.Count(content, []byte("\n"))
+	}
+	before := measure()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for measure() < before+f.more {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+		f.once.Do(f.blow)
+	}()
+	return func() {
+		close(stop)
+		<-ended
+	}
+}
+
+const journal = "manifests.jsonl"
+
+type fused struct {
+	net.Conn
+	fuse *fuse
+}
+
+// Write sends only what comes before the fuse blows.
+func (c fused) Write(b []byte) (int, error) {
+	sent := c.fuse.bytes.Add(int64(len(b)))
+	over := sent - c.fuse.afterBytes
+	if c.fuse.afterBytes == 0 || over < 0 || over > int64(len(b)) {
+		return c.Conn.Write(b)
+	}
+	n, err := c.Conn.Write(b[:int64(len(b))-over])
+	c.fuse.once.Do(c.fuse.blow)
+	return n, errors.Join(err, fmt.Errorf("the fuse blew after %d bytes", c.fuse.afterBytes))
+}

@@ -1,0 +1,85 @@
+package registry
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/xfn-dev/xfn/internal/ioerror"
+)
+
+// Users are those of an htpasswd file.
+type Users struct {
+	// hashes has the hash of each user's password.
+	hashes map[string][]byte
+	// known has logins that were right: bcrypt is slow, and each request has one.
+	known sync.Map
+}
+
+// ReadUsers reads a file of lines USER:HASH as `htpasswd -B` writes it: the
+// hashes are those of bcrypt, as for Docker's registry. Lines that are empty or
+// begin with # are skipped. A file without users is an error.
+func ReadUsers(path string) (*Users, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading users %q: %w", path, ioerror.Cause(err))
+	}
+	u := &Users{hashes: map[string][]byte{}}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		user, hash, _ := strings.Cut(line, ":")
+		if _, err := bcrypt.Cost([]byte(hash)); err != nil || user == "" {
+			return nil, fmt.Errorf("reading users %q, line %d: it is not USER:HASH with a hash of bcrypt", path, n)
+		}
+		u.hashes[user] = []byte(hash)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading users %q: %w", path, err)
+	}
+	if len(u.hashes) == 0 {
+		return nil, fmt.Errorf("reading users %q: %w", path, errors.New("it has none"))
+	}
+	return u, nil
+}
+
+// Only lets nobody but the users through to h.
+func (u *Users) Only(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, ok := r.BasicAuth()
+		if ok && u.has(user, password) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Docker-Distribution-API-Version", "registry/2.0")
+		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a user's name and password are needed")
+	})
+}
+
+func (u *Users) has(user, password string) bool {
+	hash, ok := u.hashes[user]
+	if !ok {
+		return false
+	}
+	login := sha256.Sum256([]byte(user + ":" + password))
+	if _, ok := u.known.Load(login); ok {
+		return true
+	}
+	if bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil {
+		return false
+	}
+	u.known.Store(login, true)
+	return true
+}

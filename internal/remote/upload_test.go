@@ -1,0 +1,372 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// large is sent as a stream, and tiny with one request.
+var large, tiny = noise(5 << 20), noise(1000)
+
+func noise(n int) []byte {
+	data := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(data)
+	return data
+}
+
+func blobOf(t *testing.T, data []byte) remote.Blob {
+	t.Helper()
+	h, size, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return remote.Blob{
+		Descriptor: v1.Descriptor{Digest: h, Size: size},
+		Open:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}
+}
+
+func repository(t *testing.T, host, path string) name.Repository {
+	t.Helper()
+	repo, err := name.NewRepository(host + "/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
+}
+
+// upload brings a blob to gold/image as a push does.
+func upload(t *testing.T, c *remote.Client, host string, b remote.Blob) (remote.Upload, error) {
+	t.Helper()
+	repo := repository(t, host, "gold/image")
+	up, err := uploadTo(t.Context(), c, repo, b)
+	return up, c.Explain(repo.Tag("v1"), err)
+}
+
+func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b remote.Blob, neighbours ...name.Repository) (remote.Upload, error) {
+	u, err := c.Uploader(ctx, repo, neighbours...)
+	if err != nil {
+		return remote.Upload{}, err
+	}
+	found, err := u.Find(ctx, b.Descriptor)
+	if err != nil || found.There {
+		return remote.Upload{}, err
+	}
+	return u.Upload(ctx, b, found)
+}
+
+// checkStored makes sure that the blob is at the registry as it is.
+func checkStored(t *testing.T, host string, want []byte) {
+	t.Helper()
+	resp, err := http.Get("http://" + host + "/v2/gold/image/blobs/" + blobOf(t, want).Digest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the registry has %d other bytes (%s, %v)", len(got), resp.Status, err)
+	}
+}
+
+// cut is a fault: n bytes of the request's body reach h, then the connection
+// breaks.
+func cut(h http.Handler, n int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		part := r.Clone(r.Context())
+		part.Body = io.NopCloser(io.LimitReader(r.Body, n))
+		h.ServeHTTP(httptest.NewRecorder(), part)
+		remotetest.Reset(w, r)
+	}
+}
+
+func both(a, b func(*http.Request) bool) func(*http.Request) bool {
+	return func(r *http.Request) bool { return a(r) && b(r) }
+}
+
+func onBlobs(r *http.Request) bool { return strings.Contains(r.URL.Path, "/blobs/") }
+
+func answerRange(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", r.URL.Path)
+		w.Header().Set("Range", text)
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func TestUpload(t *testing.T) {
+	patch, put, post := remotetest.Method(http.MethodPatch), both(remotetest.Method(http.MethodPut), onBlobs), remotetest.Method(http.MethodPost)
+	head, get := both(remotetest.Method(http.MethodHead), onBlobs), both(remotetest.Method(http.MethodGet), onBlobs)
+	type faults = func(s *remotetest.Sessions) http.Handler
+	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
+		return func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, n, match, fault) }
+	}
+	// broken breaks the stream after 3 MiB, and then has another fault.
+	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
+		return func(s *remotetest.Sessions) http.Handler {
+			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		data   []byte
+		faults faults
+		// patches are how often a stream began, unless it is -1.
+		patches, posts int64
+		again          bool
+		err            string
+	}{
+		"Large":        {"a stream, and then the digest", large, one(0, patch, nil), 1, 1, false, ""},
+		"Tiny":         {"a blob of one piece", tiny, one(0, patch, nil), 0, 1, false, ""},
+		"Resumed":      {"what arrived is not sent again", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 1, patch, cut(s, 3<<20)) }, 2, 1, false, ""},
+		"Progress":     {"tries that get further do not count", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1<<20)) }, 5, 1, false, ""},
+		"NoProgress":   {"those that do not get further count", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1)) }, -1, 3, true, "registry"},
+		"LiesMore":     {"a session cannot have more than there is", large, broken(1, get, answerRange("0-9999999999")), 2, 2, true, ""},
+		"LiesNegative": {"nor less than nothing", large, broken(1, get, answerRange("0--5")), 2, 2, true, ""},
+		"LiesGarbage":  {"nor something else", large, broken(1, get, answerRange("all of it")), 2, 2, true, ""},
+		"LiesALittle":  {"what it cannot go on from, it refuses", large, broken(1, get, answerRange("0-2000000")), 3, 2, true, ""},
+		"LiesAll":      {"what it has not, has not the digest", large, broken(1, get, answerRange("0-5242879")), 2, 2, true, ""},
+		"StatusBusy":   {"a busy registry is asked again where it is", large, broken(1, get, remotetest.Status(503)), 2, 1, false, ""},
+		"StatusAbsent": {"a registry without sessions that go on", large, broken(1, get, remotetest.Status(405)), 2, 2, true, ""},
+		"Expired": {"a session that is gone", large, func(s *remotetest.Sessions) http.Handler {
+			return remotetest.Faults(s, 1, put, func(w http.ResponseWriter, r *http.Request) { s.Expire(); s.ServeHTTP(w, r) })
+		}, 2, 2, true, ""},
+		"AnswerLost": {"a blob that is there, without an answer", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 1, put, cut(s, 0)) }, 1, 1, false, ""},
+		"PostBusy":   {"an upload that cannot start now", large, one(2, post, remotetest.Status(429)), 1, 3, false, ""},
+		"PostReset":  {"nor for want of a connection", tiny, one(2, post, remotetest.Reset), 0, 3, false, ""},
+		"PostNever":  {"after the last try", large, one(99, post, remotetest.Status(500)), 0, 3, false, "answered 500"},
+		"PostDenied": {"what is refused is refused for good", large, one(99, post, remotetest.Status(403)), 0, 1, false, "does not permit"},
+		"TooLarge":   {"and so is what is too large", large, one(99, patch, remotetest.Status(413)), 1, 1, false, "answered 413"},
+		"Nowhere":    {"a registry has to say where", large, one(99, post, remotetest.Status(202)), 0, 1, false, "does not say where"},
+		"Private": {"a registry may not point into a network", large, one(99, post, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://169.254.169.254/latest")
+			w.WriteHeader(http.StatusAccepted)
+		}), 0, 1, false, `the private address "169.254.169.254"`},
+		"HeadOther":  {"a blob of another size is another blob", large, one(1, head, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }), 1, 1, false, ""},
+		"HeadDenied": {"who may not look may still push", large, one(9, head, remotetest.Status(403)), 1, 1, false, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			stored := remotetest.Handler()
+			h, patches := count(tc.faults(remotetest.NewSessions(stored)), patch)
+			h, posts := count(h, post)
+			host := remotetest.Serve(t, h)
+			up, err := upload(t, fast(remote.Options{}), host, blobOf(t, tc.data))
+			checkError(t, tc.reason, err, tc.err, "")
+			if tc.patches >= 0 && patches.Load() != tc.patches || posts.Load() != tc.posts {
+				t.Errorf("%s: %d streams in %d sessions, want %d in %d", tc.reason, patches.Load(), posts.Load(), tc.patches, tc.posts)
+			}
+			if err != nil {
+				return
+			}
+			checkStored(t, remotetest.Serve(t, stored), tc.data)
+			if up.Again > 0 != tc.again && tc.again {
+				t.Errorf("%s: %d bytes were sent again", tc.reason, up.Again)
+			}
+		})
+	}
+}
+
+// Each byte is told of once, whatever happens to it.
+func TestUploadProgress(t *testing.T) {
+	s := remotetest.NewSessions(remotetest.Handler())
+	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
+	b := blobOf(t, large)
+	var told atomic.Int64
+	b.Progress = func(n int64) { told.Add(n) }
+	if _, err := upload(t, fast(remote.Options{}), host, b); err != nil || told.Load() != b.Size {
+		t.Errorf("told of %d bytes of %d: %v", told.Load(), b.Size, err)
+	}
+}
+
+// A file that cannot be read is no reason to try again, or to blame a registry.
+func TestUploadLocalError(t *testing.T) {
+	for _, data := range [][]byte{tiny, large} {
+		h, requests := count(remotetest.NewSessions(remotetest.Handler()), remotetest.Method(http.MethodPost))
+		host := remotetest.Serve(t, h)
+		b := blobOf(t, data)
+		broken := errors.New("the disk is gone")
+		b.Open = func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(data[:len(data)/2]), unreadable{broken})), nil
+		}
+		if _, err := upload(t, fast(remote.Options{}), host, b); !errors.Is(err, broken) || requests.Load() != 1 {
+			t.Errorf("got %v after %d requests", err, requests.Load())
+		}
+	}
+}
+
+type unreadable struct{ error }
+
+func (f unreadable) Read([]byte) (int, error) { return 0, f.error }
+
+// A blob of another repository is not sent, if the registry gives it.
+func TestMount(t *testing.T) {
+	for reason, want := range map[string]remote.Upload{
+		"mounted":     {Mounted: true},
+		"not mounted": {},
+	} {
+		var mounts, bytesSent atomic.Int64
+		stored := remotetest.NewSessions(remotetest.Handler())
+		b := blobOf(t, large)
+		host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead {
+				if strings.HasPrefix(r.URL.Path, "/v2/gold/base/") {
+					w.Header().Set("Content-Length", fmt.Sprint(b.Size))
+					return
+				}
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			if q := r.URL.Query(); q.Has("mount") {
+				mounts.Add(1)
+				if q.Get("mount") != b.Digest.String() || q.Get("from") != "gold/base" {
+					t.Errorf("unexpected mount of %v", q)
+				}
+				if want.Mounted {
+					w.WriteHeader(http.StatusCreated)
+					return
+				}
+				r.URL.RawQuery = ""
+			}
+			bytesSent.Add(max(r.ContentLength, 0))
+			stored.ServeHTTP(w, r)
+		}))
+		repo := repository(t, host, "gold/image")
+		up, err := uploadTo(t.Context(), fast(remote.Options{}), repo, b, repository(t, host, "gold/absent"), repository(t, host, "gold/base"))
+		if err != nil || up != want || mounts.Load() != 1 || (bytesSent.Load() == 0) != want.Mounted {
+			t.Errorf("%s: got %+v, %v after %d mounts and %d bytes", reason, up, err, mounts.Load(), bytesSent.Load())
+		}
+	}
+}
+
+// Where a registry keeps uploads on another host, that host gets no credentials.
+func TestUploadElsewhere(t *testing.T) {
+	sessions := remotetest.NewSessions(remotetest.Handler())
+	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("%s %s has credentials", r.Method, r.URL)
+		}
+		sessions.ServeHTTP(w, r)
+	}))
+	host := remotetest.Serve(t, remotetest.BasicAuth(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			rec := httptest.NewRecorder()
+			sessions.ServeHTTP(rec, r)
+			w.Header().Set("Location", "http://"+storage+rec.Header().Get("Location")+"?state=a%2Fb")
+			w.WriteHeader(rec.Code)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	}), user, password))
+	c := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
+	for _, data := range [][]byte{tiny, large} {
+		if _, err := upload(t, c, host, blobOf(t, data)); err != nil {
+			t.Error(err)
+		}
+		checkStored(t, storage, data)
+	}
+}
+
+// A token that ends in the middle of an upload is renewed.
+func TestUploadTokenExpires(t *testing.T) {
+	inner := remotetest.NewSessions(remotetest.Handler())
+	var tokens, uses atomic.Int64
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			uses.Store(0)
+			fmt.Fprintf(w, `{"token":"t%d"}`, tokens.Add(1))
+			return
+		}
+		if r.Header.Get("Authorization") != fmt.Sprintf("Bearer t%d", tokens.Load()) || uses.Add(1) > 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	host := remotetest.Serve(t, h)
+	c := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
+	for _, data := range [][]byte{tiny, large} {
+		if _, err := upload(t, c, host, blobOf(t, data)); err != nil {
+			t.Error(err)
+		}
+	}
+	if tokens.Load() < 4 {
+		t.Errorf("%d tokens were used", tokens.Load())
+	}
+}
+
+// Pauses grow, differ, and are as long as the registry asks, within reason.
+func TestPauses(t *testing.T) {
+	cases := map[string]struct {
+		reason, retryAfter string
+		tries              int
+		low, high          []time.Duration
+	}{
+		"Backoff":    {"each pause is about three times as long", "", 5, []time.Duration{750, 2250, 6750, 20250}, []time.Duration{1250, 3750, 11250, 33750}},
+		"Bounded":    {"but not for ever", "", 7, []time.Duration{750, 2250, 6750, 20250, 22500, 22500}, []time.Duration{1250, 3750, 11250, 33750, 37500, 37500}},
+		"RetryAfter": {"a registry may ask for more", "20", 2, []time.Duration{20000}, []time.Duration{20000}},
+		"TooLong":    {"but not for a day", "86400", 2, []time.Duration{60000}, []time.Duration{60000}},
+		"Date":       {"or by a date, which has passed", "Mon, 02 Jan 2006 15:04:05 GMT", 2, []time.Duration{750}, []time.Duration{1250}},
+		"Garbage":    {"or by nothing that we know", "soon", 2, []time.Duration{750}, []time.Duration{1250}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var waits []time.Duration
+			c := remote.New(remote.Options{Tries: tc.tries, Sleep: func(_ context.Context, d time.Duration) error {
+				mu.Lock()
+				defer mu.Unlock()
+				waits = append(waits, d)
+				return nil
+			}})
+			busy := func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", tc.retryAfter)
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), busy))
+			if _, err := upload(t, c, host, blobOf(t, tiny)); err == nil {
+				t.Fatal("it succeeded")
+			}
+			if len(waits) != len(tc.low) {
+				t.Fatalf("%s: waited %v", tc.reason, waits)
+			}
+			for i, d := range waits {
+				if d < tc.low[i]*time.Millisecond || d > tc.high[i]*time.Millisecond {
+					t.Errorf("%s: pause %d took %s", tc.reason, i, d)
+				}
+			}
+		})
+	}
+}
+
+// A registry that takes nothing, or says nothing, is given up.
+func TestIdle(t *testing.T) {
+	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny} {
+		given := make(chan struct{})
+		host := remotetest.Serve(t, remotetest.Faults(remotetest.NewSessions(remotetest.Handler()), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
+			<-given
+		}))
+		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 50 * time.Millisecond})
+		_, err := upload(t, c, host, blobOf(t, data))
+		close(given)
+		checkError(t, method, err, "does not answer: nothing arrives", "check the address")
+	}
+}

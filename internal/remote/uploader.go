@@ -1,0 +1,272 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// An Uploader writes blobs and manifests to a repository: OCI distribution
+// spec, "Push". Its errors are for Explain. It is safe for concurrent use.
+type Uploader struct {
+	client     *http.Client
+	repo       name.Repository
+	neighbours []name.Repository
+	policy     policy
+}
+
+// Uploader returns the Uploader of repo, after logging in with the right to
+// push. Blobs may be mounted from neighbours, repositories of the same
+// registry; those that may not be read are of no use, and no error.
+func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbours ...name.Repository) (*Uploader, error) {
+	auth, err := authn.Resolve(ctx, c.keychain, repo)
+	if err != nil {
+		return nil, err
+	}
+	scopes := []string{repo.Scope(transport.PushScope)}
+	for _, n := range neighbours {
+		scopes = append(scopes, n.Scope(transport.PullScope))
+	}
+	t, err := c.login(ctx, repo, auth, scopes)
+	var status *transport.Error
+	if len(neighbours) > 0 && errors.As(err, &status) {
+		neighbours = nil
+		t, err = c.login(ctx, repo, auth, scopes[:1])
+	}
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: t, CheckRedirect: checkRedirect}
+	return &Uploader{client: client, repo: repo, neighbours: neighbours, policy: c.policy}, nil
+}
+
+func (c *Client) login(ctx context.Context, repo name.Repository, auth authn.Authenticator, scopes []string) (t http.RoundTripper, err error) {
+	agent := transport.NewUserAgent(fresh{c.once}, c.userAgent)
+	temporary := func(err error) bool { return lost(err) || isBusy(err) }
+	return t, c.policy.do(ctx, temporary, func() error {
+		t, err = transport.NewWithContext(ctx, repo.Registry, auth, agent, scopes)
+		return err
+	})
+}
+
+// fresh sends each body from its start: go-containerregistry repeats a request
+// after it has got a new token, and would send what is left of the body.
+type fresh struct{ inner http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (f fresh) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.GetBody == nil {
+		return f.inner.RoundTrip(req)
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Body.Close(); err != nil {
+		return nil, errors.Join(err, body.Close())
+	}
+	again := req.Clone(req.Context())
+	again.Body = body
+	return f.inner.RoundTrip(again)
+}
+
+// isBusy says whether a registry answered that it may work later.
+func isBusy(err error) bool {
+	var status *transport.Error
+	return errors.As(err, &status) && busy(status.StatusCode)
+}
+
+// temporary says whether to try again, with a registry that has answered
+// before: no answer is no refusal, and one that does not take connections is
+// being restarted.
+func temporary(err error) bool {
+	var (
+		status *transport.Error
+		target *targetError
+		cert   *tls.CertificateVerificationError
+		sent   *url.Error
+	)
+	switch {
+	case errors.Is(err, context.Canceled), errors.As(err, &target), errors.As(err, &cert):
+		return false
+	case errors.As(err, &status):
+		return busy(status.StatusCode)
+	default:
+		return errors.As(err, &sent)
+	}
+}
+
+// manifestTypes are those that are asked for.
+var manifestTypes = strings.Join([]string{
+	string(types.OCIImageIndex), string(types.OCIManifestSchema1),
+	string(types.DockerManifestList), string(types.DockerManifestSchema2),
+}, ", ")
+
+// ManifestAt returns the digest of what is at reference, a tag or a digest, or
+// none if the registry does not say: some refuse to show a repository that does
+// not exist yet.
+func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash, err error) {
+	header := http.Header{"Accept": {manifestTypes}}
+	err = u.policy.do(ctx, temporary, func() error {
+		answer, err := u.send(ctx, request{method: http.MethodHead, url: u.url(u.repo, "manifests/"+reference), header: header}, http.StatusOK, notThere...)
+		if err == nil && answer.StatusCode == http.StatusOK {
+			h, _ = v1.NewHash(answer.Header.Get("Docker-Content-Digest"))
+		}
+		return err
+	})
+	return h, err
+}
+
+// PutManifest puts a manifest at reference, a tag or its own digest. All that it
+// points at has to be there.
+func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType types.MediaType, raw []byte) error {
+	put := request{
+		method: http.MethodPut, url: u.url(u.repo, "manifests/"+reference),
+		header: http.Header{"Content-Type": {string(mediaType)}}, body: bytesBody(raw),
+	}
+	return u.policy.do(ctx, temporary, func() error {
+		_, err := u.send(ctx, put, http.StatusCreated, http.StatusOK, http.StatusAccepted)
+		return err
+	})
+}
+
+// LacksBlob says whether a manifest was refused as one of its blobs is not
+// there (OCI distribution spec, "Error Codes").
+func LacksBlob(err error) bool {
+	var status *transport.Error
+	return errors.As(err, &status) && slices.ContainsFunc(status.Errors, func(d transport.Diagnostic) bool {
+		return d.Code == transport.ManifestBlobUnknownErrorCode || d.Code == transport.BlobUnknownErrorCode
+	})
+}
+
+// Refused says whether the registry answered that it will not do something.
+// After other errors it may have done it, with the answer lost.
+func Refused(err error) bool {
+	var status *transport.Error
+	return errors.As(err, &status) && status.StatusCode < http.StatusInternalServerError
+}
+
+// notThere are the answers to a question for what may be read nowhere.
+var notThere = []int{http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden}
+
+// Find says how a blob gets into the repository: it is there, or a neighbour
+// has it, or it has to be sent.
+func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {
+	there, err := u.has(ctx, u.repo, desc)
+	if there || err != nil {
+		return Found{There: there}, err
+	}
+	for _, n := range u.neighbours {
+		if there, err := u.has(ctx, n, desc); there || err != nil {
+			return Found{At: n}, err
+		}
+	}
+	return Found{}, nil
+}
+
+// Found is where a blob was found.
+type Found struct {
+	// There says that the repository has it.
+	There bool
+	// At is a neighbour that has it, or the zero value.
+	At name.Repository
+}
+
+// Mountable says whether the blob can be mounted.
+func (f Found) Mountable() bool { return f.At != name.Repository{} }
+
+func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descriptor) (there bool, err error) {
+	err = u.policy.do(ctx, temporary, func() error {
+		answer, err := u.send(ctx, request{method: http.MethodHead, url: u.url(repo, "blobs/"+desc.Digest.String())}, http.StatusOK, notThere...)
+		if err != nil {
+			return err
+		}
+		// A registry that has something else is not believed.
+		there = answer.StatusCode == http.StatusOK && (answer.ContentLength < 0 || answer.ContentLength == desc.Size)
+		return nil
+	})
+	return there, err
+}
+
+func (u *Uploader) url(repo name.Repository, path string) *url.URL {
+	return &url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + path}
+}
+
+// A request is one to a registry. Its body can be sent more than once.
+type request struct {
+	method string
+	url    *url.URL
+	header http.Header
+	body   body
+}
+
+// send returns the answer to r, whose body was read and closed. A status other
+// than those wanted is an error.
+func (u *Uploader) send(ctx context.Context, r request, want int, or ...int) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.header != nil {
+		req.Header = r.header.Clone()
+	}
+	if r.body.open != nil {
+		req.GetBody, req.ContentLength = r.body.open, r.body.size
+		if req.Body, err = r.body.open(); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := u.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer discard(resp)
+	if err := transport.CheckError(resp, append(or, want)...); err != nil {
+		return resp, &later{err, retryAfter(resp.Header)}
+	}
+	return resp, nil
+}
+
+// A body is what is sent with a request; without open there is none.
+type body struct {
+	open func() (io.ReadCloser, error)
+	size int64
+}
+
+func bytesBody(b []byte) body {
+	return body{func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }, int64(len(b))}
+}
+
+// location is where the answer says to go on: a path, or a URL that may be on
+// another host. A registry behind a proxy may not know its own scheme.
+func (u *Uploader) location(resp *http.Response) (*url.URL, error) {
+	at := resp.Header.Get("Location")
+	if at == "" {
+		return nil, errors.New("the registry does not say where to upload to")
+	}
+	base := resp.Request.URL
+	to, err := base.Parse(at)
+	if err != nil {
+		return nil, errors.New("the registry sent an upload to what is no URL")
+	}
+	if to.Host == u.repo.RegistryStr() {
+		to.Scheme = base.Scheme
+	}
+	if err := checkTarget(base, to); err != nil {
+		return nil, fmt.Errorf("starting an upload: %w", err)
+	}
+	return to, nil
+}

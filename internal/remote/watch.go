@@ -1,0 +1,101 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// watched ends requests in which nothing moves for too long. The clock stands
+// still while this machine is busy with what it sends or received.
+type watched struct {
+	inner   http.RoundTripper
+	silence time.Duration
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	w := &watch{silence: t.silence}
+	w.timer = time.AfterFunc(t.silence, func() { cancel(silent{}) })
+	req = req.Clone(ctx)
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = &watchedRequest{req.Body, w}
+	}
+	resp, err := t.inner.RoundTrip(req)
+	w.answered.Store(true)
+	w.timer.Stop()
+	if err != nil {
+		err = cause(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &watchedAnswer{resp.Body, w, ctx, cancel}
+	return resp, nil
+}
+
+// cause is why a request failed: that nothing moved, if that is why.
+func cause(ctx context.Context, err error) error {
+	if s, ok := context.Cause(ctx).(silent); ok {
+		return s
+	}
+	return err
+}
+
+// silent is a net.Error.
+type silent struct{}
+
+func (silent) Error() string   { return "nothing arrives" }
+func (silent) Timeout() bool   { return true }
+func (silent) Temporary() bool { return true }
+
+type watch struct {
+	timer    *time.Timer
+	silence  time.Duration
+	answered atomic.Bool
+}
+
+// A watchedRequest is the body of a request: the registry is waited for
+// whenever it is not being read.
+type watchedRequest struct {
+	io.ReadCloser
+	*watch
+}
+
+// Read implements io.Reader.
+func (b *watchedRequest) Read(p []byte) (int, error) {
+	b.timer.Stop()
+	n, err := b.ReadCloser.Read(p)
+	if !b.answered.Load() {
+		b.timer.Reset(b.silence)
+	}
+	return n, err
+}
+
+// A watchedAnswer is the body of an answer: the registry is waited for while it
+// is being read.
+type watchedAnswer struct {
+	io.ReadCloser
+	*watch
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// Read implements io.Reader.
+func (b *watchedAnswer) Read(p []byte) (int, error) {
+	b.timer.Reset(b.silence)
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
+	if err != nil && err != io.EOF {
+		err = cause(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *watchedAnswer) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}

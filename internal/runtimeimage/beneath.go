@@ -1,0 +1,142 @@
+package runtimeimage
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// maxUnpacked bounds the bytes that base images unpack to.
+const maxUnpacked = 64 << 30
+
+// folders are directories that an image has, by their paths. Any other is one
+// of root's that all may enter.
+type folders map[string]folder
+
+// A folder is what an image says of a directory.
+type folder struct {
+	mode     int64
+	uid, gid int
+}
+
+// header is that of a directory, which leaves it as it is.
+func (f folders) header(name string) *tar.Header {
+	h := header(name+"/", 0o755, 0)
+	if have, ok := f[name]; ok {
+		h.Mode, h.Uid, h.Gid = have.mode, have.uid, have.gid
+	}
+	return h
+}
+
+// beneath returns those of the tree's directories that an image has. It reads
+// the image's layers, unless the tree goes to a directory in the image's root:
+// no image has DefaultWorkdir for anything else.
+func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
+	if t.at != "" && !strings.Contains(t.at, "/") {
+		return nil, nil
+	}
+	layers, err := base.Layers()
+	if err != nil {
+		return nil, fmt.Errorf("reading the base image's layers: %w", err)
+	}
+	s := &scan{ours: t.kinds(), theirs: map[string]*tar.Header{}, left: maxUnpacked}
+	for _, l := range layers {
+		if err := s.layer(ctx, l); err != nil {
+			return nil, fmt.Errorf("reading the base image's layers: %w", err)
+		}
+	}
+	return s.folders()
+}
+
+// kinds are what the tree has at which path of an image.
+func (t *tree) kinds() map[string]fs.FileMode {
+	all := map[string]fs.FileMode{}
+	for _, dir := range t.parents() {
+		all[dir] = fs.ModeDir
+	}
+	for _, n := range t.nodes {
+		all[path.Join(t.at, n.name)] = n.kind
+	}
+	return all
+}
+
+// A scan finds out what an image has where a tree goes.
+type scan struct {
+	ours   map[string]fs.FileMode
+	theirs map[string]*tar.Header
+	left   int64
+}
+
+// layer takes note of what a layer adds and deletes.
+func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
+	in, err := oci.Plain(ctx, l, &s.left)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for tr := tar.NewReader(in); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
+		dir, base := path.Split(name)
+		switch {
+		case base == deleted+deleted+".opq":
+			s.forget(dir)
+		case strings.HasPrefix(base, deleted):
+			gone := dir + strings.TrimPrefix(base, deleted)
+			delete(s.theirs, gone)
+			s.forget(gone + "/")
+		default:
+			if h.Typeflag != tar.TypeDir {
+				s.forget(name + "/")
+			}
+			if _, ok := s.ours[name]; ok {
+				s.theirs[name] = h
+			}
+		}
+	}
+}
+
+// forget deletes what is in a directory.
+func (s *scan) forget(dir string) {
+	for name := range s.theirs {
+		if strings.HasPrefix(name, dir) {
+			delete(s.theirs, name)
+		}
+	}
+}
+
+// folders returns the directories that both have. One that is something else for
+// the other would be hidden, with all that is in it.
+func (s *scan) folders() (folders, error) {
+	both := folders{}
+	for _, name := range sortedKeys(s.theirs) {
+		h := s.theirs[name]
+		ours, theirs := s.ours[name].IsDir(), h.Typeflag == tar.TypeDir
+		switch {
+		case ours && theirs:
+			both[name] = folder{h.Mode & 0o7777, h.Uid, h.Gid}
+		case ours && h.Typeflag == tar.TypeSymlink:
+			return nil, fmt.Errorf("the base image has a link to %q where it has the directory %q", h.Linkname, "/"+name)
+		case ours:
+			return nil, fmt.Errorf("the base image has a file where it has the directory %q", "/"+name)
+		case theirs:
+			return nil, fmt.Errorf("the base image has the directory %q, where it has a file or link", "/"+name)
+		}
+	}
+	return both, nil
+}

@@ -1,0 +1,435 @@
+package runtimeimage_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+// A member is an entry of a base image's layer.
+type member struct {
+	name, link string
+	kind       byte
+	mode       int64
+}
+
+func tarLayer(t *testing.T, members ...member) v1.Layer {
+	t.Helper()
+	var b strings.Builder
+	tw := tar.NewWriter(&b)
+	for _, m := range members {
+		if err := tw.WriteHeader(&tar.Header{Typeflag: m.kind, Name: m.name, Linkname: m.link, Mode: m.mode, Uid: 7, Gid: 8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return static.NewLayer([]byte(b.String()), types.OCIUncompressedLayer)
+}
+
+// baseOf returns base images of a layer, as a command would open them.
+func baseOf(t *testing.T, config v1.Config, layers []v1.Layer, platforms ...v1.Platform) *runtimeimage.Images {
+	t.Helper()
+	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, p := range platforms {
+		img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: imagetest.Configured(t, img, p, config)})
+	}
+	images, err := runtimeimage.FromTarball(t.Context(), writeArchive(t, idx), runtimeimage.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return images
+}
+
+// scratch is a base image with nothing in it that matters.
+func scratch(t *testing.T, platforms ...v1.Platform) *runtimeimage.Images {
+	t.Helper()
+	return baseOf(t, v1.Config{}, []v1.Layer{tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})}, platforms...)
+}
+
+// files writes a directory: text by path, one with "/" at its end being a
+// directory, and one with "*" an executable.
+func files(t *testing.T, texts map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range texts {
+		mode := os.FileMode(0o640)
+		if strings.HasSuffix(name, "*") {
+			name, mode = strings.TrimSuffix(name, "*"), 0o700
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func fromDir(t *testing.T, d runtimeimage.Dir) []v1.Image {
+	t.Helper()
+	opts := options(t)
+	images, err := runtimeimage.FromDir(t.Context(), d, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+		assertEmpty(t, opts.TempDir)
+	})
+	return images.All
+}
+
+var python = []string{"python3", "main.py"}
+
+// The folder is in the image as it is, but for owners, times and modes, and the
+// base's config is as it was, but for how the function starts.
+func TestFromDir(t *testing.T) {
+	dir := files(t, map[string]string{"main.py": "print()", "bin/run*": "#!", "lib/a/b.py": "", "empty/": ""})
+	if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "bin", "python")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(filepath.Join(dir, "main.py"), filepath.Join(dir, "same.py")); err != nil {
+		t.Fatal(err)
+	}
+	base := baseOf(t, v1.Config{
+		User: "nonroot:nonroot", Cmd: []string{"-i"}, Entrypoint: []string{"/usr/bin/python3"}, WorkingDir: "/home",
+		Env: []string{"PATH=/usr/bin", "LANG=C.UTF-8"}, Labels: map[string]string{"a": "1", "b": "2"},
+		ExposedPorts: map[string]struct{}{"80/tcp": {}}, StopSignal: "SIGINT",
+	}, []v1.Layer{tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})}, amd64, arm64)
+	images := fromDir(t, runtimeimage.Dir{
+		Path: dir, Base: base, Entrypoint: python,
+		Env: []string{"LANG=en", "A=b=c"}, Labels: map[string]string{"b": "3", "c": "4"},
+	})
+	if len(images) != 2 {
+		t.Fatalf("got %d images, want 2", len(images))
+	}
+	for i, arch := range []string{"amd64", "arm64"} {
+		if err := validate.Image(images[i]); err != nil {
+			t.Error(err)
+		}
+		config, err := images[i].ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := v1.Config{
+			User: "nonroot:nonroot", Entrypoint: python, WorkingDir: "/function",
+			Env: []string{"PATH=/usr/bin", "LANG=en", "A=b=c"}, Labels: map[string]string{"a": "1", "b": "3", "c": "4"},
+			ExposedPorts: map[string]struct{}{"80/tcp": {}, "9443/tcp": {}}, StopSignal: "SIGINT",
+		}
+		if diff := cmp.Diff(want, config.Config); diff != "" {
+			t.Errorf("config (-want +got):\n%s", diff)
+		}
+		if config.OS != "linux" || config.Architecture != arch || !config.Created.Equal(created) {
+			t.Errorf("got %s/%s created %s", config.OS, config.Architecture, config.Created)
+		}
+	}
+	got, data := contents(t, images[0])
+	directory, text := entry{Mode: 0o755, Type: tar.TypeDir}, entry{Mode: 0o644, Size: 7, Type: tar.TypeReg}
+	want := map[string]entry{
+		"usr": {Mode: 0o755, Type: tar.TypeDir, UID: 7, GID: 8}, "function": directory, "function/bin": directory,
+		"function/lib": directory, "function/lib/a": directory, "function/empty": directory,
+		"function/main.py": text, "function/same.py": text, "function/lib/a/b.py": {Mode: 0o644, Type: tar.TypeReg},
+		"function/bin/run": {Mode: 0o755, Size: 2, Type: tar.TypeReg}, "function/bin/python": {Mode: 0o777, Type: tar.TypeSymlink},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if string(data["function/same.py"]) != "print()" {
+		t.Errorf("got %q", data["function/same.py"])
+	}
+	assertOneLayer(t, images)
+}
+
+// What platforms share is one layer.
+func assertOneLayer(t *testing.T, images []v1.Image) {
+	t.Helper()
+	a, err := images[0].Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := images[1].Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Layers) != 2 || a.Layers[1].Digest != b.Layers[1].Digest {
+		t.Errorf("got layers %v and %v", a.Layers, b.Layers)
+	}
+}
+
+// Who builds where, and when the files were made, is not in the image.
+func TestFromDirIsRepeatable(t *testing.T) {
+	texts := map[string]string{"main.py": "x", "run*": "y", "d/": ""}
+	first, second := files(t, texts), files(t, texts)
+	for name, mode := range map[string]os.FileMode{"main.py": 0o606, "run": 0o777, "d": 0o777} {
+		if err := os.Chmod(filepath.Join(second, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(second, "main.py"), created, created); err != nil {
+		t.Fatal(err)
+	}
+	var digests []v1.Hash
+	layer := tarLayer(t, member{name: "usr/", kind: tar.TypeDir, mode: 0o755})
+	for _, dir := range []string{first, second} {
+		img := fromDir(t, runtimeimage.Dir{Path: dir, Base: baseOf(t, v1.Config{}, []v1.Layer{layer}, amd64), Entrypoint: python})[0]
+		h, err := img.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, h)
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("got %s and %s", digests[0], digests[1])
+	}
+}
+
+// The package may be written into the directory that it is made of: what it is
+// until it is whole has another name each time, and is no part of it.
+func TestFromDirBesideThePackage(t *testing.T) {
+	dir := files(t, map[string]string{"main.py": "x"})
+	opts := options(t)
+	opts.Beside = dir
+	images, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: dir, Base: scratch(t, amd64), Entrypoint: python}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := contents(t, images.All[0])
+	for name := range got {
+		if name != "usr" && name != "function" && name != "function/main.py" {
+			t.Errorf("the image has %q", name)
+		}
+	}
+	if err := images.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The user of an image is root's only if the base says nothing better.
+func TestFromDirUser(t *testing.T) {
+	for user, want := range map[string]string{
+		"": "65532", "0": "65532", "root": "65532", "0:0": "65532", "root:root": "65532", ":5": "65532",
+		"1000": "1000", "nonroot": "nonroot", "10:0": "10:0",
+	} {
+		base := baseOf(t, v1.Config{User: user}, []v1.Layer{tarLayer(t)}, amd64)
+		config, err := fromDir(t, runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python})[0].ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Config.User != want {
+			t.Errorf("%q: got %q, want %q", user, config.Config.User, want)
+		}
+	}
+}
+
+// Directories of the base stay what they are, in the base's last word on them.
+func TestFromDirBeneath(t *testing.T) {
+	base := []v1.Layer{
+		tarLayer(
+			t, member{name: "./tmp/", kind: tar.TypeDir, mode: 0o1777}, member{name: "opt/", kind: tar.TypeDir, mode: 0o700},
+			member{name: "usr/bin/", kind: tar.TypeDir, mode: 0o755}, member{name: "bin", link: "usr/bin", kind: tar.TypeSymlink},
+			member{name: "lib", link: "usr/lib", kind: tar.TypeSymlink}, member{name: "etc/", kind: tar.TypeDir, mode: 0o755},
+			member{name: "srv/", kind: tar.TypeDir, mode: 0o711}, member{name: "srv/a/", kind: tar.TypeDir, mode: 0o711},
+			member{name: "var/", kind: tar.TypeDir, mode: 0o711}, member{name: "var/a/", kind: tar.TypeDir, mode: 0o711},
+			member{name: "file", kind: tar.TypeReg, mode: 0o644},
+		),
+		tarLayer(
+			t, member{name: ".wh.lib", kind: tar.TypeReg}, member{name: "opt/", kind: tar.TypeDir, mode: 0o750},
+			member{name: ".wh.srv", kind: tar.TypeReg}, member{name: "var/.wh..wh..opq", kind: tar.TypeReg},
+		),
+	}
+	cases := map[string]struct {
+		reason  string
+		workdir string
+		files   map[string]string
+		want    map[string]int64 // modes of directories
+		err     string
+	}{
+		"Kept":         {"engines take the mode of the last layer", "/", map[string]string{"tmp/a": "", "opt/b/": ""}, map[string]int64{"tmp": 0o1777, "opt": 0o750, "opt/b": 0o755}, ""},
+		"Parent":       {"nor does the way there change", "/tmp/a/b", map[string]string{"c": ""}, map[string]int64{"tmp": 0o1777, "tmp/a": 0o755, "tmp/a/b": 0o755}, ""},
+		"Deleted":      {"what the base has deleted is not there", "/", map[string]string{"lib/x": "", "srv/a/x": ""}, map[string]int64{"lib": 0o755, "srv": 0o755, "srv/a": 0o755}, ""},
+		"Opaque":       {"nor is what was in a directory made anew", "/", map[string]string{"var/a/x": ""}, map[string]int64{"var": 0o711, "var/a": 0o755}, ""},
+		"Link":         {"a directory would hide what a link leads to", "/", map[string]string{"bin/x": ""}, nil, `a link to "usr/bin" where it has the directory "/bin"`},
+		"LinkOnTheWay": {"on the way, too", "/bin/fn", map[string]string{"x": ""}, nil, `the directory "/bin"`},
+		"File":         {"a directory would hide a file", "/", map[string]string{"file/x": ""}, nil, `a file where it has the directory "/file"`},
+		"Directory":    {"a file would hide a directory with all in it", "/", map[string]string{"etc": ""}, nil, `the directory "/etc"`},
+		"Top":          {"a place of its own needs no look at the base", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := runtimeimage.Dir{Path: files(t, tc.files), Base: baseOf(t, v1.Config{}, base, amd64), Workdir: tc.workdir, Entrypoint: python}
+			if tc.err != "" {
+				assertRefused(t, d, tc.reason, tc.err)
+				return
+			}
+			img := fromDir(t, d)[0]
+			layers, err := img.Layers()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := directories(t, layers[len(layers)-1])
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// directories returns the modes of those in a layer.
+func directories(t *testing.T, l v1.Layer) map[string]int64 {
+	t.Helper()
+	rc, err := l.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	modes := map[string]int64{}
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return modes
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			modes[strings.TrimSuffix(h.Name, "/")] = h.Mode
+		}
+	}
+}
+
+func assertRefused(t *testing.T, d runtimeimage.Dir, reason, want string) {
+	t.Helper()
+	opts := options(t)
+	_, err := runtimeimage.FromDir(t.Context(), d, opts)
+	if err == nil {
+		t.Fatalf("%s: no error", reason)
+	}
+	if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, d.Path) || strings.Contains(text, "\n") {
+		t.Errorf("%s: want one sentence with %q and the directory, got %q", reason, want, text)
+	}
+	assertEmpty(t, opts.TempDir)
+}
+
+func TestFromDirRefuses(t *testing.T) {
+	huge := files(t, map[string]string{"a": "", "b": ""})
+	for _, name := range []string{"a", "b"} {
+		if err := os.Truncate(filepath.Join(huge, name), 5<<30); err != nil {
+			t.Fatal(err)
+		}
+	}
+	windows := v1.Platform{OS: "windows", Architecture: "amd64"}
+	some := files(t, map[string]string{"a": ""})
+	cases := map[string]struct {
+		reason string
+		d      runtimeimage.Dir
+		want   string
+	}{
+		"Absent":    {"it must be there", runtimeimage.Dir{Path: filepath.Join(t.TempDir(), "gone"), Entrypoint: python}, "no such file"},
+		"File":      {"a file is no directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "it is a file"},
+		"Empty":     {"there is no function in it", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "it is empty"},
+		"Whiteout":  {"it would delete a file of the base", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
+		"Package":   {"it would be in the next one", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
+		"Huge":      {"it is bounded", runtimeimage.Dir{Path: huge, Entrypoint: python}, "larger than 8 GiB"},
+		"NoEntry":   {"the base's entry point is not the function", runtimeimage.Dir{Path: some}, "no entry point"},
+		"EmptyWord": {"nor is nothing", runtimeimage.Dir{Path: some, Entrypoint: []string{""}}, "no entry point"},
+		"Relative":  {"a place in an image is absolute", runtimeimage.Dir{Path: some, Workdir: "fn", Entrypoint: python}, `"fn"`},
+		"Outside":   {"and leads nowhere else", runtimeimage.Dir{Path: some, Workdir: "/fn/../..", Entrypoint: python}, `"/fn/../.."`},
+		"Windows":   {"functions are for Linux", runtimeimage.Dir{Path: some, Base: scratch(t, windows), Entrypoint: python}, "only for windows/amd64"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.d.Base == nil {
+				tc.d.Base = scratch(t, amd64)
+			}
+			assertRefused(t, tc.d, tc.reason, tc.want)
+		})
+	}
+}
+
+// Python's and node's packages bring machine code along, of one platform or of
+// several.
+func TestFromDirPrograms(t *testing.T) {
+	const header = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	x86, arm, object := header+"\x03\x00\x3e\x00", header+"\x03\x00\xb7\x00", header+"\x01\x00\x3e\x00"
+	cases := map[string]struct {
+		reason    string
+		files     map[string]string
+		platforms []v1.Platform
+		want      string
+	}{
+		"Fits":    {"it is for the platform", map[string]string{"a.so": x86}, []v1.Platform{amd64}, ""},
+		"Several": {"one of them is", map[string]string{"a.so": x86, "b.so": arm}, []v1.Platform{amd64, arm64}, ""},
+		"Object":  {"what is not linked yet is not run", map[string]string{"a.o": object}, []v1.Platform{arm64}, ""},
+		"Text":    {"most files are no programs", map[string]string{"a.so": "\x7fELF"}, []v1.Platform{arm64}, ""},
+		"Other":   {"it is for another", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, and the base image for linux/arm64`},
+		"OneOf":   {"it is for one of the two", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, and the base image for linux/amd64`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := runtimeimage.Dir{Path: files(t, tc.files), Base: scratch(t, tc.platforms...), Entrypoint: python}
+			if tc.want == "" {
+				fromDir(t, d)
+				return
+			}
+			assertRefused(t, d, tc.reason, tc.want)
+		})
+	}
+	d := runtimeimage.Dir{Path: files(t, map[string]string{"a.so": x86}), Base: scratch(t, arm64), Entrypoint: python}
+	if _, err := runtimeimage.FromDir(t.Context(), d, options(t)); !strings.Contains(hint.Of(err), "--platform linux/amd64") {
+		t.Errorf("got the hint %q", hint.Of(err))
+	}
+}
+
+func TestFromDirWithoutBase(t *testing.T) {
+	opts := options(t)
+	_, err := runtimeimage.FromDir(t.Context(), runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Entrypoint: python}, opts)
+	if err == nil || !strings.Contains(err.Error(), "no base image") {
+		t.Errorf("got %v", err)
+	}
+	assertEmpty(t, opts.TempDir)
+}
+
+func TestFromDirStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	base := scratch(t, amd64)
+	cancel()
+	opts := options(t)
+	d := runtimeimage.Dir{Path: files(t, map[string]string{"a": ""}), Base: base, Entrypoint: python}
+	if _, err := runtimeimage.FromDir(ctx, d, opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	assertEmpty(t, opts.TempDir)
+}

@@ -1,0 +1,129 @@
+package runtimeimage
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// port is where Crossplane calls a function.
+const port = "9443/tcp"
+
+// settings are what an image's config says of the function in it, besides what
+// the base image's says.
+type settings struct {
+	entrypoint []string
+	workdir    string // empty leaves the base's
+	env        []string
+	labels     map[string]string
+}
+
+// extend puts a layer on a base image. What the base's config says stays, fields
+// that no type of ours knows included, but for the command, the arguments that
+// went with it, and a user who is root: the control plane starts functions as
+// another one.
+func extend(base v1.Image, created time.Time, layer blobLayer, s settings) (v1.Image, error) {
+	p, err := oci.PartsOf(base)
+	if err != nil {
+		return nil, err
+	}
+	config, err := p.ConfigObject()
+	if err != nil {
+		return nil, fmt.Errorf("reading the base image: %w", err)
+	}
+	rootfs := child(config, "rootfs")
+	diffIDs, _ := rootfs["diff_ids"].([]any)
+	if len(diffIDs) != len(p.Layers) {
+		return nil, fmt.Errorf("the base image's config is of %d layers, and its manifest of %d", len(diffIDs), len(p.Layers))
+	}
+	rootfs["diff_ids"] = append(diffIDs, layer.blob.DiffID.String())
+	history, _ := config["history"].([]any)
+	config["history"] = append(history, map[string]any{"created": timestamp(created)})
+	config["created"] = timestamp(created)
+	s.apply(child(config, "config"))
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a config: %w", err)
+	}
+	descs := append(slices.Clone(p.Descriptors), descriptor(layer.blob))
+	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
+}
+
+// apply changes what a config has for a container (OCI image spec, "Image
+// Configuration").
+func (s settings) apply(config map[string]any) {
+	config["Entrypoint"] = s.entrypoint
+	delete(config, "Cmd")
+	if s.workdir != "" {
+		config["WorkingDir"] = s.workdir
+	}
+	if user, _ := config["User"].(string); isRoot(user) {
+		config["User"] = nonRoot
+	}
+	child(config, "ExposedPorts")[port] = map[string]any{}
+	if len(s.env) > 0 {
+		old, _ := config["Env"].([]any)
+		config["Env"] = override(old, s.env)
+	}
+	if len(s.labels) > 0 {
+		labels := child(config, "Labels")
+		for _, key := range slices.Sorted(maps.Keys(s.labels)) {
+			labels[key] = s.labels[key]
+		}
+	}
+}
+
+// child returns the object at key of m, which is made if there is none.
+func child(m map[string]any, key string) map[string]any {
+	if o, ok := m[key].(map[string]any); ok && o != nil {
+		return o
+	}
+	o := map[string]any{}
+	m[key] = o
+	return o
+}
+
+// isRoot tells whether a config's user, with or without a group, is root.
+func isRoot(user string) bool {
+	name, _, _ := strings.Cut(user, ":")
+	return name == "" || name == "root" || strings.Trim(name, "0") == ""
+}
+
+// override returns old variables without those that more sets, and more.
+func override(old []any, more []string) []any {
+	var env []any
+	for _, v := range old {
+		text, _ := v.(string)
+		if !slices.ContainsFunc(more, func(m string) bool { return variable(m) == variable(text) }) {
+			env = append(env, v)
+		}
+	}
+	for _, m := range more {
+		env = append(env, m)
+	}
+	return env
+}
+
+func variable(kv string) string {
+	name, _, _ := strings.Cut(kv, "=")
+	return name
+}
+
+// timestamp is a time as a config has it, the zero time being the epoch.
+func timestamp(t time.Time) v1.Time {
+	if t.IsZero() {
+		t = time.Unix(0, 0)
+	}
+	return v1.Time{Time: t.UTC()}
+}
+
+func descriptor(b oci.Blob) v1.Descriptor {
+	return v1.Descriptor{MediaType: b.MediaType, Size: b.Size, Digest: b.Digest}
+}

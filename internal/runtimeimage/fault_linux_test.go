@@ -1,0 +1,229 @@
+package runtimeimage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/childtest"
+	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// Under these variables the test binary is a process that builds the package in
+// the one's directory, and stops for ever when it has told as much of its
+// progress as the other says.
+const (
+	buildVar = "RUNTIMEIMAGE_TEST_BUILD"
+	stopVar  = "RUNTIMEIMAGE_TEST_STOP"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(buildVar); dir != "" {
+		stopAt := 0
+		_, err := fmt.Sscan(os.Getenv(stopVar), &stopAt)
+		fmt.Println(errors.Join(err, buildIn(context.Background(), dir, stopper(stopAt))))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// stopper stops for ever at the given event, once it has said so.
+func stopper(at int) progress.Func {
+	var n atomic.Int64
+	return func(progress.Event) {
+		if n.Add(1) == int64(at) {
+			fmt.Println("stopped")
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}
+	}
+}
+
+// buildIn builds out.xpkg in a directory of project.
+func buildIn(ctx context.Context, dir string, report progress.Func) (err error) {
+	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), filepath.Join(dir, "package"), xpkg.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	images, err := runtimeimage.FromTarball(ctx, filepath.Join(dir, "rt.tar"), runtimeimage.Options{
+		TempDir: filepath.Join(dir, "temp"), Beside: filepath.Join(dir, "out"), Progress: report,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, images.Close()) }()
+	a, err := xpkg.Build(pkg, images.All, xpkg.BuildOptions{Created: created})
+	if err != nil {
+		return err
+	}
+	return images.WriteFile(ctx, filepath.Join(dir, "out", "out.xpkg"), a, report)
+}
+
+// project is a directory with a package, a runtime image whose layers are not
+// compressed and cannot be, an old file where the package will be, and a place
+// for temporary files.
+func project(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, sub := range []string{"package", "temp", "out"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := make([]byte, 2<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+	var layers []v1.Layer
+	for _, name := range []string{"a", "b"} {
+		l, err := imagetest.Layer(map[string][]byte{name: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	saved, err := os.ReadFile(writeArchive(t, imagetest.Image(t, v1.Config{}, layers...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: fn}\nspec: {}\n"
+	for name, data := range map[string][]byte{"rt.tar": saved, "package/crossplane.yaml": []byte(meta), "out/out.xpkg": []byte("old")} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// A build that is killed at any moment leaves the old file, and the next build
+// removes what else it left.
+func TestKilledBuild(t *testing.T) {
+	const moments = 10
+	dir := project(t)
+	var events atomic.Int64
+	if err := buildIn(t.Context(), dir, func(progress.Event) { events.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	want := contentOf(t, filepath.Join(dir, "out", "out.xpkg"))
+	if events.Load() < 2*moments {
+		t.Fatalf("a build tells of no more than %d moments", events.Load())
+	}
+	for i := range int64(moments) {
+		at := 1 + i*(events.Load()-1)/(moments-1) // from the first to the last
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			old := fmt.Sprint("old file ", at)
+			if err := os.WriteFile(filepath.Join(dir, "out", "out.xpkg"), []byte(old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			killAt(t, dir, at)
+			if got := contentOf(t, filepath.Join(dir, "out", "out.xpkg")); got != old {
+				t.Errorf("the old file is gone: got %d bytes", len(got))
+			}
+			if left := names(t, filepath.Join(dir, "temp")); at > 1 && len(left) == 0 {
+				t.Error("nothing is left to be removed: the process was not killed while it built")
+			}
+			if err := buildIn(t.Context(), dir, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := contentOf(t, filepath.Join(dir, "out", "out.xpkg")); got != want {
+				t.Error("the next build made another file")
+			}
+			if left := slices.Concat(names(t, filepath.Join(dir, "temp")), names(t, filepath.Join(dir, "out"))); len(left) != 1 {
+				t.Errorf("there is %v, want the package alone", left)
+			}
+		})
+	}
+}
+
+// killAt builds in another process, which is killed at an event.
+func killAt(t *testing.T, dir string, at int64) {
+	t.Helper()
+	child, line := childtest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
+	if line != "stopped" {
+		t.Errorf("the child said %q", line)
+	}
+	child.Kill(t)
+}
+
+// A disk that fills up leaves the old file, and nothing else.
+func TestFullDisk(t *testing.T) {
+	dir := project(t)
+	out := filepath.Join(dir, "out")
+	for _, size := range []string{"64k", "1m", "3m", "4m"} { // the package has 4 MiB and some metadata
+		t.Run(size, func(t *testing.T) {
+			if err := syscall.Mount("tmpfs", out, "tmpfs", 0, "size="+size); err != nil {
+				t.Skipf("no disk can be mounted here: %v", err)
+			}
+			defer func() {
+				if err := syscall.Unmount(out, 0); err != nil {
+					t.Error(err)
+				}
+			}()
+			if err := os.WriteFile(filepath.Join(out, "out.xpkg"), []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := buildIn(t.Context(), dir, nil)
+			if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp") {
+				t.Errorf("got %v, want one sentence about the disk", err)
+			}
+			if got := contentOf(t, filepath.Join(out, "out.xpkg")); got != "old" {
+				t.Errorf("the old file is gone: got %d bytes", len(got))
+			}
+			if left := slices.Concat(names(t, out), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// Ctrl-C at any moment leaves the old file, and nothing else.
+func TestStoppedBuild(t *testing.T) {
+	dir := project(t)
+	for at := int64(1); ; at += 7 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var n atomic.Int64
+		err := buildIn(ctx, dir, func(progress.Event) {
+			if n.Add(1) == at {
+				cancel()
+			}
+		})
+		cancel()
+		if n.Load() < at {
+			return // it was whole before that
+		}
+		if left := slices.Concat(names(t, filepath.Join(dir, "out")), names(t, filepath.Join(dir, "temp"))); len(left) != 1 {
+			t.Errorf("at %d: left behind: %v", at, left)
+		}
+		if err == nil {
+			continue // the last event is that of the whole file
+		}
+		if !errors.Is(err, context.Canceled) || contentOf(t, filepath.Join(dir, "out", "out.xpkg")) != "old" {
+			t.Errorf("at %d: got %v", at, err)
+		}
+	}
+}

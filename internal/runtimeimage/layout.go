@@ -1,0 +1,30 @@
+package runtimeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/xfn-dev/xfn/xpkg/archive"
+)
+
+// FromLayout returns the image in a directory that is an OCI image layout, the
+// images of its index, or where its index.json lists several, all of those.
+// Layers are as in FromTarball. Errors name the directory.
+func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err error) {
+	f, err := archive.OpenFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	s, err := newSpool(opts)
+	if err != nil {
+		return nil, err
+	}
+	opts.Progress.Step("reading " + dir)
+	all, err := s.imagesOf(ctx, f.Artifact)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading a runtime image from %q: %w", dir, err), s.Close())
+	}
+	return all, nil
+}

@@ -1,0 +1,156 @@
+package runtimeimage_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+func indexOf(images ...v1.Image) v1.ImageIndex {
+	var idx v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, img := range images {
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
+	}
+	return idx
+}
+
+// Whatever way a layout holds images, they are all there, with their layers.
+func TestFromLayout(t *testing.T) {
+	a, b := image(t, "amd64"), image(t, "arm64")
+	cases := map[string]struct {
+		reason string
+		dir    string
+		want   []v1.Image
+	}{
+		"Image":   {"one image", imagetest.Layout(t, a), []v1.Image{a}},
+		"Index":   {"one index", imagetest.Layout(t, indexOf(a, b)), []v1.Image{a, b}},
+		"Several": {"several images, side by side", imagetest.Layout(t, a, b), []v1.Image{a, b}},
+		"Nested":  {"an index in an index", imagetest.Layout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: indexOf(a, b)})), []v1.Image{a, b}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t)
+			images, err := runtimeimage.FromLayout(t.Context(), tc.dir, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			assertImages(t, images.All, tc.want...)
+			if err := images.Close(); err != nil {
+				t.Error(err)
+			}
+			assertEmpty(t, opts.TempDir)
+		})
+	}
+}
+
+func assertImages(t *testing.T, got []v1.Image, want ...v1.Image) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d images, want %d", len(got), len(want))
+	}
+	for i, img := range got {
+		if err := validate.Image(img); err != nil {
+			t.Error(err)
+		}
+		assertSameLayers(t, img, want[i])
+	}
+}
+
+func TestFromLayoutRefuses(t *testing.T) {
+	missing := imagetest.Layout(t, image(t, "amd64"))
+	blobs, err := filepath.Glob(filepath.Join(missing, "blobs/sha256/*"))
+	if err != nil || len(blobs) == 0 {
+		t.Fatal(err)
+	}
+	if err := os.Remove(blobs[0]); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		dir    string
+		want   string
+	}{
+		"NoLayout": {"any directory can be named", t.TempDir(), "no oci-layout"},
+		"Missing":  {"a blob may be missing", missing, "sha256:" + filepath.Base(blobs[0]) + " is missing"},
+		"NoImage":  {"a layout may be empty", imagetest.Layout(t), "lists no image"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t)
+			_, err := runtimeimage.FromLayout(t.Context(), tc.dir, opts)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.dir) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+			assertEmpty(t, opts.TempDir)
+		})
+	}
+}
+
+func TestPlatforms(t *testing.T) {
+	arm := func(variant string) v1.Platform {
+		return v1.Platform{OS: "linux", Architecture: "arm", Variant: variant}
+	}
+	variant := func(v string) v1.Image {
+		img := image(t, "arm")
+		config, err := img.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Variant = v
+		if img, err = mutate.ConfigFile(img, config); err != nil {
+			t.Fatal(err)
+		}
+		return img
+	}
+	a, b, v6, v7 := image(t, "amd64"), image(t, "arm64"), variant("v6"), variant("v7")
+	s390x := v1.Platform{OS: "linux", Architecture: "s390x"}
+	cases := map[string]struct {
+		reason string
+		there  []v1.Image
+		only   []v1.Platform
+		want   []v1.Image
+		err    string
+	}{
+		"All":     {"nothing is asked for", []v1.Image{a, b}, nil, []v1.Image{a, b}, ""},
+		"One":     {"one is left", []v1.Image{a, b}, []v1.Platform{arm64}, []v1.Image{b}, ""},
+		"Order":   {"the order is the user's", []v1.Image{a, b}, []v1.Platform{arm64, amd64}, []v1.Image{b, a}, ""},
+		"Variant": {"the very one counts", []v1.Image{v6, v7}, []v1.Platform{arm("v6")}, []v1.Image{v6}, ""},
+		"Highest": {"no variant is v7", []v1.Image{v6, v7}, []v1.Platform{arm("")}, []v1.Image{v7}, ""},
+		"Lower":   {"v6 runs on v7", []v1.Image{v6}, []v1.Platform{arm("v7")}, []v1.Image{v6}, ""},
+		"Both":    {"one fits both", []v1.Image{v6}, []v1.Platform{arm("v6"), arm("v7")}, []v1.Image{v6}, ""},
+		"None":    {"those there are are named", []v1.Image{a, b}, []v1.Platform{s390x}, nil, "it has no image for linux/s390x, only for linux/amd64, linux/arm64"},
+		"Two":     {"which is not ours to guess", []v1.Image{a, image(t, "amd64")}, []v1.Platform{amd64}, nil, "two images for linux/amd64"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all []any
+			for _, img := range tc.there {
+				all = append(all, img)
+			}
+			opts := options(t)
+			opts.Platforms = tc.only
+			images, err := runtimeimage.FromLayout(t.Context(), imagetest.Layout(t, all...), opts)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer images.Close()
+			assertImages(t, images.All, tc.want...)
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package runtimeimage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// only returns the images that run on the platforms that are wanted, one for
+// each, in their order: with another variant of a processor, where there is none
+// with that one and it runs too. If none are wanted, all are. A platform that
+// there is no image for, or several, is an error.
+func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
+	if len(wanted) == 0 {
+		return all, nil
+	}
+	there, err := platforms(all)
+	if err != nil {
+		return nil, err
+	}
+	var kept []int
+	for _, p := range wanted {
+		n, err := index(there, p)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(kept, n) {
+			kept = append(kept, n)
+		}
+	}
+	images := make([]v1.Image, len(kept))
+	for i, n := range kept {
+		images[i] = all[n]
+	}
+	return images, nil
+}
+
+// of returns the image that runs on a platform.
+func (i *Images) of(want v1.Platform) (v1.Image, error) {
+	there, err := platforms(i.All)
+	if err != nil {
+		return nil, err
+	}
+	n, err := index(there, want)
+	if err != nil {
+		return nil, err
+	}
+	return i.All[n], nil
+}
+
+// index returns which of the platforms runs what want asks for.
+func index(there []v1.Platform, want v1.Platform) (int, error) {
+	n, err := pull.Choose(there, want)
+	if err != nil {
+		return 0, err
+	}
+	for other, p := range there {
+		if other != n && p.Equals(there[n]) {
+			return 0, hint.Wrap(fmt.Errorf("there are two images for %s", p), "name a place that holds one of them")
+		}
+	}
+	return n, nil
+}
+
+// platforms returns those of images. One that is not known is empty.
+func platforms(images []v1.Image) ([]v1.Platform, error) {
+	all := make([]v1.Platform, len(images))
+	for i, img := range images {
+		found, err := xpkg.Images(img)
+		if err != nil {
+			return nil, err
+		}
+		if p := found[0].Platform; p != nil {
+			all[i] = *p
+		}
+	}
+	return all, nil
+}
+
+// onLinux keeps the images that are for Linux, which is what functions are
+// built for here. Indexes hold others beside them.
+func (i *Images) onLinux() error {
+	there, err := platforms(i.All)
+	if err != nil {
+		return err
+	}
+	var kept []v1.Image
+	for n, p := range there {
+		if p.OS == "linux" && p.Architecture != "" {
+			kept = append(kept, i.All[n])
+		}
+	}
+	switch {
+	case len(kept) > 0:
+		i.All = kept
+		return nil
+	case len(there) > 0 && there[0].OS != "":
+		return &pull.PlatformError{Want: v1.Platform{OS: "linux"}, There: there}
+	default:
+		return errors.New("its config says no os and architecture")
+	}
+}

@@ -1,0 +1,39 @@
+package runtimeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// FromRemote returns the image at a reference, or the images of an index. Layers
+// are as in FromTarball. Errors name the reference.
+func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, opts Options) (*Images, error) {
+	s, err := newSpool(opts)
+	if err != nil {
+		return nil, err
+	}
+	opts.Progress.Step("reading " + ref.Name())
+	all, err := s.fromRemote(ctx, client, ref)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading a runtime image: %w", err), s.Close())
+	}
+	return all, nil
+}
+
+func (s *spool) fromRemote(ctx context.Context, client *remote.Client, ref name.Reference) (*Images, error) {
+	a, err := pull.Artifact(ctx, ref, pull.Options{Remote: client})
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.imagesOf(ctx, a)
+	if err != nil {
+		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
+	}
+	return all, nil
+}

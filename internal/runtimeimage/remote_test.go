@@ -1,0 +1,218 @@
+package runtimeimage_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+)
+
+func client() *remote.Client {
+	return remote.New(remote.Options{Keychain: authn.NewMultiKeychain(), RetryWait: time.Millisecond})
+}
+
+// embedded returns a registry of ours.
+func embedded(t *testing.T) http.Handler {
+	t.Helper()
+	r, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func reference(t *testing.T, text string) name.Reference {
+	t.Helper()
+	ref, err := remote.ParseReference(text, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// An image and an index come out of a registry as they went in, by tag and by
+// digest, ours and a real one.
+func TestFromRemote(t *testing.T) {
+	servers := map[string]func(*testing.T) string{
+		"Embedded": func(t *testing.T) string { return remotetest.Serve(t, embedded(t)) },
+		"Real":     func(t *testing.T) string { return remotetest.Registry(t) },
+	}
+	for name, server := range servers {
+		t.Run(name, func(t *testing.T) {
+			repo := server(t) + "/xfn-test/runtime"
+			a, b := image(t, "amd64"), image(t, "arm64")
+			idx := indexOf(a, b)
+			if err := errors.Join(ggcr.WriteIndex(reference(t, repo+":index"), idx), ggcr.Write(reference(t, repo+":image"), a)); err != nil {
+				t.Fatal(err)
+			}
+			digest, err := idx.Digest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ref, want := range map[string][]v1.Image{
+				":index": {a, b}, ":image": {a}, "@" + digest.String(): {a, b}, ":other@" + digest.String(): {a, b},
+			} {
+				opts := options(t)
+				images, err := runtimeimage.FromRemote(t.Context(), client(), reference(t, repo+ref), opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				assertImages(t, images.All, want...)
+				if err := images.Close(); err != nil {
+					t.Error(err)
+				}
+				assertEmpty(t, opts.TempDir)
+			}
+		})
+	}
+}
+
+// What is for other platforms is not fetched: base images have ten and more.
+func TestFromRemotePlatform(t *testing.T) {
+	inner, blobs := embedded(t), atomic.Int64{}
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			blobs.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	a, b := image(t, "amd64"), image(t, "arm64")
+	ref := reference(t, host+"/a/b:v1")
+	if err := ggcr.WriteIndex(ref, indexOf(a, b)); err != nil {
+		t.Fatal(err)
+	}
+	opts := options(t)
+	opts.Platforms = []v1.Platform{arm64}
+	images, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer images.Close()
+	assertImages(t, images.All, b)
+	m, err := b.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := blobs.Load(), int64(2+len(m.Layers)); got != want {
+		t.Errorf("got %d blobs, want %d: two configs and the layers of one image", got, want)
+	}
+}
+
+func TestFromRemoteRefuses(t *testing.T) {
+	open := remotetest.Serve(t, embedded(t))
+	locked := remotetest.Serve(t, remotetest.BasicAuth(embedded(t), "u", "p"))
+	cases := map[string]struct {
+		reason, ref, want, hint string
+	}{
+		"Absent": {"there may be no such tag", open + "/a/b:v1", `has no "a/b:v1"`, ""},
+		"Login":  {"it may ask for credentials", locked + "/a/b:v1", "asks for credentials", "docker login " + locked},
+		"Nobody": {"it may be down", remotetest.Nobody(t) + "/a/b:v1", "cannot be reached", "check the address"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t)
+			_, err := runtimeimage.FromRemote(t.Context(), client(), reference(t, tc.ref), opts)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.ref) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+			if !strings.Contains(hint.Of(err), tc.hint) {
+				t.Errorf("%s: got the hint %q, want %q in it", tc.reason, hint.Of(err), tc.hint)
+			}
+			assertEmpty(t, opts.TempDir)
+		})
+	}
+}
+
+// What a registry does to a layer is told as what it does to a manifest.
+func TestFromRemoteLayers(t *testing.T) {
+	spoilt := map[string]func(w http.ResponseWriter, body []byte){
+		"verifying sha256 checksum": func(w http.ResponseWriter, body []byte) {
+			body[len(body)/2] ^= 1
+			_, _ = w.Write(body)
+		},
+		"lacks a blob of": func(w http.ResponseWriter, _ []byte) {
+			w.Header().Del("Content-Length")
+			w.WriteHeader(http.StatusNotFound)
+		},
+		"closed the connection early": func(w http.ResponseWriter, body []byte) {
+			_, _ = w.Write(body[:len(body)/2])
+		},
+	}
+	img := image(t, "amd64")
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := m.Layers[0].Digest
+	for want, spoil := range spoilt {
+		t.Run(want, func(t *testing.T) {
+			inner := remotetest.Handler()
+			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, layer.String()) {
+					inner.ServeHTTP(w, r)
+					return
+				}
+				body := answer(inner, r)
+				w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+				spoil(w, body)
+			}))
+			ref := reference(t, host+"/a/b:v1")
+			if err := ggcr.Write(ref, img); err != nil {
+				t.Fatal(err)
+			}
+			opts := options(t)
+			if _, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ref.Name()) {
+				t.Errorf("got %v, want %q in it", err, want)
+			}
+			assertEmpty(t, opts.TempDir)
+		})
+	}
+}
+
+// answer returns what h answers.
+func answer(h http.Handler, r *http.Request) []byte {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec.Body.Bytes()
+}
+
+func TestFromRemoteStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	inner := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			cancel()
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	ref := reference(t, host+"/a/b:v1")
+	if err := ggcr.Write(ref, image(t, "amd64")); err != nil {
+		t.Fatal(err)
+	}
+	opts := options(t)
+	if _, err := runtimeimage.FromRemote(ctx, client(), ref, opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	assertEmpty(t, opts.TempDir)
+}

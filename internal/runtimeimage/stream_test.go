@@ -1,0 +1,181 @@
+package runtimeimage_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimeimage"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+func digestsOf(t *testing.T, images *runtimeimage.Images, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer images.Close()
+	var all []string
+	for _, img := range images.All {
+		if err := validate.Image(img); err != nil {
+			t.Error(err)
+		}
+		h, err := img.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, h.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// plainImage is an image of layers that are not compressed.
+func plainImage(t *testing.T, arch string) v1.Image {
+	t.Helper()
+	var layers []v1.Layer
+	for _, name := range []string{"a", "b", arch} {
+		l, err := imagetest.Layer(map[string][]byte{name: bytes.Repeat([]byte(name), 100_000)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	return imagetest.Configured(t, imagetest.Image(t, v1.Config{}, layers...), v1.Platform{OS: "linux", Architecture: arch}, v1.Config{})
+}
+
+// A tarball gives the same images whether it is compressed or not, and whether it
+// is a file or a pipe.
+func TestFromTarballCompressed(t *testing.T) {
+	var idx v1.ImageIndex = mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
+	for name, path := range map[string]string{"Plain": writeArchive(t, plainImage(t, "amd64")), "Index": writeArchive(t, idx), "Compressed": writeArchive(t, image(t, "amd64"))} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images, err := runtimeimage.FromTarball(t.Context(), path, options(t))
+		want := digestsOf(t, images, err)
+		var zipped bytes.Buffer
+		zw := gzip.NewWriter(&zipped)
+		_, err = zw.Write(data)
+		if err := errors.Join(err, zw.Close()); err != nil {
+			t.Fatal(err)
+		}
+		enc, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for how, stored := range map[string][]byte{"Gzip": zipped.Bytes(), "Zstd": enc.EncodeAll(data, nil)} {
+			t.Run(name+how, func(t *testing.T) {
+				var last progress.Event
+				opts, path := options(t), write(t, stored)
+				opts.Progress = func(e progress.Event) {
+					if e.Kind == progress.Bytes {
+						last = e
+					}
+				}
+				images, err := runtimeimage.FromTarball(t.Context(), path, opts)
+				if got := digestsOf(t, images, err); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				if last.Text != "reading "+path || last.Done != int64(len(stored)) || last.Total != last.Done {
+					t.Errorf("the last that was told is %+v", last)
+				}
+				assertEmpty(t, opts.TempDir)
+			})
+		}
+	}
+}
+
+// A package is the same file whether its layers were compressed into it, for one
+// platform or several, or come from a file.
+func TestWriteFileIsTheSame(t *testing.T) {
+	pkg := &xpkg.Package{YAML: []byte("---\n")}
+	pkg.Meta.Kind = "Function"
+	two := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: plainImage(t, "amd64")}, mutate.IndexAddendum{Add: plainImage(t, "arm64")})
+	for name, path := range map[string]string{"Image": writeArchive(t, plainImage(t, "amd64")), "Index": writeArchive(t, two)} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			opts := options(t)
+			opts.Beside = dir
+			images, err := runtimeimage.FromTarball(t.Context(), path, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer images.Close()
+			a, err := xpkg.Build(pkg, images.All, xpkg.BuildOptions{Created: created})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var files []string
+			for i, write := range []func(string) error{
+				func(path string) error { return xpkg.WriteFile(t.Context(), path, a, nil) },
+				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) },
+				func(path string) error { return images.WriteFile(t.Context(), path, a, nil) }, // once more
+				func(path string) error {
+					f, err := xpkg.Open(t.Context(), filepath.Join(dir, "1"))
+					if err != nil {
+						return err
+					}
+					return errors.Join(xpkg.WriteFile(t.Context(), path, f.Artifact, nil), f.Close())
+				},
+			} {
+				path := filepath.Join(dir, fmt.Sprint(i))
+				if err := write(path); err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, contentOf(t, path))
+			}
+			for i, f := range files {
+				if f != files[0] {
+					t.Errorf("file %d differs", i)
+				}
+			}
+		})
+	}
+}
+
+// An image that came out of an engine is the one in the file of docker save.
+func TestEngineIsTarball(t *testing.T) {
+	engine := dockerenginetest.Open(t)
+	const name = "xfn.test/same:v1"
+	dockerenginetest.Load(t, engine, name, plainImage(t, "amd64"))
+	path := filepath.Join(t.TempDir(), "saved.tar")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(engine.Save(t.Context(), name, f, nil), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := runtimeimage.FromTarball(t.Context(), path, options(t))
+	want := digestsOf(t, fromFile, err)
+	fromEngine, err := runtimeimage.FromEngine(t.Context(), engine, name, options(t))
+	if got := digestsOf(t, fromEngine, err); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func contentOf(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,249 @@
+package runtimeimage
+
+import (
+	"archive/tar"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// What a directory may hold is as much as a sandbox unpacks of an image.
+const (
+	maxFiles = 1 << 18
+	maxBytes = 8 << 30
+)
+
+// deleted begins the name of a file that marks another one as deleted in a
+// layer (OCI image spec, "Whiteouts").
+const deleted = ".wh."
+
+// A tree is a directory that is to be a layer.
+type tree struct {
+	dir   string // for errors
+	root  *os.Root
+	at    string // its path in the image, without a slash in front
+	nodes []node // parents before what is in them, in the order of names
+	// programs are machine code: by processor, the first file. They are known
+	// once the tree is written.
+	programs map[string]string
+}
+
+// A node is a file, directory or link, by its path in the tree.
+type node struct {
+	name string
+	kind fs.FileMode
+	link string
+}
+
+// readTree lists the content of a directory, which goes to at in an image. No
+// link is followed, but for the directory itself.
+func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	if !info.IsDir() {
+		return nil, hint.Wrap(errors.New("it is a file, and no directory"), "name the directory that holds the function")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	t := &tree{dir: dir, root: root, at: at, programs: map[string]string{}}
+	if err := t.list(ctx); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return t, nil
+}
+
+// Close closes the directory.
+func (t *tree) Close() error { return t.root.Close() }
+
+func (t *tree) list(ctx context.Context) error {
+	var size int64
+	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("reading its %q: %w", name, ioerror.Cause(err))
+		case name == ".", atomicfile.IsTemporary(d.Name()):
+			return nil // The package that is being built may be one of these.
+		case len(t.nodes) == maxFiles:
+			return fmt.Errorf("it has more than %d files", maxFiles)
+		}
+		n, bytes, err := t.node(name, d)
+		if err != nil {
+			return err
+		}
+		if size += bytes; size > maxBytes {
+			return fmt.Errorf("its files are larger than %d GiB", maxBytes>>30)
+		}
+		t.nodes = append(t.nodes, n)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(t.nodes) == 0 {
+		return hint.Wrap(errors.New("it is empty"), "put the function there first")
+	}
+	return nil
+}
+
+func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) {
+	n = node{name: name, kind: d.Type()}
+	switch {
+	case strings.HasPrefix(path.Base(name), deleted):
+		return n, 0, fmt.Errorf("its %q would mark a file as deleted in an image", name)
+	case path.Ext(name) == ".xpkg" && n.kind == 0:
+		return n, 0, hint.Wrap(fmt.Errorf("its %q is a package, which would grow by itself with each build", name), "write packages to another directory, by -o")
+	}
+	switch n.kind {
+	case fs.ModeDir:
+		return n, 0, nil
+	case fs.ModeSymlink:
+		link, err := t.root.Readlink(filepath.FromSlash(name))
+		if err != nil {
+			return n, 0, fmt.Errorf("reading its %q: %w", name, ioerror.Cause(err))
+		}
+		n.link = filepath.ToSlash(link)
+		return n, 0, nil
+	case 0:
+		info, err := d.Info()
+		if err != nil {
+			return n, 0, fmt.Errorf("reading its %q: %w", name, ioerror.Cause(err))
+		}
+		return n, info.Size(), nil
+	default:
+		return n, 0, hint.Wrap(fmt.Errorf("its %q is a %s, which an image cannot hold", name, kindOf(n.kind)), "leave it out of the directory")
+	}
+}
+
+func kindOf(kind fs.FileMode) string {
+	switch {
+	case kind&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case kind&fs.ModeSocket != 0:
+		return "socket"
+	case kind&fs.ModeDevice != 0:
+		return "device"
+	default:
+		return "special file"
+	}
+}
+
+// parents are the directories from an image's root down to the tree's place.
+func (t *tree) parents() []string {
+	var all []string
+	for dir := t.at; dir != "" && dir != "."; dir = path.Dir(dir) {
+		all = append(all, dir)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// write writes the tree as a layer for images that have these directories.
+func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
+	tw := tar.NewWriter(w)
+	for _, dir := range t.parents() {
+		if err := tw.WriteHeader(have.header(dir)); err != nil {
+			return fmt.Errorf("adding %q: %w", dir, err)
+		}
+	}
+	for _, n := range t.nodes {
+		if err := t.add(ctx, tw, n, have); err != nil {
+			return fmt.Errorf("adding its %q: %w", n.name, ioerror.Cause(err))
+		}
+	}
+	return tw.Close()
+}
+
+func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) error {
+	name := path.Join(t.at, n.name)
+	switch n.kind {
+	case fs.ModeDir:
+		return tw.WriteHeader(have.header(name))
+	case fs.ModeSymlink:
+		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: n.link, Mode: 0o777})
+	default:
+		return t.addFile(ctx, tw, n.name, name)
+	}
+}
+
+// addFile adds a file under a name. Others may change it at the same time: what
+// is added has the size that it had when it was opened.
+func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (err error) {
+	f, err := t.root.Open(filepath.FromSlash(file))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it was changed while it was read")
+	}
+	mode := int64(0o644)
+	if info.Mode()&0o100 != 0 {
+		mode = 0o755
+	}
+	if err := tw.WriteHeader(header(name, mode, info.Size())); err != nil {
+		return err
+	}
+	if arch := processor(f); arch != "" && t.programs[arch] == "" {
+		t.programs[arch] = file
+	}
+	if _, err := io.CopyN(tw, oci.Reader(ctx, f), info.Size()); errors.Is(err, io.EOF) {
+		return errors.New("it became shorter while it was read")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// processors are those of ELF files, in Go's words.
+var processors = map[elf.Machine]string{
+	elf.EM_386: "386", elf.EM_X86_64: "amd64", elf.EM_ARM: "arm", elf.EM_AARCH64: "arm64",
+	elf.EM_RISCV: "riscv64", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
+}
+
+// processor returns the processor that a file is a program or library for, as
+// the first bytes of ELF files say, or "".
+func processor(r io.ReaderAt) string {
+	var head [20]byte
+	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != elf.ELFMAG {
+		return ""
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if elf.Data(head[elf.EI_DATA]) == elf.ELFDATA2MSB {
+		order = binary.BigEndian
+	}
+	kind, machine := elf.Type(order.Uint16(head[16:])), elf.Machine(order.Uint16(head[18:]))
+	if kind != elf.ET_EXEC && kind != elf.ET_DYN {
+		return ""
+	}
+	if machine == elf.EM_PPC64 && order == binary.LittleEndian {
+		return "ppc64le"
+	}
+	return processors[machine]
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,95 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A Definition is the schemas of a kind of object, as the API server has them.
+type Definition struct {
+	// GroupKind is what it defines.
+	GroupKind schema.GroupKind
+
+	versions []version
+}
+
+// A version is a version of a kind.
+type version struct {
+	name   string
+	served bool
+	// at is where the object that defines it has its schema.
+	at *field.Path
+	// props is the schema, and structural the same as a tree. Both are nil if
+	// there is none.
+	props      *apiextensions.JSONSchemaProps
+	structural *structural.Structural
+	// err says why the schema cannot be made a tree.
+	err error
+}
+
+// Versions returns the names of all versions, in their order.
+func (d *Definition) Versions() []string {
+	names := make([]string, len(d.versions))
+	for i, v := range d.versions {
+		names[i] = v.name
+	}
+	return names
+}
+
+// A definer is an object that defines a kind.
+type definer struct {
+	Spec struct {
+		Group    string
+		Names    struct{ Kind string }
+		Versions []struct {
+			Name   string
+			Served bool
+			Schema *struct {
+				OpenAPIV3Schema *extv1.JSONSchemaProps
+			}
+		}
+	}
+}
+
+// New returns the definition that crd is: a CustomResourceDefinition of v1, or a
+// ManagedResourceDefinition. Any other object is an error, as is one whose schema
+// cannot be decoded. The CRDs of an XRD are for internal/crd to make.
+func New(crd map[string]any) (*Definition, error) {
+	switch crd["kind"] {
+	case "CustomResourceDefinition", "ManagedResourceDefinition":
+	default:
+		return nil, fmt.Errorf("expected a CustomResourceDefinition, got %v", crd["kind"])
+	}
+	data, err := json.Marshal(crd)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a definition: %w", err)
+	}
+	var d definer
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, errors.New("its schema is not one of OpenAPI")
+	}
+	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}}
+	for i, from := range d.Spec.Versions {
+		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
+		if from.Schema != nil && from.Schema.OpenAPIV3Schema != nil {
+			v.setSchema(from.Schema.OpenAPIV3Schema)
+		}
+		def.versions = append(def.versions, v)
+	}
+	return def, nil
+}
+
+func (v *version) setSchema(s *extv1.JSONSchemaProps) {
+	v.props = &apiextensions.JSONSchemaProps{}
+	if v.err = extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, v.props, nil); v.err != nil {
+		return
+	}
+	v.structural, v.err = structural.NewStructural(v.props)
+}

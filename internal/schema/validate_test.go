@@ -1,0 +1,185 @@
+package schema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// widgets returns a CRD with a schema for spec, given in flow style.
+func widgets(spec string) string {
+	return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.gold.test}
+spec:
+  group: gold.test
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: ` + spec + `}}}
+  - {name: v0, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}
+`
+}
+
+func definition(t *testing.T, text string) *schema.Definition {
+	t.Helper()
+	def, err := schema.New(object(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def
+}
+
+// lines returns one line for each fault.
+func lines(found []schema.Fault) []string {
+	all := []string{}
+	for _, f := range found {
+		all = append(all, f.Field+": "+f.Text)
+	}
+	return all
+}
+
+func TestValidate(t *testing.T) {
+	const spec = `
+      {type: object, required: [size], properties: {
+        size: {type: integer, minimum: 1, maximum: 9},
+        unit: {type: string, enum: [m, ft], default: m},
+        since: {type: string, format: date-time},
+        code: {type: string, pattern: '^[a-z]+$'},
+        tags: {type: array, items: {type: string}, x-kubernetes-list-type: set},
+        labels: {type: object, additionalProperties: {type: string}},
+        any: {type: object, x-kubernetes-preserve-unknown-fields: true},
+        maybe: {type: string, nullable: true},
+        port: {x-kubernetes-int-or-string: true}},
+       x-kubernetes-validations: [{rule: "self.size < 5 || self.unit == 'm'", message: feet are few}]}`
+	cases := map[string]struct {
+		reason, spec string
+		want         []string
+	}{
+		"Good":     {"what fits has no fault", `{size: 2, unit: ft, since: "2026-01-02T03:04:05Z", code: ab, tags: [a], labels: {a.b/c: d}, any: {x: [1]}, maybe: null, port: http}`, nil},
+		"Unknown":  {"a field that no schema has is dropped", `{size: 2, sise: 3}`, []string{"spec.sise: unknown field"}},
+		"Required": {"a required field is named", `{}`, []string{"spec.size: is required"}},
+		"Type":     {"a value has its type", `{size: big}`, []string{`spec.size: must be of type integer: "string"`}},
+		"Fraction": {"1.5 is no whole number", `{size: 1.5}`, []string{`spec.size: must be of type integer: "number"`}},
+		"Enum":     {"one of a few", `{size: 2, unit: yd}`, []string{`spec.unit: is "yd": supported values: "m", "ft"`}},
+		"Format":   {"formats that the API server knows count", `{size: 2, since: yesterday}`, []string{`spec.since: must be of type date-time: "yesterday"`}},
+		"Pattern":  {"so do patterns", `{size: 2, code: "1"}`, []string{`spec.code: should match '^[a-z]+$'`}},
+		"Range":    {"and bounds", `{size: 10}`, []string{"spec.size: should be less than or equal to 9"}},
+		"Set":      {"a set holds each element once", `{size: 2, tags: [a, a]}`, []string{"spec.tags[1]: occurs twice"}},
+		"Map":      {"keys with dots are keys", `{size: 2, labels: {a.b/c: 1}}`, []string{`spec.labels.a.b/c: must be of type string: "integer"`}},
+		"CEL":      {"a CEL rule counts, with its message", `{size: 6, unit: ft}`, []string{"spec: feet are few"}},
+		"Default":  {"what is left out counts with its default", `{size: 6}`, nil},
+		"Null":     {"null counts as left out", `{size: 6, unit: null, code: null}`, nil},
+	}
+	def := definition(t, widgets(spec))
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, labels: {a: b}}}`)
+			obj["spec"] = object(t, tc.spec)
+			before := fmt.Sprint(obj)
+			found, err := def.Validate(t.Context(), obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(append([]string{}, tc.want...), lines(found)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if after := fmt.Sprint(obj); after != before {
+				t.Errorf("the object changed to %s", after)
+			}
+		})
+	}
+}
+
+func TestValidateMetadata(t *testing.T) {
+	def := definition(t, widgets(`{type: object}`))
+	found, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {nam: w}, sepc: {}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"sepc: unknown field", "metadata.nam: unknown field"}, lines(found)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateMetadataInWords(t *testing.T) {
+	def := definition(t, widgets(`{type: object}`))
+	found, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: Widget, metadata: {name: w, namespace: yes}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"metadata.namespace: cannot be a bool"}, lines(found)); diff != "" {
+		t.Errorf("without names of Go types (-want +got):\n%s", diff)
+	}
+}
+
+func TestServes(t *testing.T) {
+	def := definition(t, widgets(`{type: object}`))
+	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: it is not served", "v2": "there is no version v2 of it, only v1, v0"} {
+		if got := fmt.Sprint(def.Serves(version)); got != want {
+			t.Errorf("version %s: got %s, want %s", version, got, want)
+		}
+	}
+	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v2, kind: Widget}`)); err == nil {
+		t.Error("a version that is not there was validated")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	const at = "spec.versions[0].schema.openAPIV3Schema.properties.spec"
+	cases := map[string]struct {
+		reason, spec, want string
+	}{
+		"Good":      {"a structural schema is taken", `{type: object, properties: {a: {type: string}}}`, ""},
+		"NoType":    {"each field has a type", `{type: object, properties: {a: {}}}`, at + ".properties.a.type: is required"},
+		"Default":   {"a default fits its schema", `{type: object, properties: {a: {type: string, default: 1}}}`, at + ".properties.a.default: must be of type string"},
+		"Pruned":    {"a default holds nothing unknown", `{type: object, properties: {a: {type: object, default: {x: 1}}}}`, at + ".properties.a.default"},
+		"Structure": {"anyOf only restricts", `{type: object, properties: {a: {type: string}}, anyOf: [{properties: {a: {type: string}}}]}`, at + ".anyOf[0].properties.a.type"},
+		"CEL":       {"a rule compiles", `{type: object, properties: {a: {type: array, items: {type: string, x-kubernetes-validations: [{rule: "self.x > 1"}]}}}}`, at + ".properties.a.items.x-kubernetes-validations[0].rule: compilation failed"},
+		"Type":      {"JSON has few types", `{type: object, properties: {a: {type: text}}}`, at + `.properties.a.type: is "text": supported values: "array"`},
+		"Pattern":   {"a pattern compiles", `{type: object, properties: {a: {type: string, pattern: "("}}}`, at + ".properties.a.pattern: must be a valid regular"},
+		"CELType":   {"a rule is true or false", `{type: object, x-kubernetes-validations: [{rule: "1"}]}`, at + ".x-kubernetes-validations[0].rule: "},
+		"Preserve":  {"what is kept as it is may hold anything", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, ""},
+		"Embedded":  {"an embedded object is one", `{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(lines(definition(t, widgets(tc.spec)).Check(t.Context())), "\n")
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got %q, want %q in it", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckWithoutSchema(t *testing.T) {
+	def := definition(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: gold.test, names: {kind: A}, versions: [{name: v1, served: true}]}}`)
+	if diff := cmp.Diff([]string{"spec.versions[0].schema.openAPIV3Schema: is required"}, lines(def.Check(t.Context()))); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: A}`)); err == nil {
+		t.Error("an object was validated by no schema")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	cases := map[string]struct{ reason, object string }{
+		"Other":  {"a ConfigMap defines nothing", `{apiVersion: v1, kind: ConfigMap}`},
+		"Schema": {"a schema is an object", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, schema: {openAPIV3Schema: [1]}}]}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if def, err := schema.New(object(t, tc.object)); err == nil {
+				t.Errorf("%s: got %v", tc.reason, def)
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package push_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// tagged is gold/package with tags.
+func tagged(t *testing.T, host string, tags ...string) (all []name.Tag) {
+	t.Helper()
+	for _, tag := range tags {
+		ref, err := name.NewTag(host + "/gold/package:" + tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, ref)
+	}
+	return all
+}
+
+// Tags that are at the package are left alone, and the others move.
+func TestTags(t *testing.T) {
+	var puts atomic.Int64
+	inner := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			puts.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	refs := tagged(t, host, "v1.0.0", "latest", "v1")
+	if _, err := push.Artifact(t.Context(), refs[1], multi(t), push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	puts.Store(0)
+	res, err := push.Artifact(t.Context(), refs[0], multi(t), push.Options{Tags: refs[1:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{refs[0].Name(), refs[1].Name(), refs[2].Name()}; !cmp.Equal(res.References, want) || puts.Load() != 2 {
+		t.Errorf("got %v with %d changes", res.References, puts.Load())
+	}
+	for _, ref := range refs {
+		checkTag(t, ref, multi(t))
+	}
+}
+
+// An error says which tags are where.
+func TestState(t *testing.T) {
+	inner := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/latest") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	refs := tagged(t, host, "v1.0.0", "latest")
+	_, err := push.Artifact(t.Context(), refs[0], single(t), push.Options{Tags: refs[1:]})
+	const want = `; all blobs are in the registry, tag "v1.0.0" is at the new package, tag "latest" was not changed`
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A dry run says what a push would do, and does nothing.
+func TestDryRun(t *testing.T) {
+	inner := remotetest.Handler()
+	dry := true
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if dry && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			t.Errorf("unexpected %s %s", r.Method, r.URL)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	ref := parse(t, host)
+	plan, err := push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dry = false
+	done, err := push.Artifact(t.Context(), ref, multi(t), push.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plan, done); diff != "" || plan.Sent == 0 {
+		t.Errorf("-planned +done:\n%s", diff)
+	}
+	dry = true
+	again, err := push.Artifact(t.Context(), ref, multi(t), push.Options{DryRun: true})
+	if want := (push.Traffic{Skipped: plan.Sent}); err != nil || again.Traffic != want {
+		t.Errorf("got %+v, %v, want %+v", again.Traffic, err, want)
+	}
+}
+
+// What the base image's repository has is mounted: that which the package
+// names, and those that the caller names.
+func TestMount(t *testing.T) {
+	base, err := random.Image(1000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason    string
+		annotated string
+		from      []string
+		mounted   bool
+	}{
+		"Base":      {"the package names its base", "HOST/gold/base:v1", nil, true},
+		"Named":     {"the caller names it", "", []string{"gold/none", "gold/base"}, true},
+		"Elsewhere": {"a base on another registry", "registry.example.org/gold/base:v1", nil, false},
+		"Garbage":   {"a base that is none", "HOST/gold base", nil, false},
+		"None":      {"nobody names one", "", nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			host := remotetest.Serve(t, mounting(t, base))
+			a, ok := mutate.Annotations(base, map[string]string{"org.opencontainers.image.base.name": strings.ReplaceAll(tc.annotated, "HOST", host)}).(v1.Image)
+			if !ok {
+				t.Fatal("no image")
+			}
+			o := push.Options{}
+			for _, repo := range tc.from {
+				o.MountFrom = append(o.MountFrom, repository(t, host, repo))
+			}
+			res, err := push.Artifact(t.Context(), parse(t, host), a, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (res.Mounted > 0) != tc.mounted || (res.Sent == 0) != tc.mounted {
+				t.Errorf("%s: got %+v", tc.reason, res.Traffic)
+			}
+		})
+	}
+}
+
+func repository(t *testing.T, host, path string) name.Repository {
+	t.Helper()
+	repo, err := name.NewRepository(host + "/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
+}
+
+// mounting is a registry in which only gold/base has blobs, those of base, and
+// which mounts them.
+func mounting(t *testing.T, base v1.Image) http.Handler {
+	t.Helper()
+	sizes := map[string]string{}
+	m, err := base.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range append(m.Layers, m.Config) {
+		sizes[d.Digest.String()] = http.StatusText(http.StatusOK)
+	}
+	inner := remotetest.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		digest, inBase := strings.CutPrefix(r.URL.Path, "/v2/gold/base/blobs/")
+		mount := r.URL.Query().Get("mount")
+		switch {
+		case r.Method == http.MethodHead && inBase && sizes[digest] != "":
+		case r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/blobs/"):
+			w.WriteHeader(http.StatusNotFound)
+		case sizes[mount] != "" && r.URL.Query().Get("from") == "gold/base":
+			w.WriteHeader(http.StatusCreated)
+		default:
+			inner.ServeHTTP(w, r)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package xpkg_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/extension"
+)
+
+func withAnnotations(t *testing.T, annotations map[string]string, img v1.Image) v1.Image {
+	t.Helper()
+	return mutate.Annotations(img, annotations).(v1.Image)
+}
+
+// What crossplane.yaml says of the package, as OCI names it.
+func TestBuildAnnotates(t *testing.T) {
+	const oci = "org.opencontainers.image."
+	always := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn"}
+	cases := map[string]struct {
+		reason string
+		meta   map[string]string
+		flags  map[string]string
+		want   map[string]string
+	}{
+		"Nothing": {"name and time are always known", nil, nil, nil},
+		"All": {
+			"each has its key",
+			map[string]string{
+				"meta.crossplane.io/source": "https://example.org/fn", "meta.crossplane.io/license": "Apache-2.0",
+				"meta.crossplane.io/description": "Makes, <things>.\n", "meta.crossplane.io/maintainer": "Ada <ada@example.org>",
+				"meta.crossplane.io/readme": " https://example.org/docs\n", "example.org/other": "stays where it is",
+			},
+			nil,
+			map[string]string{
+				oci + "source": "https://example.org/fn", oci + "licenses": "Apache-2.0", oci + "description": "Makes, <things>.",
+				oci + "authors": "Ada <ada@example.org>", oci + "documentation": "https://example.org/docs",
+			},
+		},
+		"Readme":   {"a text is no URL of documentation", map[string]string{"meta.crossplane.io/readme": "See https://example.org\nfor more."}, nil, nil},
+		"Relative": {"nor is a path", map[string]string{"meta.crossplane.io/readme": "docs/readme.md"}, nil, nil},
+		"Blank":    {"what is empty says nothing", map[string]string{"meta.crossplane.io/source": " \n"}, nil, nil},
+		"Flags": {
+			"flags know better",
+			map[string]string{"meta.crossplane.io/source": "https://example.org/fn"},
+			map[string]string{oci + "source": "https://example.org/fork", oci + "title": "", "org.example.x": "1, 2"},
+			map[string]string{oci + "source": "https://example.org/fork", oci + "title": "", "org.example.x": "1, 2"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pkg := aPackage("Function", "fn")
+			pkg.Annotations = tc.meta
+			want := maps.Clone(always)
+			maps.Copy(want, tc.want)
+			for _, platforms := range [][]string{nil, {"linux/amd64"}, {"linux/amd64", "linux/arm64"}} {
+				a := buildWith(t, pkg, xpkg.BuildOptions{Created: created, Annotations: tc.flags}, platforms...)
+				images, err := xpkg.Images(a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, i := range images {
+					if diff := cmp.Diff(want, manifestOf(t, i.Image).Annotations); diff != "" {
+						t.Errorf("%s: %v (-want +got):\n%s", tc.reason, platforms, diff)
+					}
+				}
+				if idx, ok := a.(v1.ImageIndex); ok {
+					m, err := idx.IndexManifest()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(want, m.Annotations); diff != "" {
+						t.Errorf("%s: index (-want +got):\n%s", tc.reason, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+func buildWith(t *testing.T, pkg *xpkg.Package, opts xpkg.BuildOptions, platforms ...string) xpkg.Artifact {
+	t.Helper()
+	var runtimes []v1.Image
+	for _, p := range platforms {
+		runtimes = append(runtimes, runtimeFor(t, p))
+	}
+	a, err := xpkg.Build(pkg, runtimes, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// The package is based on what its runtime is based on. The rest of a runtime's
+// annotations is about the runtime, and what only one has is not on the index.
+func TestBuildKeepsTheBase(t *testing.T) {
+	const oci = "org.opencontainers.image."
+	amd := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:1", oci + "title": "runtime", "x": "y"}, runtimeFor(t, "linux/amd64"))
+	arm := withAnnotations(t, map[string]string{oci + "base.name": "example.org/base:1", oci + "base.digest": "sha256:2"}, runtimeFor(t, "linux/arm64"))
+	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{amd, arm}, xpkg.BuildOptions{Created: created})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := a.(v1.ImageIndex).IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{oci + "created": "2026-01-02T03:04:05Z", oci + "title": "fn", oci + "base.name": "example.org/base:1"}
+	if diff := cmp.Diff(want, m.Annotations); diff != "" {
+		t.Errorf("index (-want +got):\n%s", diff)
+	}
+	images, err := xpkg.Images(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, digest := range []string{"sha256:1", "sha256:2"} {
+		want[oci+"base.digest"] = digest
+		if diff := cmp.Diff(want, manifestOf(t, images[i].Image).Annotations); diff != "" {
+			t.Errorf("image %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestBuildRefusesAnnotations(t *testing.T) {
+	cases := map[string]struct {
+		reason, key, value, want string
+	}{
+		"Key":   {"an annotation has a key", "", "x", "must not be empty"},
+		"UTF8":  {"JSON would change it", "k", "\xff", "UTF-8"},
+		"Large": {"no registry takes it", "k", strings.Repeat("x", 4<<20), "registries take 4 MiB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := xpkg.Build(aPackage("Function", "fn"), nil, xpkg.BuildOptions{Annotations: map[string]string{tc.key: tc.value}})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// extensionOf returns a layer that is no tar: only its place and mark count here.
+func extensionOf(name string) extension.Layer {
+	return extension.Layer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
+}
+
+// Extensions lie over the runtime and under the package.
+func TestBuildExtensions(t *testing.T) {
+	pkg := aPackage("Function", "fn")
+	pkg.Examples = []byte("kind: X\n")
+	a := buildWith(t, pkg, xpkg.BuildOptions{Extensions: []extension.Layer{extensionOf("icons"), extensionOf("readme")}}, "linux/amd64")
+	m, c := manifestOf(t, a.(v1.Image)), configOf(t, a.(v1.Image))
+	want := []string{"", "", "icons", "readme", "base", "upbound"}
+	var marks, labels []string
+	for _, d := range m.Layers {
+		marks = append(marks, d.Annotations["io.crossplane.xpkg"])
+		labels = append(labels, c.Config.Labels["io.crossplane.xpkg:"+d.Digest.String()])
+	}
+	if diff := cmp.Diff(want, marks); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if err := validate.Image(a.(v1.Image), validate.Fast); err != nil {
+		t.Error(err)
+	}
+}
+
+// No extension hides what the function needs to run.
+func TestBuildRefusesOverlays(t *testing.T) {
+	cases := map[string]struct {
+		reason, config, folder string
+		want                   bool
+	}{
+		"System":     {"programs need it", `{}`, "etc", true},
+		"Entrypoint": {"it is the program", `{"Entrypoint":["/function"]}`, "function", true},
+		"Relative":   {"it holds the program", `{"Entrypoint":["app/run"]}`, "app", true},
+		"Script":     {"it is what the program runs", `{"Entrypoint":["/usr/bin/node"],"Cmd":["/srv2/index.js"]}`, "srv2", true},
+		"WorkingDir": {"the program looks there first", `{"WorkingDir":"/work/x"}`, "work", true},
+		"Other":      {"nothing needs it", `{"Entrypoint":["/function","docs"],"WorkingDir":"/"}`, "docs", false},
+		"Odd":        {"a config may be anything", `{"Entrypoint":"/docs","WorkingDir":7}`, "docs", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			runtime := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":`+tc.config)
+			_, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{runtime}, xpkg.BuildOptions{Extensions: []extension.Layer{extensionOf(tc.folder)}})
+			if got := err != nil && strings.Contains(err.Error(), `its root has a "`+tc.folder); got != tc.want {
+				t.Errorf("%s: got %v, refused should be %v", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

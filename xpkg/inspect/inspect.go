@@ -1,0 +1,311 @@
+package inspect
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A Description is what a package, or a plain image, consists of. As JSON it is
+// what `xfn xpkg inspect --format json` prints: fields may be added to it, and
+// keep their names and meaning.
+type Description struct {
+	// Digest and MediaType are those of the index, or of the image alone.
+	Digest    string `json:"digest"`
+	MediaType string `json:"mediaType"`
+	// Size is how many bytes a registry keeps for it: manifests, configs and
+	// layers, each once.
+	Size int64 `json:"size"`
+	// Annotations are those of the index. Those of an image are in Images.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Package is what the control plane would read, or nil for a plain image.
+	Package *Package `json:"package,omitempty"`
+	// Images has one for each platform, in the order of the index.
+	Images []Image `json:"images"`
+	// Notes are what is wrong or unusual, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// An Image is what a package has for a platform.
+type Image struct {
+	// Platform is OS/ARCHITECTURE[/VARIANT], or empty if the config has none.
+	Platform  string `json:"platform,omitempty"`
+	Digest    string `json:"digest"`
+	MediaType string `json:"mediaType"`
+	// Size is that of manifest, config and layers, in bytes.
+	Size int64 `json:"size"`
+	// Created is a time as in RFC 3339, or empty.
+	Created string `json:"created,omitempty"`
+	// Annotations are those of the manifest, and Labels those of the config.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	// Entrypoint, Cmd and User say how the runtime is started.
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Cmd        []string `json:"cmd,omitempty"`
+	User       string   `json:"user,omitempty"`
+	// PackageDigest is that of package.yaml, or empty if there is none, or it was
+	// not looked for.
+	PackageDigest string `json:"packageDigest,omitempty"`
+	// Layers begin with the lowest.
+	Layers []Layer `json:"layers"`
+}
+
+// A Layer is a layer of an image, as it is stored.
+type Layer struct {
+	Digest    string `json:"digest"`
+	MediaType string `json:"mediaType"`
+	Size      int64  `json:"size"`
+	// Mark says what a layer of the package itself holds: "base" for
+	// package.yaml, "upbound" for examples. It comes from Annotations, or else
+	// from the labels of the config.
+	Mark        string            `json:"mark,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Options say how to look. The zero value is for a package in a registry.
+type Options struct {
+	// Search looks for package.yaml in all layers of an image of which none is
+	// marked, as the control plane does: cheap in a file, and in a registry all
+	// of the image.
+	Search bool
+}
+
+// controlPlane is the platform whose image the control plane reads of an index,
+// whatever it runs on itself.
+const controlPlane = "linux/amd64"
+
+// Artifact describes a package or a plain image. Of its layers only those marked
+// as the base layer are read, each once.
+func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, error) {
+	images, err := xpkg.Images(a)
+	if err != nil {
+		return Description{}, err
+	}
+	if len(images) == 0 {
+		return Description{}, errors.New("it holds no image")
+	}
+	d, err := head(a)
+	if err != nil {
+		return Description{}, err
+	}
+	r := &reader{Options: o, seen: map[string]string{}}
+	for _, i := range images {
+		img, err := r.image(ctx, i)
+		if err != nil {
+			return Description{}, err
+		}
+		d.Images = append(d.Images, img)
+	}
+	d.Size += sizeOf(d.Images)
+	if r.yaml != nil {
+		if d.Package, err = parse(r.yaml); err != nil {
+			return Description{}, err
+		}
+	}
+	d.Notes = d.remarks()
+	return d, nil
+}
+
+// head describes a itself. Its size is that of an index.
+func head(a xpkg.Artifact) (d Description, err error) {
+	digest, err := a.Digest()
+	if err != nil {
+		return d, fmt.Errorf("finding its digest: %w", err)
+	}
+	mediaType, err := a.MediaType()
+	if err != nil {
+		return d, fmt.Errorf("finding its media type: %w", err)
+	}
+	d.Digest, d.MediaType = digest.String(), string(mediaType)
+	idx, ok := a.(v1.ImageIndex)
+	if !ok {
+		return d, nil
+	}
+	m, err := idx.IndexManifest()
+	if err != nil {
+		return d, fmt.Errorf("reading its index: %w", err)
+	}
+	d.Annotations = m.Annotations
+	d.Size, err = a.Size()
+	return d, err
+}
+
+// sizeOf is what images take, layers that they share once.
+func sizeOf(images []Image) int64 {
+	var sum int64
+	seen := map[string]bool{}
+	for _, img := range images {
+		sum += img.Size
+		for _, l := range img.Layers {
+			if seen[l.Digest] {
+				sum -= l.Size
+			}
+			seen[l.Digest] = true
+		}
+	}
+	return sum
+}
+
+// A reader reads images, and of those for several platforms each package.yaml
+// once.
+type reader struct {
+	Options
+	// seen are digests of package.yaml by that of its layer.
+	seen map[string]string
+	// yaml is what the control plane would read: that of its platform, or else
+	// of the first. sum is its digest.
+	yaml []byte
+	sum  string
+}
+
+func (r *reader) image(ctx context.Context, from xpkg.PlatformImage) (Image, error) {
+	img, err := describe(from)
+	if err != nil {
+		return img, err
+	}
+	base := slices.IndexFunc(img.Layers, func(l Layer) bool { return l.Mark == xpkg.BaseMark })
+	if base < 0 && !r.Search {
+		return img, nil
+	}
+	var layer string
+	if base >= 0 {
+		layer = img.Layers[base].Digest
+	}
+	sum, known := r.seen[layer]
+	ours := img.Platform == controlPlane
+	if !known || layer == "" || ours && sum != r.sum {
+		data, err := packageYAML(ctx, from.Image, img.Layers)
+		if errors.Is(err, xpkg.ErrNoPackage) && base < 0 {
+			return img, nil
+		}
+		if err != nil {
+			return img, err
+		}
+		sum = fmt.Sprintf("sha256:%x", sha256.Sum256(data))
+		r.seen[layer] = sum
+		if r.yaml == nil || ours {
+			r.yaml, r.sum = data, sum
+		}
+	}
+	img.PackageDigest = sum
+	return img, nil
+}
+
+// packageYAML reads package.yaml where the layers' marks say that it is.
+func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, error) {
+	if labelled(layers) {
+		var err error
+		if img, err = xpkg.AnnotateLayers(img); err != nil {
+			return nil, err
+		}
+	}
+	return xpkg.PackageYAML(ctx, img)
+}
+
+// labelled reports whether only the config's labels mark a base layer.
+func labelled(layers []Layer) bool {
+	marked := false
+	for _, l := range layers {
+		if l.Annotations[xpkg.Annotation] == xpkg.BaseMark {
+			return false
+		}
+		marked = marked || l.Mark == xpkg.BaseMark
+	}
+	return marked
+}
+
+// describe reads an image's manifest and config.
+func describe(from xpkg.PlatformImage) (Image, error) {
+	m, err := from.Image.Manifest()
+	if err != nil {
+		return Image{}, fmt.Errorf("reading its manifest: %w", err)
+	}
+	c, err := from.Image.ConfigFile()
+	if err != nil {
+		return Image{}, fmt.Errorf("reading its config: %w", err)
+	}
+	digest, err := from.Image.Digest()
+	if err != nil {
+		return Image{}, fmt.Errorf("finding its digest: %w", err)
+	}
+	mediaType, err := from.Image.MediaType()
+	if err != nil {
+		return Image{}, fmt.Errorf("finding its media type: %w", err)
+	}
+	size, err := from.Image.Size()
+	if err != nil {
+		return Image{}, fmt.Errorf("finding its size: %w", err)
+	}
+	img := Image{
+		Digest: digest.String(), MediaType: string(mediaType), Size: size + m.Config.Size,
+		Annotations: m.Annotations, Labels: c.Config.Labels,
+		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, User: c.Config.User,
+	}
+	if from.Platform != nil {
+		img.Platform = from.Platform.String()
+	}
+	if !c.Created.IsZero() {
+		img.Created = c.Created.UTC().Format(time.RFC3339)
+	}
+	for _, desc := range m.Layers {
+		l := Layer{Digest: desc.Digest.String(), MediaType: string(desc.MediaType), Size: desc.Size, Annotations: desc.Annotations}
+		if l.Mark = l.Annotations[xpkg.Annotation]; l.Mark == "" {
+			l.Mark = c.Config.Labels[xpkg.Annotation+":"+l.Digest]
+		}
+		img.Layers = append(img.Layers, l)
+		img.Size += l.Size
+	}
+	return img, nil
+}
+
+// remarks says what is unusual.
+func (d Description) remarks() []string {
+	var notes []string
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	sums := map[string]bool{}
+	platforms := make([]string, 0, len(d.Images))
+	for _, img := range d.Images {
+		sums[img.PackageDigest] = true
+		platforms = append(platforms, img.Platform)
+		if n := len(marked(img.Layers, xpkg.BaseMark)); n > 1 {
+			add("%s has %d base layers: the control plane reads the first, and crossplane xpkg extract refuses it", img.name(), n)
+		}
+		if labelled(img.Layers) {
+			add("no layer of %s is annotated as the base layer, only the labels of its config mark one: the control plane searches the whole image", img.name())
+		}
+	}
+	if d.Package != nil && len(sums) > 1 {
+		add("the images do not hold the same package.yaml: the control plane reads that of %s", controlPlane)
+	}
+	if len(platforms) > 1 && d.Package != nil && !slices.Contains(platforms, controlPlane) {
+		add("no image is for %s, which is the one that the control plane reads of an index: it has %s", controlPlane, strings.Join(platforms, ", "))
+	}
+	return notes
+}
+
+// name names an image in a sentence.
+func (i Image) name() string {
+	if i.Platform == "" {
+		return "the image"
+	}
+	return "the image for " + i.Platform
+}
+
+// marked returns the layers that have a mark.
+func marked(layers []Layer, mark string) []Layer {
+	var all []Layer
+	for _, l := range layers {
+		if l.Mark == mark {
+			all = append(all, l)
+		}
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+package xpkg_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// lines returns a line for each problem.
+func lines(ps xpkg.Problems) []string {
+	all := []string{}
+	for _, p := range ps {
+		all = append(all, p.Rule+" "+filepath.ToSlash(p.Err().Error()))
+	}
+	return all
+}
+
+// What is wrong is found in one go, wherever it is.
+func TestReadFindsAll(t *testing.T) {
+	files := map[string]string{
+		"p/b.yaml":          "a: [\n---\n" + functionYAML + "extra: 1\nspce: {a: 1}\nkind: Function\n---\nkind: X\n",
+		"p/a.yaml":          "apiVersion: v1\nkind: Secret\n---\napiVersion: v1\nkind: ConfigMap\n",
+		"p/sep.yaml":        "--- x\n",
+		"p/examples/x.yaml": "spec: {}\n",
+	}
+	_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{ExamplesRoot: "p/examples"})
+	var got xpkg.Problems
+	if !errors.As(err, &got) {
+		t.Fatalf("got %v, want problems", err)
+	}
+	want := []string{
+		"unknown-kind p/a.yaml:1: kind Secret of v1 cannot be in a package",
+		"unknown-kind p/a.yaml:4: kind ConfigMap of v1 cannot be in a package",
+		"syntax p/b.yaml:1: did not find expected node content",
+		"unknown-field p/b.yaml:8: kind Function of meta.pkg.crossplane.io/v1 has no field extra, so it would be lost",
+		"unknown-field p/b.yaml:9: kind Function of meta.pkg.crossplane.io/v1 has no field spce, so it would be lost",
+		`duplicate-key p/b.yaml:10: key "kind" already set, so the first would be lost`,
+		"object-type p/b.yaml:12: the object has no apiVersion",
+		"object-type p/examples/x.yaml:1: the example has no kind",
+		`syntax p/sep.yaml:1: a document separator is followed by "x" on its line`,
+	}
+	if diff := cmp.Diff(want, lines(got)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// A package that loses something can be built all the same.
+func TestReadLevels(t *testing.T) {
+	const dropped = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: fn\nspec: {}\n"
+	cases := map[string]struct {
+		reason, text, want string
+	}{
+		"Field":     {"an unknown field goes", functionYAML + "extra: 1\n", dropped},
+		"Key":       {"of two keys the last stays", "kind: X\n" + functionYAML, dropped},
+		"End":       {"what follows an end goes", functionYAML + "...\nmore: 1\n", dropped},
+		"TwoInFlow": {"a second object goes", functionJSON + `{"a": 1}`, dropped},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fsys := memory(t, map[string]string{"p/crossplane.yaml": tc.text})
+			if _, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{}); err == nil {
+				t.Error("strict: no error")
+			}
+			for level, warnings := range map[xpkg.Level]int{xpkg.Warn: 1, xpkg.Off: 0} {
+				pkg, err := xpkg.Read(t.Context(), fsys, "p", xpkg.ReadOptions{Lint: level})
+				if err != nil {
+					t.Fatalf("level %d: %v", level, err)
+				}
+				if len(pkg.Warnings) != warnings {
+					t.Errorf("level %d: got warnings %v", level, pkg.Warnings)
+				}
+				if diff := cmp.Diff("---\n"+tc.want+"---\n", string(pkg.YAML)); diff != "" {
+					t.Errorf("%s: level %d (-want +got):\n%s", tc.reason, level, diff)
+				}
+			}
+		})
+	}
+}
+
+// What the control plane refuses is refused at any level, and there alone.
+func TestReadRefusesAtAnyLevel(t *testing.T) {
+	files := map[string]string{"p/crossplane.yaml": functionYAML + "extra: 1\n", "p/s.yaml": "apiVersion: v1\nkind: Secret\n"}
+	for _, level := range []xpkg.Level{xpkg.Warn, xpkg.Off} {
+		_, err := xpkg.Read(t.Context(), memory(t, files), "p", xpkg.ReadOptions{Lint: level})
+		if err == nil || strings.Contains(err.Error(), "extra") || !strings.Contains(err.Error(), "Secret") {
+			t.Errorf("level %d: got %v, want an error about the Secret alone", level, err)
+		}
+	}
+}

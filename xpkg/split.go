@@ -1,0 +1,87 @@
+package xpkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/xpkg/archive"
+)
+
+// A Target is a file to be and what goes into it.
+type Target struct {
+	Path     string
+	Artifact Artifact
+}
+
+// Split returns a file for each image of a, in their order: path with the
+// image's platform before its extension, as in "hello-linux-arm-v7.xpkg". Joined,
+// the images are a again.
+func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
+	images, err := Images(a)
+	if err != nil {
+		return nil, err
+	}
+	var targets []Target
+	seen := map[string]bool{}
+	for _, i := range images {
+		if i.Platform == nil {
+			return nil, errors.New("naming a file by its platform: the image has none")
+		}
+		p, err := path(i.Image)
+		if err != nil {
+			return nil, err
+		}
+		ext := filepath.Ext(p)
+		p = strings.TrimSuffix(p, ext) + "-" + suffix(i) + ext
+		if seen[p] {
+			return nil, fmt.Errorf("two images would be the file %q", p)
+		}
+		seen[p] = true
+		targets = append(targets, Target{p, i.Image})
+	}
+	return targets, nil
+}
+
+// suffix returns an image's platform as a part of a file's name. The platform comes
+// from a runtime image and may be anything.
+func suffix(i PlatformImage) string {
+	var parts []string
+	for _, part := range append([]string{i.Platform.OS, i.Platform.Architecture, i.Platform.Variant, i.Platform.OSVersion}, i.Platform.OSFeatures...) {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, strings.Join(parts, "-"))
+}
+
+// WriteFiles writes .xpkg files as WriteFile does. All are written before the
+// first takes its place: an error, such as that of a full disk, leaves none.
+func WriteFiles(ctx context.Context, targets []Target, report progress.Func) error {
+	if len(targets) == 0 {
+		return nil
+	}
+	var others error
+	t := targets[0]
+	err := atomicfile.Write(t.Path, fileMode, func(w io.Writer) error {
+		if err := archive.Write(ctx, w, t.Artifact, writing(t.Path), report); err != nil {
+			return err
+		}
+		others = WriteFiles(ctx, targets[1:], report)
+		return others
+	})
+	if err != nil && others == nil {
+		return fmt.Errorf("writing package %q: %w", t.Path, err)
+	}
+	return err
+}

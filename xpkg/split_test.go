@@ -1,0 +1,127 @@
+package xpkg_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+func at(path string) func(xpkg.Artifact) (string, error) {
+	return func(xpkg.Artifact) (string, error) { return path, nil }
+}
+
+// The files of the platforms are, joined, the file of them all.
+func TestSplit(t *testing.T) {
+	dir := t.TempDir()
+	a := build(t, aPackage("Function", "fn"), "linux/arm64/v8", "linux/arm/v7", "linux/arm/v6", "windows/amd64:10.0.1")
+	targets, err := xpkg.Split(a, at(filepath.Join(dir, "hello.v1.xpkg")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := xpkg.WriteFiles(t.Context(), targets, nil); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	var files []xpkg.Named
+	for _, f := range targets {
+		names = append(names, filepath.Base(f.Path))
+		files = append(files, xpkg.Named{Name: f.Path, Artifact: open(t, f.Path)})
+	}
+	if diff := cmp.Diff([]string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	joined, err := xpkg.Join(t.Context(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := joined.Digest(); err != nil || got != want {
+		t.Errorf("joined: got %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestSplitOfOne(t *testing.T) {
+	targets, err := xpkg.Split(build(t, aPackage("Configuration", "c")), at("c"))
+	if err != nil || len(targets) != 1 || targets[0].Path != "c-linux-amd64" {
+		t.Errorf("got %v, %v", targets, err)
+	}
+}
+
+// A runtime image may say anything of its platform.
+func TestSplitRefuses(t *testing.T) {
+	targets, err := xpkg.Split(odd(t, "../../x y", "amd64"), at("a.xpkg"))
+	if err != nil || targets[0].Path != "a-..-..-x-y-amd64.xpkg" {
+		t.Errorf("got %v, %v, want a name without slashes", targets, err)
+	}
+	if _, err := xpkg.Split(odd(t, "", "amd64"), at("a.xpkg")); err == nil || !strings.Contains(err.Error(), "has none") {
+		t.Errorf("got %v, want an error", err)
+	}
+	a, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{odd(t, "a-b", "c"), odd(t, "a", "b-c")}, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := xpkg.Split(a, at("a.xpkg")); err == nil || !strings.Contains(err.Error(), `two images would be the file "a-a-b-c.xpkg"`) {
+		t.Errorf("got %v, want an error", err)
+	}
+}
+
+// odd returns an image of that platform, which need not be one.
+func odd(t *testing.T, os, arch string) v1.Image {
+	t.Helper()
+	img, err := oci.Assemble([]byte(`{"os":"`+os+`","architecture":"`+arch+`","rootfs":{"type":"layers","diff_ids":[]}}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// If one of the files cannot be written, none is.
+func TestWriteFilesIsAllOrNothing(t *testing.T) {
+	images, err := xpkg.Images(build(t, aPackage("Function", "fn"), "linux/amd64", "linux/arm64", "linux/s390x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("the disk is full")
+	for broken := range images {
+		dir := t.TempDir()
+		old := filepath.Join(dir, "0.xpkg")
+		if err := os.WriteFile(old, []byte("old"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var targets []xpkg.Target
+		for i, img := range images {
+			target := xpkg.Target{Path: filepath.Join(dir, string(rune('0'+i))+".xpkg"), Artifact: img.Image}
+			if i == broken {
+				target.Artifact = failing{img.Image, failed}
+			}
+			targets = append(targets, target)
+		}
+		err := xpkg.WriteFiles(t.Context(), targets, nil)
+		if !errors.Is(err, failed) || strings.Count(err.Error(), "writing package") != 1 || !strings.Contains(err.Error(), targets[broken].Path) {
+			t.Errorf("got %v, want one that names %s", err, targets[broken].Path)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 || string(contents(t, old)) != "old" {
+			t.Errorf("got %v, %v, want the old file alone", entries, err)
+		}
+	}
+}
+
+// A failing image fails when it is written.
+type failing struct {
+	v1.Image
+	err error
+}
+
+func (u failing) RawManifest() ([]byte, error) { return nil, u.err }
