@@ -89,7 +89,7 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 	case c.FromDaemon:
 		return fromDaemon(ctx, term, p, c.Package)
 	default:
-		ref, err := c.parseReference(c.Package)
+		ref, err := c.Reference(c.Package)
 		if err != nil {
 			return nil, err
 		}

@@ -54,7 +54,7 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 		sources = append(sources, strings.Split(s, ",")...)
 	}
 	all, err := crds.Collect(ctx, sources, crds.Options{
-		Files: manifest.Reader{Stdin: term.Stdin}, Remote: c.client(p), Registry: c.Registry,
+		Files: manifest.Reader{Stdin: term.Stdin}, Remote: c.Client(p), Registry: c.Registry,
 		Follow: crds.Follow(c.Dependencies), Progress: term.Progress,
 	})
 	if err != nil {

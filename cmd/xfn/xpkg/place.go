@@ -22,7 +22,7 @@ type place struct {
 func (f *runtimeFlags) place() (at place, ok bool, err error) {
 	at = place{engine: f.EmbedRuntimeImage, tarball: f.EmbedRuntimeImageTarball, layout: f.EmbedRuntimeLayout}
 	if f.EmbedRuntimeRemote != "" {
-		at.remote, err = f.parseReference(f.EmbedRuntimeRemote)
+		at.remote, err = f.Reference(f.EmbedRuntimeRemote)
 	}
 	return at, at != place{}, err
 }
@@ -44,7 +44,7 @@ func (f *runtimeFlags) parsePlace(image string) (place, error) {
 		return place{layout: details}, nil
 	case "docker":
 		if after, ok := strings.CutPrefix(details, "//"); ok {
-			ref, err := f.parseReference(after)
+			ref, err := f.Reference(after)
 			return place{remote: ref}, err
 		}
 	}

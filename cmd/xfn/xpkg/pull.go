@@ -28,7 +28,7 @@ Example:
 
 // Run pulls, and prints what was written.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	ref, err := c.parseReference(c.Package)
+	ref, err := c.Reference(c.Package)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if file == "" {
 		file = path.Base(ref.Context().RepositoryStr()) + ".xpkg"
 	}
-	artifact, err := pull.File(ctx, ref, file, pull.Options{Remote: c.client(p), Progress: term.Progress})
+	artifact, err := pull.File(ctx, ref, file, pull.Options{Remote: c.Client(p), Progress: term.Progress})
 	if err != nil {
 		return err
 	}

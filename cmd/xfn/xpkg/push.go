@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -29,10 +30,7 @@ type PushCmd struct {
 	MountFrom     []string `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
 	DryRun        bool     `help:"Say what would be sent, mounted and skipped, and push nothing."`
 
-	Retry          int           `default:"4" placeholder:"N" help:"How often to try again what a busy registry or a broken connection stopped. Default: ${default}."`
-	RetryDelay     time.Duration `default:"1s" placeholder:"TIME" help:"Pause before the first retry; each further one is three times as long. Default: ${default}."`
-	ConnectTimeout time.Duration `default:"10s" placeholder:"TIME" help:"How long a connection may take to be made. Default: ${default}."`
-	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long the registry may take nothing, and answer nothing. Default: ${default}."`
+	registries.Patience
 	terminal.Format
 	registryFlags
 }
@@ -50,12 +48,7 @@ Examples:
 }
 
 // Validate refuses numbers that make no sense.
-func (c *PushCmd) Validate() error {
-	if c.Retry < 0 || c.RetryDelay < 0 || c.ConnectTimeout <= 0 || c.IdleTimeout <= 0 {
-		return errors.New("--retry and --retry-delay cannot be negative, and timeouts must be more than nothing")
-	}
-	return nil
-}
+func (c *PushCmd) Validate() error { return c.Patience.Check() }
 
 // Run pushes, and prints what is now at the tags.
 func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
@@ -98,11 +91,11 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 
 // target returns where the package goes, and how.
 func (c *PushCmd) target(p terminal.Program) (ref name.Tag, opts push.Options, err error) {
-	if ref, err = remote.ParseTag(c.Package, c.Registry, c.scheme()...); err != nil {
+	if ref, err = remote.ParseTag(c.Package, c.Registry, c.Scheme()...); err != nil {
 		return ref, opts, err
 	}
 	for _, t := range c.Tag {
-		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "", c.scheme()...)
+		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "", c.Scheme()...)
 		if err != nil {
 			return ref, opts, err
 		}
@@ -115,8 +108,8 @@ func (c *PushCmd) target(p terminal.Program) (ref name.Tag, opts push.Options, e
 		}
 		opts.MountFrom = append(opts.MountFrom, repo)
 	}
-	o := c.remoteOptions(p)
-	o.Tries, o.RetryWait, o.ConnectTimeout, o.IdleTimeout = c.Retry+1, c.RetryDelay, c.ConnectTimeout, c.IdleTimeout
+	o := c.Options(p)
+	c.Apply(&o)
 	opts.Remote, opts.DryRun = remote.New(o), c.DryRun
 	return ref, opts, nil
 }

@@ -61,7 +61,7 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	if err != nil || !ok {
 		return &runtimeimage.Images{}, err
 	}
-	return at.images(ctx, f.client(program), program, opts)
+	return at.images(ctx, f.Client(program), program, opts)
 }
 
 func (f *runtimeFlags) source(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
@@ -96,7 +96,7 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, opts 
 	if err != nil {
 		return nil, fmt.Errorf("reading --base-image: %w", err)
 	}
-	images, err := at.images(ctx, f.client(program), program, opts)
+	images, err := at.images(ctx, f.Client(program), program, opts)
 	if err != nil {
 		return nil, fmt.Errorf("finding the base image: %w", err)
 	}
@@ -119,7 +119,7 @@ func (f *runtimeFlags) check() error {
 		{"--env", len(f.Env) > 0, []string{fromDir}},
 		{"--label", len(f.Label) > 0, []string{fromSource, fromDir}},
 		{"--insecure-skip-tls-verify", f.InsecureSkipTLSVerify, []string{fromRemote, withBase}},
-		{"--ca-file", f.CAFile.pool != nil, []string{fromRemote, withBase}},
+		{"--ca-file", f.CAFile.Pool != nil, []string{fromRemote, withBase}},
 		{"--plain-http", f.PlainHTTP, []string{fromRemote, withBase}},
 	}
 	given := f.given()

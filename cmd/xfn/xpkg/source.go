@@ -78,7 +78,7 @@ func isFile(from string) bool {
 
 // reference reads the reference of a package or image that is named as no file.
 func (f registryFlags) reference(from string) (name.Reference, error) {
-	ref, err := f.parseReference(from)
+	ref, err := f.Reference(from)
 	if err == nil {
 		return ref, nil
 	}
@@ -91,7 +91,7 @@ func (f registryFlags) reference(from string) (name.Reference, error) {
 
 // fetch finds a package at its registry. Its layers are not fetched yet.
 func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from string, ref name.Reference) (*source, error) {
-	client := f.client(p)
+	client := f.Client(p)
 	a, err := pull.Artifact(ctx, ref, pull.Options{Remote: client})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,2 @@
+// Package registries is the flags by which commands reach registries.
+package registries
