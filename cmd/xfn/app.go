@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80, NoExpandSubcommands: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(term, terminal.Program{Name: name, Version: version}),
+		kong.Bind(term, terminal.Program{Name: name, Version: version, Detail: term.Detail}),
 	)
 	if err != nil {
 		return report(term, name, err)

@@ -57,6 +57,7 @@ func Rooms() []Room {
 		{"internal/pause", 0},
 		{"internal/progress", 0},
 		{"internal/golden", 0},
+		{"internal/environ", 0},
 		{"internal/hint", 0},
 		{"internal/imagetest", 0},
 		{"internal/ioerror", 0},

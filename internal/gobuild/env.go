@@ -1,8 +1,9 @@
 package gobuild
 
 import (
-	"runtime"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/environ"
 )
 
 // decided are the variables that Build sets or clears whatever the user's
@@ -16,7 +17,7 @@ var decided = map[string]bool{
 func environment(opts Options, work string) []string {
 	env := make([]string, 0, len(opts.Env)+5)
 	for _, kv := range opts.Env {
-		if key, _, _ := strings.Cut(kv, "="); !decided[fold(key)] {
+		if key, _, _ := strings.Cut(kv, "="); !decided[environ.Fold(key)] {
 			env = append(env, kv)
 		}
 	}
@@ -46,23 +47,4 @@ func or(v, otherwise string) string {
 		return otherwise
 	}
 	return v
-}
-
-// lookup returns the value of key in env; the last one counts, as in os/exec.
-func lookup(env []string, key string) string {
-	value := ""
-	for _, kv := range env {
-		if k, v, ok := strings.Cut(kv, "="); ok && fold(k) == key {
-			value = v
-		}
-	}
-	return value
-}
-
-// fold returns a variable's name in the spelling that the system compares.
-func fold(key string) string {
-	if runtime.GOOS == "windows" {
-		return strings.ToUpper(key)
-	}
-	return key
 }

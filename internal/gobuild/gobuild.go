@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/environ"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/procgroup"
@@ -60,9 +61,10 @@ var flags = []string{
 // compiler is killed with all its children.
 func Build(ctx context.Context, opts Options) (err error) {
 	target := opts.GOOS + "/" + opts.GOARCH
-	goCmd, err := lookPath("go", opts.Env)
+	goCmd, err := environ.LookPath("go", opts.Env)
 	if err != nil {
-		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
+		err = fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
+		return hint.Wrap(err, "install Go from https://go.dev/dl and try again")
 	}
 	if err := checkDir(opts.Dir); err != nil {
 		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
@@ -140,17 +142,4 @@ func checkProgram(dir, out string) error {
 	}
 	err = fmt.Errorf("compiling %q: the Go package there is a library, not package main", dir)
 	return errors.Join(hint.Wrap(err, "name the directory of the main package, the one that holds func main"), os.Remove(out))
-}
-
-// lookPath finds a program by the PATH of env.
-func lookPath(name string, env []string) (string, error) {
-	for _, dir := range filepath.SplitList(lookup(env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
-	}
-	return "", hint.Wrap(fmt.Errorf("there is no %s on PATH", name), "install Go from https://go.dev/dl and try again")
 }

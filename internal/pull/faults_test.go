@@ -7,14 +7,15 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -110,6 +111,11 @@ func TestFailedPullKeepsTheOld(t *testing.T) {
 	same(t, got, old)
 }
 
+// only is a keychain of one key.
+type only struct{ authn.Authenticator }
+
+func (o only) Resolve(authn.Resource) (authn.Authenticator, error) { return o, nil }
+
 // A redirect is followed without credentials.
 func TestRedirect(t *testing.T) {
 	inner := remotetest.Handler()
@@ -131,10 +137,9 @@ func TestRedirect(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	})
 	host := remotetest.Serve(t, remotetest.BasicAuth(registry, "gold", "s3cret"))
-	config := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(config, "config.json"), []byte(`{"auths":{"`+host+`":{"username":"gold","password":"s3cret"}}}`), 0o600))
-	t.Setenv("DOCKER_CONFIG", config)
-	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), quick())
+	login := &authn.Basic{Username: "gold", Password: "s3cret"}
+	options := pull.Options{Remote: remote.New(remote.Options{Keychain: only{login}})}
+	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options)
 	must(t, err)
 	same(t, got, img)
 	if redirected.Load() == 0 || told.Load() != 0 {

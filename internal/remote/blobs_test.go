@@ -27,13 +27,14 @@ func serveBlob(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
 }
 
-func openBlob(t *testing.T, host string, from int64) ([]byte, int64, error) {
+func openBlob(t *testing.T, o remote.Options, host string, from int64) ([]byte, int64, error) {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/gold/image")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fast(remote.Options{UserAgent: "xfn/v0.1.0"})
+	o.UserAgent = "xfn/v0.1.0"
+	c := fast(o)
 	b, err := c.Blobs(t.Context(), repo)
 	if err != nil {
 		return nil, 0, c.Explain(repo.Tag("v1"), err)
@@ -103,7 +104,7 @@ func TestBlobs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, start, err := openBlob(t, remotetest.Serve(t, tc.serve), tc.from)
+			got, start, err := openBlob(t, remote.Options{}, remotetest.Serve(t, tc.serve), tc.from)
 			checkError(t, tc.reason, err, tc.err, "")
 			if err == nil && (start != tc.start || !bytes.Equal(got, blob[start:])) {
 				t.Errorf("%s: got %d bytes from %d, want those from %d", tc.reason, len(got), start, tc.start)
@@ -125,8 +126,7 @@ func TestBlobsRedirected(t *testing.T) {
 			http.Redirect(w, r, "http://"+storage+"/stored?signature=x", http.StatusTemporaryRedirect)
 		}
 	}), user, password))
-	configure(t, map[string]any{"auths": map[string]auth{host: {"username": user, "password": password}}}, "")
-	got, start, err := openBlob(t, host, 300)
+	got, start, err := openBlob(t, configured(t, auths(host, auth{"username": user, "password": password})), host, 300)
 	if err != nil || start != 300 || !bytes.Equal(got, blob[300:]) {
 		t.Errorf("got %d bytes from %d, %v", len(got), start, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,14 +14,18 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // Options say how registries are reached. The zero value works.
 type Options struct {
-	// Keychain knows the credentials. Nil means those of the Docker
-	// configuration with its credential helpers, and where there is none,
-	// podman's (authn.DefaultKeychain).
+	// Keychain knows the credentials: that of package credentials, for one. Nil
+	// has none.
 	Keychain authn.Keychain
+	// Progress is told, as a step and once for each registry, where its
+	// credentials come from. It may be nil.
+	Progress progress.Func
 	// UserAgent names this program to the registry: "xfn/v0.1.0".
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
@@ -30,6 +33,10 @@ type Options struct {
 	// RootCAs are who may sign certificates. Nil means those that this machine
 	// trusts.
 	RootCAs *x509.CertPool
+	// PlainHTTP speaks HTTP with all registries, and TLS only where one of them
+	// points to. Without it loopback and private addresses are tried by HTTPS
+	// first, then by HTTP, and all others by HTTPS alone.
+	PlainHTTP bool
 	// Tries is how often a request, or the upload of a blob, is tried when the
 	// registry is busy or the connection breaks. Zero means 3.
 	Tries int
@@ -53,7 +60,8 @@ type Options struct {
 // A Client reaches registries. It keeps connections open from one call to the
 // next, and is safe for concurrent use.
 type Client struct {
-	keychain keychain
+	keychain *keychain
+	sent     *secrets
 	// transport tries again what may be repeated, and once does not.
 	transport, once http.RoundTripper
 	policy          policy
@@ -63,7 +71,7 @@ type Client struct {
 // New returns a Client for o.
 func New(o Options) *Client {
 	if o.Keychain == nil {
-		o.Keychain = authn.DefaultKeychain
+		o.Keychain = authn.NewMultiKeychain()
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep
@@ -73,9 +81,12 @@ func New(o Options) *Client {
 		wait:  cmp.Or(o.RetryWait, time.Second),
 		sleep: o.Sleep,
 	}
-	once := bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}
+	sent := &secrets{}
+	wire := noted{bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}, sent}
+	once := guarded{wire, o.PlainHTTP}
 	return &Client{
-		keychain:  keychain{o.Keychain},
+		keychain:  newKeychain(o.Keychain, o.Progress),
+		sent:      sent,
 		transport: retrier{once, p},
 		once:      once,
 		policy:    p,
@@ -104,19 +115,8 @@ func (c *Client) Options(ctx context.Context) []ggcr.Option {
 // others; none at all are those of nobody. It shares c's connections.
 func (c *Client) As(auth authn.AuthConfig) *Client {
 	as := *c
-	as.keychain = keychain{fixed(auth)}
+	as.keychain = newKeychain(fixed(auth), nil)
 	return &as
-}
-
-// fixed is a keychain of one key, which fits everywhere.
-type fixed authn.AuthConfig
-
-// Resolve implements authn.Keychain.
-func (f fixed) Resolve(authn.Resource) (authn.Authenticator, error) {
-	if auth := authn.AuthConfig(f); auth != (authn.AuthConfig{}) {
-		return authn.FromConfig(auth), nil
-	}
-	return authn.Anonymous, nil
 }
 
 func newTransport(o Options) http.RoundTripper {
@@ -169,19 +169,3 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// keychain marks the errors of the keychain that it wraps.
-type keychain struct{ authn.Keychain }
-
-// Resolve implements authn.Keychain.
-func (k keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	auth, err := k.Keychain.Resolve(target)
-	if err != nil {
-		return nil, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
-	}
-	return auth, nil
-}
-
-type keychainError struct{ error }
-
-func (e *keychainError) Unwrap() error { return e.error }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,29 +20,14 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
 const (
 	user     = "gold"
 	password = "s3cret"
-	helper   = "docker-credential-xfntest"
 )
-
-// TestMain plays the credential helper when the test binary is called by its
-// name.
-func TestMain(m *testing.M) {
-	if strings.HasPrefix(filepath.Base(os.Args[0]), helper) {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		if os.Getenv("XFN_TEST_HELPER") == "broken" {
-			fmt.Print(`{"Secret":"` + password)
-			os.Exit(1)
-		}
-		fmt.Printf(`{"ServerURL":"x","Username":%q,"Secret":%q}`, user, password)
-		return
-	}
-	os.Exit(m.Run())
-}
 
 func fast(o remote.Options) *remote.Client {
 	o.RetryWait = time.Millisecond
@@ -141,7 +123,7 @@ func TestRetryIsCancelled(t *testing.T) {
 // Credentials that a caller brings take the place of those that are configured.
 func TestAs(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
-	configured := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
+	own := fast(remote.Options{Keychain: keys{&authn.Basic{Username: user, Password: password}}})
 	for _, tc := range []struct {
 		reason string
 		auth   authn.AuthConfig
@@ -152,12 +134,12 @@ func TestAs(t *testing.T) {
 		{"wrong ones", authn.AuthConfig{Username: user, Password: "wrong"}, "refused the credentials"},
 		{"none at all are nobody's", authn.AuthConfig{}, "asks for credentials, and none are configured"},
 	} {
-		_, err := push(t, configured.As(tc.auth), host)
+		_, err := push(t, own.As(tc.auth), host)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
 		}
 	}
-	if _, err := push(t, configured, host); err != nil {
+	if _, err := push(t, own, host); err != nil {
 		t.Errorf("the client itself has its own: %v", err)
 	}
 }
@@ -187,91 +169,9 @@ func TestUserAgent(t *testing.T) {
 
 type auth map[string]string
 
-var credentials = map[string]struct {
-	reason string
-	config func(host string) any
-	file   string
-	env    map[string]string
-	err    string
-	hint   string
-}{
-	"Right": {
-		reason: "the Docker configuration is asked",
-		config: func(host string) any {
-			return map[string]any{"auths": map[string]auth{host: {"username": user, "password": password}}}
-		},
-	},
-	"Auth": {
-		reason: "its packed form counts too",
-		config: func(host string) any {
-			return map[string]any{"auths": map[string]auth{host: {"auth": "Z29sZDpzM2NyZXQ="}}}
-		},
-	},
-	"Wrong": {
-		reason: "a rejected login says so, and what to do",
-		config: func(host string) any {
-			return map[string]any{"auths": map[string]auth{host: {"username": user, "password": "hunter2"}}}
-		},
-		err: "refused the credentials", hint: "docker login 127.0.0.1:",
-	},
-	"None": {
-		reason: "no credentials is another case than wrong ones",
-		config: func(string) any { return map[string]any{} },
-		err:    "asks for credentials, and none are configured", hint: "docker login 127.0.0.1:",
-	},
-	"Helper": {
-		reason: "a credential helper is run",
-		config: func(host string) any {
-			return map[string]any{"credHelpers": map[string]string{host: "xfntest"}}
-		},
-	},
-	"HelperBroken": {
-		reason: "what a failed helper printed may be a secret",
-		config: func(host string) any {
-			return map[string]any{"credHelpers": map[string]string{host: "xfntest"}}
-		},
-		env: map[string]string{"XFN_TEST_HELPER": "broken"},
-		err: "reading the credentials for registry", hint: "DOCKER_CONFIG",
-	},
-	"HelperMissing": {
-		reason: "the missing helper is named",
-		config: func(host string) any {
-			return map[string]any{"credHelpers": map[string]string{host: "absent"}}
-		},
-		err: "docker-credential-absent", hint: "DOCKER_CONFIG",
-	},
-	"Broken": {
-		reason: "a broken configuration is named",
-		config: func(string) any { return json.RawMessage(`{"auths":`) },
-		err:    "config.json", hint: "DOCKER_CONFIG",
-	},
-	"RegistryAuthFile": {
-		reason: "podman's file counts when there is no Docker configuration",
-		config: func(host string) any {
-			return map[string]any{"auths": map[string]auth{host: {"auth": "Z29sZDpzM2NyZXQ="}}}
-		},
-		file: "auth.json",
-	},
-}
-
-func TestCredentials(t *testing.T) {
-	for name, tc := range credentials {
-		t.Run(name, func(t *testing.T) {
-			host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
-			configure(t, tc.config(host), tc.file)
-			for k, v := range tc.env {
-				t.Setenv(k, v)
-			}
-			_, err := push(t, fast(remote.Options{}), host)
-			checkError(t, tc.reason, err, tc.err, tc.hint)
-			checkNoSecret(t, err)
-		})
-	}
-}
-
-// configure writes a Docker configuration and makes it, and a credential
-// helper, the only ones there are.
-func configure(t *testing.T, config any, file string) {
+// configured are options with a Docker configuration of that content, and
+// nothing else.
+func configured(t *testing.T, config any) remote.Options {
 	t.Helper()
 	dir := t.TempDir()
 	b, ok := config.(json.RawMessage)
@@ -281,43 +181,64 @@ func configure(t *testing.T, config any, file string) {
 			t.Fatal(err)
 		}
 	}
-	if file == "" {
-		file = "config.json"
-	}
-	path := filepath.Join(dir, file)
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", dir)
-	t.Setenv("USERPROFILE", dir)
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	t.Setenv("XDG_CONFIG_HOME", dir)
-	t.Setenv("DOCKER_CONFIG", dir)
-	t.Setenv("REGISTRY_AUTH_FILE", path)
-	t.Setenv("PATH", installHelper(t))
+	sources := credentials.Sources{Files: []string{filepath.Join(dir, "config.json")}, Home: dir}
+	return remote.Options{Keychain: credentials.New(sources)}
 }
 
-func installHelper(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+func auths(host string, a auth) any {
+	return map[string]any{"auths": map[string]auth{host: a}}
+}
+
+func TestCredentials(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		config func(host string) any
+		err    string
+		hint   string
+	}{
+		"Right": {"the configuration is asked", func(host string) any { return auths(host, auth{"username": user, "password": password}) }, "", ""},
+		"Auth":  {"its packed form counts too", func(host string) any { return auths(host, auth{"auth": "Z29sZDpzM2NyZXQ="}) }, "", ""},
+		"Wrong": {
+			"a rejected login says so, whose it is, and what to do", func(host string) any { return auths(host, auth{"username": user, "password": "hunter2"}) },
+			`" refused the credentials of ~/config.json`, "log in with: docker login 127.0.0.1:",
+		},
+		"None": {
+			"no credentials is another case than wrong ones", func(string) any { return map[string]any{} },
+			"asks for credentials, and none are configured", "docker login 127.0.0.1:",
+		},
+		"NoHelper": {
+			"the missing helper is named", func(string) any { return map[string]string{"credsStore": "absent"} },
+			`reading the credentials for registry "127.0.0.1:`, "take its name out of ~/config.json",
+		},
+		"Broken": {
+			"a broken configuration is named", func(string) any { return json.RawMessage(`{"auths":`) },
+			`reading "~/config.json", line 1: `, "repair the file",
+		},
 	}
-	dir, file := t.TempDir(), helper
-	if runtime.GOOS == "windows" {
-		file += ".exe"
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
+			_, err := push(t, fast(configured(t, tc.config(host))), host)
+			checkError(t, tc.reason, err, tc.err, tc.hint)
+			checkNoSecret(t, err)
+		})
 	}
-	if err := os.Link(self, filepath.Join(dir, file)); err == nil {
-		return dir
+}
+
+// What may not be done with right credentials is told apart from wrong ones.
+func TestForbidden(t *testing.T) {
+	forbid := remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost), remotetest.Status(http.StatusForbidden))
+	for want, login := range map[string]auth{
+		" does not permit this with the credentials of ~/config.json": {"username": user, "password": password},
+		" does not permit this without credentials":                   nil,
+	} {
+		host := remotetest.Serve(t, forbid)
+		_, err := push(t, fast(configured(t, auths(host, login))), host)
+		checkError(t, want, err, want, "use an account that may do this; log in with: docker login 127.0.0.1:")
 	}
-	b, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, file), b, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 func checkNoSecret(t *testing.T, err error) {

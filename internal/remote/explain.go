@@ -14,11 +14,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
 // Explain turns an error that work on ref ended in into one sentence for the
@@ -65,65 +65,107 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 	case errors.As(err, &before):
 		return before.text, hint.Of(err)
 	case errors.As(err, &keys):
-		return clean(keys), "check the Docker configuration: config.json in ~/.docker, or in the folder that DOCKER_CONFIG names"
+		return c.clean(keys), hint.Of(keys)
 	case errors.As(err, &cert):
-		return fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, clean(cert.Err)),
-			"add its CA to the certificates that this machine trusts, or give --insecure-skip-tls-verify"
+		return fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, c.clean(cert.Err)),
+			"name the file of its CA by --ca-file, or give --insecure-skip-tls-verify"
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name"
 	case errors.As(err, &op) && op.Op != "dial":
-		return fmt.Sprintf("the connection to registry %q broke: %s", host, clean(root(op))), ""
+		return fmt.Sprintf("the connection to registry %q broke: %s", host, c.clean(root(op))), ""
 	case errors.As(err, &op):
-		return fmt.Sprintf("registry %q cannot be reached: %s", host, clean(root(op))), "check the address, and that the registry runs"
+		return fmt.Sprintf("registry %q cannot be reached: %s", host, c.clean(root(op))), "check the address, and that the registry runs"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Sprintf("registry %q does not answer: %s", host, clean(timeout)), "check the address, and that the registry runs"
+		return fmt.Sprintf("registry %q does not answer: %s", host, c.clean(timeout)), "check the address, and that the registry runs"
 	case errors.As(err, &broken):
-		return fmt.Sprintf("registry %q sent a broken answer: %s", host, clean(broken)), ""
+		return fmt.Sprintf("registry %q sent a broken answer: %s", host, c.clean(broken)), ""
 	case errors.Is(err, errManifestSize):
 		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, maxManifest>>20), ""
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "where its network can be trusted, the xpkg commands reach it with --plain-http"
+		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "where its network can be trusted, give --plain-http"
 	default:
-		return clean(err), ""
+		return c.clean(err), ""
 	}
 }
 
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text, next string) {
 	host := ref.Context().RegistryStr()
-	login := fmt.Sprintf("log in with: docker login %s", host)
+	source := c.keychain.source(ref.Context())
 	switch e.StatusCode {
 	case http.StatusUnauthorized:
-		if auth, err := c.keychain.Resolve(ref.Context()); err == nil && auth == authn.Anonymous {
-			return fmt.Sprintf("registry %q asks for credentials, and none are configured", host), login
-		}
-		return fmt.Sprintf("registry %q refused the credentials", host), login
+		return refused(host, source), login(host, source)
 	case http.StatusForbidden:
-		return fmt.Sprintf("registry %q does not permit this%s", host, c.message(ref, e)), "use an account that may do this; " + login
+		return fmt.Sprintf("registry %q does not permit this%s%s", host, with(source), c.message(e)), "use an account that may do this; " + login(host, source)
 	case http.StatusNotFound:
 		lacks := "has no"
 		if e.Request != nil && e.Request.Method == http.MethodGet && strings.Contains(e.Request.URL.Path, "/blobs/") {
 			lacks = "lacks a blob of"
 		}
-		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(ref, e)), ""
-	default:
-		return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(ref, e)), ""
+		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
+	case http.StatusBadRequest:
+		if wantsTLS(e) {
+			return fmt.Sprintf("registry %q speaks HTTPS, and was spoken to in plain HTTP", host), "leave out --plain-http"
+		}
 	}
+	return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
+}
+
+// refused says what came of the credentials of a source.
+func refused(host, source string) string {
+	switch source {
+	case nobody:
+		return fmt.Sprintf("registry %q asks for credentials, and none are configured", host)
+	case unnamed:
+		return fmt.Sprintf("registry %q refused the credentials", host)
+	default:
+		return fmt.Sprintf("registry %q refused the credentials of %s", host, source)
+	}
+}
+
+// with says as whom something is not permitted.
+func with(source string) string {
+	switch source {
+	case nobody:
+		return " without credentials"
+	case unnamed:
+		return ""
+	default:
+		return " with the credentials of " + source
+	}
+}
+
+// login says how other credentials are got.
+func login(host, source string) string {
+	if host == name.DefaultRegistry {
+		host = "docker.io"
+	}
+	if source == credentials.GitHub {
+		return fmt.Sprintf("give the token the permission for packages, unset it, or log in with: docker login %s", host)
+	}
+	return fmt.Sprintf("log in with: docker login %s", host)
+}
+
+// wantsTLS recognises how servers of TLS answer plain HTTP: those of Go, and
+// nginx.
+func wantsTLS(e *transport.Error) bool {
+	said := strings.ToLower(e.Error())
+	return strings.Contains(said, "http request to an https server") || strings.Contains(said, "http request was sent to https port")
 }
 
 // message is what the registry itself says in its error body (OCI distribution
 // spec, "Error Codes"), unless it repeats a secret.
-func (c *Client) message(ref name.Reference, e *transport.Error) string {
+func (c *Client) message(e *transport.Error) string {
 	var said []string
 	for _, d := range e.Errors {
 		said = append(said, strings.Trim(fmt.Sprintf("%s: %s", d.Code, d.Message), ": "))
 	}
 	whole := strings.Join(said, "; ")
-	text := clean(errors.New(whole))
-	if text == "" || c.repeatsSecret(whole, ref, e.Request) {
+	text := c.clean(errors.New(whole))
+	if text == "" || c.sent.in(whole) {
 		return ""
 	}
 	return " (" + text + ")"
@@ -134,15 +176,17 @@ const maxText = 500
 var queries = regexp.MustCompile(`\?[^\s"'` + "`" + `]*`)
 
 // clean returns the text of an error as one short line. It drops what may hold
-// a secret: the query of a URL, the output of a credential helper, and all
-// lines but the first, as they are taken from an answer.
-func clean(err error) string {
+// a secret: the query of a URL, and all lines but the first, as they are taken
+// from an answer. A text that repeats a credential is not shown at all.
+func (c *Client) clean(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
+	if c.sent.in(err.Error()) {
+		return "what was said repeats the credentials, and is not shown"
+	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	text, _, _ = strings.Cut(text, ", out: `")
 	text = queries.ReplaceAllString(text, "")
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -15,9 +15,8 @@ import (
 // ever guessed. The tag is compulsory, and a digest is an error.
 //
 // The grammar is that of the OCI distribution spec ("Pulling manifests"), as
-// go-containerregistry checks it strictly. Loopback and private addresses are
-// tried over https first, then over http; name.Insecure does that with all.
-func ParseTag(s, defaultRegistry string, opts ...name.Option) (name.Tag, error) {
+// go-containerregistry checks it strictly.
+func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	full, err := qualify(s, defaultRegistry)
 	if err != nil {
 		return name.Tag{}, err
@@ -31,7 +30,7 @@ func ParseTag(s, defaultRegistry string, opts ...name.Option) (name.Tag, error) 
 			fmt.Sprintf("add a tag, as in %q", full+":v0.1.0"),
 		)
 	}
-	tag, err := name.NewTag(full, append(opts, name.StrictValidation)...)
+	tag, err := name.NewTag(full, name.StrictValidation)
 	if err != nil {
 		return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
 	}
@@ -41,15 +40,15 @@ func ParseTag(s, defaultRegistry string, opts ...name.Option) (name.Tag, error) 
 // ParseReference is ParseTag for what is read: it also takes
 // REGISTRY/REPOSITORY@DIGEST, and a tag followed by a digest, of which the
 // digest counts.
-func ParseReference(s, defaultRegistry string, opts ...name.Option) (name.Reference, error) {
+func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	if !strings.Contains(s, "@") {
-		return ParseTag(s, defaultRegistry, opts...)
+		return ParseTag(s, defaultRegistry)
 	}
 	full, err := qualify(s, defaultRegistry)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := name.NewDigest(full, append(opts, name.StrictValidation)...)
+	digest, err := name.NewDigest(full, name.StrictValidation)
 	if err != nil {
 		return nil, fmt.Errorf("parsing reference %q: %w", s, err)
 	}

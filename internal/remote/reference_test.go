@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -157,18 +155,5 @@ func checkError(t *testing.T, reason string, err error, text, next string) {
 	}
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("%s: the error has more than one line: %q", reason, err)
-	}
-}
-
-// What a user says of the scheme holds for tags and for digests.
-func TestParseInsecure(t *testing.T) {
-	const digest = "@sha256:0000000000000000000000000000000000000000000000000000000000000000"
-	for _, s := range []string{"registry.example.org/a/b:v1", "registry.example.org/a/b" + digest} {
-		for want, opts := range map[string][]name.Option{"https": nil, "http": {name.Insecure}} {
-			ref, err := remote.ParseReference(s, "", opts...)
-			if err != nil || ref.Context().Scheme() != want {
-				t.Errorf("%s: got %v, %v, want %s", s, ref, err, want)
-			}
-		}
 	}
 }

@@ -2,66 +2,69 @@ package remote
 
 import (
 	"encoding/base64"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
+	"sync"
 )
 
-// maxForm bounds how much of a request's form is searched. A token request is
-// far smaller.
-const maxForm = 64 << 10
+const (
+	// maxForm bounds how much of a request's form is searched. A token request is
+	// far smaller.
+	maxForm = 64 << 10
+	// maxSecrets is how many credentials are remembered: the last ones.
+	maxSecrets = 256
+)
 
-// repeatsSecret reports whether text, which a server sent, holds a credential:
-// one that is configured for the registry of ref, or one that req was sent
-// with. If the configured ones cannot be read, it is taken to.
-func (c *Client) repeatsSecret(text string, ref name.Reference, req *http.Request) bool {
-	configured, err := c.secrets(ref)
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(append(configured, sent(req)...), func(secret string) bool {
-		return secret != "" && (strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)))
+// secrets are the credentials that were sent, which a server may repeat.
+type secrets struct {
+	mu    sync.Mutex
+	known []string
+}
+
+// in reports whether a text holds one of them, in any case of letters, or as it
+// is written in a URL.
+func (s *secrets) in(text string) bool {
+	text = strings.ToLower(text)
+	holds := func(secret string) bool { return strings.Contains(text, strings.ToLower(secret)) }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.known, func(secret string) bool {
+		return holds(secret) || holds(url.QueryEscape(secret)) || holds(url.PathEscape(secret))
 	})
 }
 
-// Credentials returns what is known to log in to the registry of ref with. The
-// zero value is nothing.
-func (c *Client) Credentials(ref name.Reference) (authn.AuthConfig, error) {
-	auth, err := c.keychain.Resolve(ref.Context())
-	if err != nil {
-		return authn.AuthConfig{}, err
+func (s *secrets) add(all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range all {
+		if secret != "" && !slices.Contains(s.known, secret) {
+			s.known = append(s.known, secret)
+		}
 	}
-	a, err := auth.Authorization()
-	if err != nil {
-		return authn.AuthConfig{}, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", ref.Context().RegistryStr(), err)}
-	}
-	return *a, nil
+	s.known = s.known[max(0, len(s.known)-maxSecrets):]
 }
 
-func (c *Client) secrets(ref name.Reference) ([]string, error) {
-	a, err := c.Credentials(ref)
-	if err != nil {
-		return nil, err
-	}
-	packed := base64.StdEncoding.EncodeToString([]byte(a.Username + ":" + a.Password))
-	return []string{a.Password, a.IdentityToken, a.RegistryToken, packed, a.Auth, unpack(a.Auth)}, nil
+// noted remembers the credentials that go through it.
+type noted struct {
+	inner http.RoundTripper
+	sent  *secrets
 }
 
-// sent returns the credentials in req: of its Authorization header, and of the
-// form that asks for a token.
-func sent(req *http.Request) []string {
-	if req == nil {
-		return nil
-	}
+// RoundTrip implements http.RoundTripper.
+func (n noted) RoundTrip(req *http.Request) (*http.Response, error) {
+	n.sent.add(credentialsIn(req))
+	return n.inner.RoundTrip(req)
+}
+
+// credentialsIn returns the credentials in req: of its Authorization header, and
+// of the form that asks for a token.
+func credentialsIn(req *http.Request) []string {
 	_, header, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	all := []string{header, unpack(header)}
-	if req.GetBody == nil || req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+	if req.GetBody == nil || !isTokenRequest(req) {
 		return all
 	}
 	body, err := req.GetBody()

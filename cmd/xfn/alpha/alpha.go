@@ -7,9 +7,9 @@ import (
 	"runtime"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -19,6 +19,7 @@ import (
 type Cmd struct {
 	Debug    bool   `short:"d" help:"Print more of what happens, as --verbose does."`
 	Registry string `short:"r" env:"XFN_REGISTRY,REGISTRY" placeholder:"HOST" help:"The registry of images that name none."`
+	registries.Access
 
 	Start StartCmd `cmd:"" default:"withargs" help:"Serve the runner that Crossplane v1.11 to v1.13 call. The default."`
 	Run   RunCmd   `cmd:"" help:"Run a function once: give it a FunctionIO, and print its answer."`
@@ -69,7 +70,7 @@ func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program term
 	return sandbox.Containers{
 		Cache:    dir,
 		Registry: c.Registry,
-		Pull:     pull.Options{Remote: remote.New(remote.Options{UserAgent: program.UserAgent()}), Progress: term.Progress},
+		Pull:     pull.Options{Remote: c.Client(program), Progress: term.Progress},
 		HostUID:  f.MapRootUID,
 		HostGID:  f.MapRootGID,
 		Progress: term.Progress,

@@ -8,42 +8,47 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/google"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// Flags say how to reach a registry.
+// Flags say which registries to reach, and how.
 type Flags struct {
-	Registry              string       `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of references that name none."`
-	InsecureSkipTLSVerify bool         `name:"insecure-skip-tls-verify" help:"Accept any TLS certificate."`
+	Registry string `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of references that name none."`
+	Access
+}
+
+// Access says how to reach registries.
+type Access struct {
+	InsecureSkipTLSVerify bool         `name:"insecure-skip-tls-verify" help:"Accept any TLS certificate of a registry."`
 	CAFile                certificates `name:"ca-file" placeholder:"FILE" help:"Trust the CAs in this PEM file besides those that this machine trusts."`
-	PlainHTTP             bool         `name:"plain-http" help:"Use HTTP where a registry has no TLS. With loopback and private addresses that is done in any case."`
+	PlainHTTP             bool         `name:"plain-http" help:"Speak plain HTTP with registries. Without it, loopback and private addresses are tried by HTTPS first, then by HTTP."`
 }
 
 // Client returns a client that asks as the flags say.
-func (f Flags) Client(p terminal.Program) *remote.Client {
-	return remote.New(f.Options(p))
+func (a Access) Client(p terminal.Program) *remote.Client {
+	return remote.New(a.Options(p))
 }
 
-// Options returns what the flags say to a client.
-func (f Flags) Options(p terminal.Program) remote.Options {
-	return remote.Options{UserAgent: p.UserAgent(), InsecureSkipTLSVerify: f.InsecureSkipTLSVerify, RootCAs: f.CAFile.Pool}
+// Options returns what the flags say to a client, with the credentials of this
+// user's environment.
+func (a Access) Options(p terminal.Program) remote.Options {
+	sources := credentials.FromEnviron(os.Environ())
+	sources.Others = []credentials.Other{{Name: "Google Cloud", Keychain: google.Keychain}}
+	return remote.Options{
+		Keychain: credentials.New(sources), Progress: p.Detail, UserAgent: p.UserAgent(),
+		InsecureSkipTLSVerify: a.InsecureSkipTLSVerify, RootCAs: a.CAFile.Pool, PlainHTTP: a.PlainHTTP,
+	}
 }
 
 // Reference reads what can be pulled; errors are those of
 // remote.ParseReference.
 func (f Flags) Reference(s string) (name.Reference, error) {
-	return remote.ParseReference(s, f.Registry, f.Scheme()...)
-}
-
-// Scheme says how a reference is read.
-func (f Flags) Scheme() []name.Option {
-	if f.PlainHTTP {
-		return []name.Option{name.Insecure}
-	}
-	return nil
+	return remote.ParseReference(s, f.Registry)
 }
 
 // certificates are those of a file, and those that this machine trusts.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -76,14 +77,14 @@ type runtimeFlags struct {
 	FunctionResponseCache string            `placeholder:"DIR" help:"Keep functions' answers in DIR, for as long as their TTL says."`
 	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The longest that an answer is kept, whatever its TTL."`
 	Offline               bool              `help:"Fetch nothing: what is not in the cache is an error that lists all of it."`
-	Registry              string            `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of packages that name none."`
 	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, over what its file says. Repeatable."`
 	cache.Dir
+	registries.Flags
 }
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Functions run in this process where they are builtin, else in a sandbox (on Linux) or in Docker, from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development). Where no sandbox can be made, as in a CI container, Docker runs packages if there is an engine, and --runtime Process as confined as can be without one.
+	return `Functions run in this process where they are builtin, else in a sandbox (on Linux) or in Docker, from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development). Where no sandbox can be made, as in a CI container, Docker runs packages if there is an engine, and --runtime Process as confined as can be without one. A Docker engine pulls by itself: it gets the credentials, but --ca-file, --plain-http and --insecure-skip-tls-verify are not for it; its own configuration says the same.
 
 Examples:
 

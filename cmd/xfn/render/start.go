@@ -7,7 +7,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -34,7 +33,7 @@ func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, pro
 	if err != nil {
 		return err
 	}
-	client := remote.New(remote.Options{UserAgent: program.UserAgent()})
+	client := f.Client(program)
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
 		session.Process: processes,
 		session.Docker: docker.New(docker.Config{

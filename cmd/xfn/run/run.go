@@ -11,10 +11,10 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/listen"
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
@@ -28,8 +28,8 @@ type Cmd struct {
 	StartTimeout   time.Duration `default:"30s" help:"How long the function may take to answer at first, once it is unpacked. Default: ${default}."`
 	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"The largest answer of the function, in MiB."`
 	Offline        bool          `help:"Fetch nothing: what is not in the cache is an error."`
-	Registry       string        `env:"XFN_REGISTRY" placeholder:"HOST" help:"The registry of images that name none."`
 	cache.Dir
+	registries.Flags
 	settings
 }
 
@@ -90,11 +90,10 @@ func (c *Cmd) sandbox(term *terminal.Terminal, program terminal.Program) (sandbo
 		return sandbox.Sandbox{}, fmt.Errorf("running a function in a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 	}
 	dir, err := c.Path()
-	client := remote.New(remote.Options{UserAgent: program.UserAgent()})
 	return sandbox.Sandbox{
 		Cache:          dir,
 		Registry:       c.Registry,
-		Pull:           pull.Options{Remote: client, Progress: term.Progress, Offline: c.Offline},
+		Pull:           pull.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline},
 		TempDir:        os.TempDir(),
 		StartTimeout:   c.StartTimeout,
 		MaxMessageSize: c.MaxMessageSize << 20,

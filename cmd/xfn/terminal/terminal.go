@@ -85,6 +85,13 @@ func (t *Terminal) Progress(e progress.Event) {
 	}
 }
 
+// Detail shows an event if the terminal is verbose. It is a progress.Func.
+func (t *Terminal) Detail(e progress.Event) {
+	if t.Verbose {
+		t.Progress(e)
+	}
+}
+
 // Warn prints something that the user should probably change.
 func (t *Terminal) Warn(text string) {
 	t.Progress(progress.Event{Kind: progress.Warning, Text: text})

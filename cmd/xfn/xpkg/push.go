@@ -91,11 +91,11 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 
 // target returns where the package goes, and how.
 func (c *PushCmd) target(p terminal.Program) (ref name.Tag, opts push.Options, err error) {
-	if ref, err = remote.ParseTag(c.Package, c.Registry, c.Scheme()...); err != nil {
+	if ref, err = remote.ParseTag(c.Package, c.Registry); err != nil {
 		return ref, opts, err
 	}
 	for _, t := range c.Tag {
-		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "", c.Scheme()...)
+		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "")
 		if err != nil {
 			return ref, opts, err
 		}

@@ -149,7 +149,7 @@ func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from str
 	if err != nil {
 		return fmt.Errorf("parsing image name %q: %w", from, err)
 	}
-	known, err := d.Remote.Credentials(ref)
+	known, err := d.Remote.Credentials(ctx, ref)
 	if err != nil {
 		d.Progress.Warn(fmt.Sprintf("pulling %q without credentials: %v", from, err))
 	}

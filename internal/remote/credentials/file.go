@@ -1,0 +1,162 @@
+package credentials
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+)
+
+// maxFile is the size up to which a configuration is read.
+const maxFile = 1 << 20
+
+// A file is a configuration of Docker or podman, as far as it is about
+// credentials.
+type file struct {
+	Auths       map[string]entry  `json:"auths"`
+	CredHelpers map[string]string `json:"credHelpers"`
+	CredsStore  string            `json:"credsStore"`
+
+	name string
+}
+
+type entry struct {
+	Auth          string `json:"auth"`
+	Username      string `json:"username"`
+	Password      string `json:"password"`
+	IdentityToken string `json:"identitytoken"`
+	RegistryToken string `json:"registrytoken"`
+}
+
+// read reads the configuration at path, of which people know as name.
+func read(path, name string) (file, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return file{name: name}, nil
+	}
+	if err != nil {
+		return file{}, fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	_ = f.Close()
+	if err != nil {
+		return file{}, fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
+	}
+	return parse(name, text)
+}
+
+// parse reads a configuration. An empty one has no entries. Its errors repeat
+// none of it.
+func parse(name string, text []byte) (file, error) {
+	f := file{name: name}
+	if len(text) > maxFile {
+		return f, fmt.Errorf("reading %q: it has more than %d MiB", name, maxFile>>20)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return f, nil
+	}
+	err := json.Unmarshal(text, &f)
+	var (
+		syntax *json.SyntaxError
+		typed  *json.UnmarshalTypeError
+		offset int64
+	)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &typed):
+		offset = typed.Offset
+	}
+	line := 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
+	return f, hint.Wrap(
+		fmt.Errorf("reading %q, line %d: it is no configuration in JSON as Docker and podman write it", name, line),
+		"repair the file, or move it away and log in again",
+	)
+}
+
+// helper returns the program that knows the credentials of a registry, or "",
+// and whether the file says so of that registry alone.
+func (f file) helper(host string) (program string, alone bool) {
+	for _, key := range names(host) {
+		if program, ok := f.CredHelpers[key]; ok {
+			return program, true
+		}
+	}
+	return f.CredsStore, false
+}
+
+// registry returns the entry of a whole registry. Its key may be a URL, as in
+// "https://registry.example.org/v1/", which is how Docker has written it.
+func (f file) registry(host string) (Credential, error) {
+	known := names(host)
+	for _, key := range known {
+		if c, err := f.entry(f.Auths[key], key); err != nil || c.Source != "" {
+			return c, err
+		}
+	}
+	var best string
+	for key := range f.Auths {
+		for _, name := range known {
+			if hostOf(key) == name && (best == "" || key < best) && f.Auths[key] != (entry{}) {
+				best = key
+			}
+		}
+	}
+	return f.entry(f.Auths[best], best)
+}
+
+// names are the keys of a registry, the most usual first.
+func names(host string) []string {
+	if host == name.DefaultRegistry {
+		return []string{authn.DefaultAuthKey, "docker.io", host, "registry-1.docker.io"}
+	}
+	return []string{host}
+}
+
+// hostOf returns the registry of a key that is written as a URL, or as one
+// without its scheme. Other keys with a path are those of namespaces.
+func hostOf(key string) string {
+	rest, isURL := strings.CutPrefix(key, "https://")
+	if !isURL {
+		rest, isURL = strings.CutPrefix(key, "http://")
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if isURL || path == "" || path == "v1/" || path == "v2/" {
+		return host
+	}
+	return ""
+}
+
+// entry returns what an entry holds. An empty one says that a helper knows more.
+func (f file) entry(e entry, key string) (Credential, error) {
+	if e == (entry{}) {
+		return Credential{}, nil
+	}
+	auth := authn.AuthConfig{Username: e.Username, Password: e.Password, IdentityToken: e.IdentityToken, RegistryToken: e.RegistryToken}
+	if e.Auth != "" {
+		raw, err := base64.StdEncoding.DecodeString(e.Auth)
+		user, password, ok := strings.Cut(string(raw), ":")
+		if err != nil || !ok {
+			return Credential{}, hint.Wrap(
+				fmt.Errorf("reading %q: the auth of %q is not USER:PASSWORD in base64", f.name, key),
+				"log in again with: docker login "+key,
+			)
+		}
+		auth.Username, auth.Password = user, strings.Trim(password, "\x00")
+	}
+	return Credential{authn.FromConfig(auth), f.name}, nil
+}

@@ -1,0 +1,155 @@
+package credentials_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
+)
+
+// helped are the sources of a user with the helper, and its environment.
+func helped(t *testing.T, config any, env ...string) credentials.Sources {
+	t.Helper()
+	home := t.TempDir()
+	write(t, filepath.Join(home, ".docker", "config.json"), config)
+	env = append(env, "HOME="+home, "XDG_RUNTIME_DIR="+home, "PATH="+installHelper(t), "GORACE=atexit_sleep_ms=0", callsVar+"="+filepath.Join(home, "calls"))
+	return credentials.FromEnviron(env)
+}
+
+func calls(t *testing.T, s credentials.Sources) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.Home, "calls"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(b))
+}
+
+func TestHelper(t *testing.T) {
+	const (
+		from   = "credential helper " + helper
+		inFile = "~/.docker/config.json"
+	)
+	type values = map[string]any
+	entry := map[string]map[string]string{"registry.example.org": packed("inline")}
+	cases := map[string]struct {
+		reason, mode string
+		config       values
+		repo         string
+		want         authn.AuthConfig
+		source       string
+		asked        string
+	}{
+		"Store":       {"a helper for all registries", "", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"One":         {"a helper for one registry", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "credsStore": "absent"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"NotThisOne":  {"which is not this one", "", values{"credHelpers": values{"other.example.org": "xyz"}}, "registry.example.org/a", authn.AuthConfig{}, "", ""},
+		"Off":         {"a registry without the helper of all", "", values{"credHelpers": values{"registry.example.org": ""}, "credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, ""},
+		"Hub":         {"Docker Hub by its old name", "", values{"credsStore": "xyz"}, "docker.io/acme/a", authn.AuthConfig{Username: "https://index.docker.io/v1/", Password: canary}, from, "https://index.docker.io/v1/"},
+		"Port":        {"a port is part of the name", "", values{"credsStore": "xyz"}, "registry.example.org:5000/a", authn.AuthConfig{Username: "registry.example.org:5000", Password: canary}, from, "registry.example.org:5000"},
+		"Token":       {"an identity token", "token", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{IdentityToken: canary}, from, "registry.example.org"},
+		"Namespace":   {"an entry of a namespace is nearer", "", values{"credsStore": "xyz", "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "acme", Password: canary}, inFile, ""},
+		"OneAlone":    {"but not than the registry's own helper", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"Both":        {"the helper comes before the entry", "", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"None":        {"a helper that knows nothing", "none", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{}, "", "registry.example.org"},
+		"NoneButFile": {"gives way to the entry", "none", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
+		"Empty":       {"an empty answer is none", "empty", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := helped(t, tc.config, modeVar+"="+tc.mode)
+			got, source, err := resolve(t, credentials.New(s), tc.repo)
+			if err != nil || got != tc.want || source != tc.source {
+				t.Errorf("%s: got %v of %q, %v", tc.reason, got, source, err)
+			}
+			if asked := strings.Join(calls(t, s), " "); asked != tc.asked {
+				t.Errorf("%s: it was asked for %q, want %q", tc.reason, asked, tc.asked)
+			}
+		})
+	}
+}
+
+// A helper that is of no use is named, with what to do, in a time that is
+// bounded, and nothing that it prints is passed on.
+func TestHelperErrors(t *testing.T) {
+	cases := map[string]struct{ reason, mode, program, want, hint string }{
+		"Fails":   {"one that fails", "fails", "xyz", `the credential helper "docker-credential-xyz" failed: exit status 1`, "echo registry.example.org | docker-credential-xyz get"},
+		"Garbage": {"one that prints something else", "garbage", "xyz", `"docker-credential-xyz" answered what is no credential`, "echo registry.example.org | "},
+		"Floods":  {"one that never stops", "floods", "xyz", `"docker-credential-xyz" failed: `, "echo registry.example.org | "},
+		"Hangs":   {"one that never starts", "hangs", "xyz", `"docker-credential-xyz" did not answer within 1.5s`, "echo registry.example.org | "},
+		"Absent":  {"one that is not there", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "take its name out of ~/.docker/config.json"},
+		"Path":    {"one that is no name", "", "xyz/../docker-credential-xyz", "there is no such program on PATH", "take its name out"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := helped(t, map[string]string{"credsStore": tc.program}, modeVar+"="+tc.mode)
+			if tc.mode == "hangs" {
+				s.HelperTimeout = 1500 * time.Millisecond
+			}
+			_, _, err := resolve(t, credentials.New(s), "registry.example.org/a")
+			check(t, tc.reason, err, tc.want, tc.hint)
+		})
+	}
+}
+
+// Whoever stops waiting stops the helper, too.
+func TestHelperIsCancelled(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			cancel()
+			_ = c.Close()
+		}
+	}()
+	k := credentials.New(helped(t, map[string]string{"credsStore": "xyz"}, modeVar+"=hangs", dialVar+"="+l.Addr().String()))
+	repo, err := name.NewRepository("registry.example.org/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.ResolveContext(ctx, repo); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A helper is run once for a registry, however many ask at once, and again when
+// what it said may have ended.
+func TestHelperIsAskedOnce(t *testing.T) {
+	s := helped(t, map[string]string{"credsStore": "xyz"})
+	now := time.Unix(0, 0)
+	s.Now = func() time.Time { return now }
+	k := credentials.New(s)
+	var wg sync.WaitGroup
+	for _, repo := range []string{"a", "b", "c", "d"} {
+		wg.Go(func() {
+			if _, _, err := resolve(t, k, "registry.example.org/"+repo); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(calls(t, s)); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+	now = now.Add(6 * time.Minute)
+	if _, _, err := resolve(t, k, "registry.example.org/a"); err != nil || len(calls(t, s)) != 2 {
+		t.Errorf("it ran %d times, %v", len(calls(t, s)), err)
+	}
+}

@@ -1,0 +1,128 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// A Keychain is an authn.Keychain of Sources. It keeps what a credential helper
+// said for some minutes, and nothing else. It is safe for concurrent use.
+type Keychain struct {
+	s Sources
+	// turn is held by whoever runs a helper, or looks at what one has said.
+	turn chan struct{}
+	said map[question]answer
+}
+
+// New returns the Keychain of s.
+func New(s Sources) *Keychain {
+	if s.HelperTimeout == 0 {
+		s.HelperTimeout = time.Minute
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	return &Keychain{s: s, turn: make(chan struct{}, 1), said: map[question]answer{}}
+}
+
+// A Credential is what was found. The zero value is nothing.
+type Credential struct {
+	authn.Authenticator
+	// Source says where, for people: "~/.docker/config.json".
+	Source string
+}
+
+// GitHub is the source of a token of GitHub.
+const GitHub = "GITHUB_TOKEN"
+
+// Resolve is there for authn.Keychain, and fails: looking may take long, and
+// must end with a context.
+func (k *Keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return nil, errors.New("looking for credentials takes a context")
+}
+
+// ResolveContext implements authn.ContextKeychain. It returns a *Credential, or
+// authn.Anonymous if no source has an entry. Its errors name the source.
+func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+	c, err := k.find(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if c.Source != "" {
+		return &c, nil
+	}
+	for _, o := range k.s.Others {
+		auth, err := authn.Resolve(ctx, o.Keychain, target)
+		if err != nil {
+			return nil, fmt.Errorf("asking %s: %w", o.Name, err)
+		}
+		if auth != authn.Anonymous {
+			return &Credential{auth, o.Name}, nil
+		}
+	}
+	return authn.Anonymous, nil
+}
+
+// find returns the zero value if there is nothing.
+func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential, error) {
+	const variable = "DOCKER_AUTH_CONFIG"
+	if strings.TrimSpace(k.s.Text) != "" {
+		f, err := parse(variable, []byte(k.s.Text))
+		if err != nil {
+			return Credential{}, err
+		}
+		f.CredHelpers, f.CredsStore = nil, ""
+		if c, err := k.inFile(ctx, f, target); err != nil || c.Source != "" {
+			return c, err
+		}
+	}
+	for _, path := range k.s.Files {
+		f, err := read(path, k.show(path))
+		if err != nil {
+			return Credential{}, err
+		}
+		if c, err := k.inFile(ctx, f, target); err != nil || c.Source != "" {
+			return c, err
+		}
+	}
+	if target.RegistryStr() == "ghcr.io" && k.s.Token != "" {
+		return Credential{&authn.Basic{Username: k.s.User, Password: k.s.Token}, GitHub}, nil
+	}
+	return Credential{}, nil
+}
+
+// inFile looks as containers-auth.json(5) says: a helper for the registry counts
+// alone; entries of a namespace come before those of the registry. A helper for
+// all registries (of Docker alone) knows no namespaces.
+func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (Credential, error) {
+	host := target.RegistryStr()
+	helper, alone := f.helper(host)
+	if alone && helper != "" {
+		return k.ask(ctx, f, helper, host)
+	}
+	for key := target.String(); key != host && strings.Contains(key, "/"); key = key[:strings.LastIndex(key, "/")] {
+		if c, err := f.entry(f.Auths[key], key); err != nil || c.Source != "" {
+			return c, err
+		}
+	}
+	if helper != "" {
+		if c, err := k.ask(ctx, f, helper, host); err != nil || c.Source != "" {
+			return c, err
+		}
+	}
+	return f.registry(host)
+}
+
+// show returns a path as a person writes it.
+func (k *Keychain) show(path string) string {
+	if rest, ok := strings.CutPrefix(path, k.s.Home+string(filepath.Separator)); ok && k.s.Home != "" {
+		return "~/" + filepath.ToSlash(rest)
+	}
+	return path
+}

@@ -1,0 +1,241 @@
+package credentials_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
+)
+
+// packed is the auth of a user, whose password is the canary.
+func packed(user string) map[string]string {
+	return map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(user + ":" + canary))}
+}
+
+func auths(entries map[string]map[string]string) map[string]any {
+	return map[string]any{"auths": entries}
+}
+
+func TestFile(t *testing.T) {
+	const repo = "registry.example.org/acme/team/fn"
+	cases := map[string]struct {
+		reason string
+		config any
+		repo   string
+		want   authn.AuthConfig
+	}{
+		"Auth":     {"the packed form", auths(map[string]map[string]string{"registry.example.org": packed("ada")}), repo, authn.AuthConfig{Username: "ada", Password: canary}},
+		"Apart":    {"user and password apart", auths(map[string]map[string]string{"registry.example.org": {"username": "ada", "password": "a:b"}}), repo, authn.AuthConfig{Username: "ada", Password: "a:b"}},
+		"Colon":    {"a password may have a colon", auths(map[string]map[string]string{"registry.example.org": {"auth": "YWRhOmE6Yg=="}}), repo, authn.AuthConfig{Username: "ada", Password: "a:b"}},
+		"Zeros":    {"old versions of Docker padded it", auths(map[string]map[string]string{"registry.example.org": {"auth": "YWRhOmEAAA=="}}), repo, authn.AuthConfig{Username: "ada", Password: "a"}},
+		"Identity": {"an identity token", auths(map[string]map[string]string{"registry.example.org": {"auth": "PHRva2VuPjo=", "identitytoken": canary}}), repo, authn.AuthConfig{Username: "<token>", IdentityToken: canary}},
+		"Token":    {"a token of the registry", auths(map[string]map[string]string{"registry.example.org": {"registrytoken": canary}}), repo, authn.AuthConfig{RegistryToken: canary}},
+		"Repository": {"the entry that fits best", auths(map[string]map[string]string{
+			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/team/fn": packed("fn"), "registry.example.org/acme/team": packed("team"),
+		}), repo, authn.AuthConfig{Username: "fn", Password: canary}},
+		"Namespace": {"a namespace beats the registry", auths(map[string]map[string]string{
+			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/te": packed("te"),
+		}), repo, authn.AuthConfig{Username: "acme", Password: canary}},
+		"OtherNamespace": {"and is for nobody else", auths(map[string]map[string]string{"registry.example.org/other": packed("other")}), repo, authn.AuthConfig{}},
+		"EmptyNamespace": {"an entry of nothing is none", auths(map[string]map[string]string{"registry.example.org/acme": {}, "registry.example.org": packed("all")}), repo, authn.AuthConfig{Username: "all", Password: canary}},
+		"OtherHost":      {"another registry", auths(map[string]map[string]string{"example.org": packed("a"), "registry.example.org.evil.example": packed("b"), "registry.example.org:5000": packed("c")}), repo, authn.AuthConfig{}},
+		"Port":           {"a port is part of the name", auths(map[string]map[string]string{"registry.example.org:5000": packed("c")}), "registry.example.org:5000/fn", authn.AuthConfig{Username: "c", Password: canary}},
+		"URL":            {"an old key is a URL", auths(map[string]map[string]string{"https://registry.example.org/v1/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
+		"Slash":          {"or ends in a slash", auths(map[string]map[string]string{"registry.example.org/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
+		"URLAndName":     {"which a name beats", auths(map[string]map[string]string{"http://registry.example.org/v2/": packed("old"), "registry.example.org": packed("new")}), repo, authn.AuthConfig{Username: "new", Password: canary}},
+		"Hub":            {"Docker Hub has a name of its own", auths(map[string]map[string]string{"https://index.docker.io/v1/": packed("hub")}), "docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
+		"HubShort":       {"or that which podman writes", auths(map[string]map[string]string{"docker.io": packed("hub")}), "index.docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
+		"Empty":          {"an empty file is none", " \n", repo, authn.AuthConfig{}},
+		"More":           {"what else it says does not matter", `{"auths":{"registry.example.org":{"auth":"YWRhOmE=","email":"x"}},"HttpHeaders":{"a":"b"},"psFormat":"x"}`, repo, authn.AuthConfig{Username: "ada", Password: "a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, filepath.Join(t.TempDir(), "config.json"), tc.config)
+			got, source, err := resolve(t, credentials.New(credentials.Sources{Files: []string{path}}), tc.repo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if found := got != (authn.AuthConfig{}); found && source != path || !found && source != "" {
+				t.Errorf("%s: from %q", tc.reason, source)
+			}
+		})
+	}
+}
+
+// A file that cannot be read is named, with what is wrong, and none of its
+// contents.
+func TestFileErrors(t *testing.T) {
+	cases := map[string]struct{ reason, config, want, hint string }{
+		"Cut":    {"a file that ends in its middle", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is no configuration in JSON`, "repair the file"},
+		"Type":   {"an entry that is none", "{\n\"auths\": {\"registry.example.org\": \"" + canary + "\"}}", `reading "~/config.json", line 2: `, "repair the file"},
+		"List":   {"a list", "[\"" + canary + "\"]", `reading "~/config.json", line 1: `, "repair the file"},
+		"Base64": {"an auth that is not packed", `{"auths":{"registry.example.org":{"auth":"` + canary + `"}}}`, `the auth of "registry.example.org" is not USER:PASSWORD in base64`, "docker login registry.example.org"},
+		"Colon":  {"or has no colon", `{"auths":{"registry.example.org":{"auth":"YWRh"}}}`, `the auth of "registry.example.org"`, "docker login"},
+		"Large":  {"a file without end", strings.Repeat(" ", 1<<20+1), "it has more than 1 MiB", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			path := write(t, filepath.Join(home, "config.json"), tc.config)
+			_, _, err := resolve(t, credentials.New(credentials.Sources{Files: []string{path}, Home: home}), "registry.example.org/acme/fn")
+			check(t, tc.reason, err, tc.want, tc.hint)
+		})
+	}
+	t.Run("Folder", func(t *testing.T) {
+		dir := t.TempDir()
+		_, _, err := resolve(t, credentials.New(credentials.Sources{Files: []string{dir}}), "registry.example.org/acme/fn")
+		check(t, "a folder in place of a file", err, dir, "")
+	})
+}
+
+func check(t *testing.T, reason string, err error, want, next string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("%s: got %v, want %q", reason, err, want)
+	}
+	if !strings.Contains(hint.Of(err), next) {
+		t.Errorf("%s: got hint %q, want %q in it", reason, hint.Of(err), next)
+	}
+	for _, text := range []string{err.Error(), hint.Of(err)} {
+		if strings.Contains(text, canary) {
+			t.Errorf("%s: it tells a secret: %s", reason, text)
+		}
+	}
+}
+
+// Each source counts only if those before it have no entry.
+func TestOrder(t *testing.T) {
+	home := t.TempDir()
+	at := func(below ...string) string { return filepath.Join(append([]string{home}, below...)...) }
+	env := []string{
+		"HOME=" + home, "XDG_RUNTIME_DIR=" + at("run"), "REGISTRY_AUTH_FILE=" + at("named.json"),
+		"GITHUB_TOKEN=" + canary, "GITHUB_ACTOR=ada",
+		`DOCKER_AUTH_CONFIG={"auths":{"ghcr.io":{"auth":"` + packed("text")["auth"] + `"}},"credsStore":"absent"}`,
+	}
+	files := []string{at("named.json"), at(".docker", "config.json"), at("run", "containers", "auth.json"), at(".config", "containers", "auth.json")}
+	for _, path := range files {
+		write(t, path, auths(map[string]map[string]string{"ghcr.io": packed(path), "registry.example.org": {}}))
+	}
+	others := []credentials.Other{{Name: "a cloud", Keychain: cloud{}}}
+	expect := func(user, source string) {
+		t.Helper()
+		s := credentials.FromEnviron(env)
+		s.Others = others
+		got, from, err := resolve(t, credentials.New(s), "ghcr.io/acme/fn")
+		if err != nil || from != source || got.Username != user {
+			t.Errorf("got %q of %q, %v, want %q of %q", got.Username, from, err, user, source)
+		}
+	}
+	expect("text", "DOCKER_AUTH_CONFIG")
+	env = env[:5]
+	for i, source := range []string{"~/named.json", "~/.docker/config.json", "~/run/containers/auth.json", "~/.config/containers/auth.json"} {
+		expect(files[i], source)
+		if err := os.Remove(files[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("ada", "GITHUB_TOKEN")
+	env = env[:4]
+	expect("token", "GITHUB_TOKEN")
+	env = env[:3]
+	expect("cloud", "a cloud")
+	others = nil
+	expect("", "")
+}
+
+// A token of GitHub is for its own registry alone.
+func TestGitHubIsForGHCR(t *testing.T) {
+	k := credentials.New(credentials.FromEnviron([]string{"GITHUB_TOKEN=" + canary}))
+	for _, repo := range []string{"registry.example.org/ghcr.io/fn", "ghcr.io.example.org/acme/fn", "ghcr.io:8443/acme/fn", "docker.io/ghcr/fn"} {
+		if got, source, err := resolve(t, k, repo); err != nil || source != "" || got != (authn.AuthConfig{}) {
+			t.Errorf("%s gets %q, %v", repo, source, err)
+		}
+	}
+}
+
+type cloud struct{}
+
+func (cloud) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return &authn.Basic{Username: "cloud", Password: canary}, nil
+}
+
+type broken struct{}
+
+func (broken) Resolve(authn.Resource) (authn.Authenticator, error) { return nil, errors.New("broken") }
+
+func TestOtherFails(t *testing.T) {
+	k := credentials.New(credentials.Sources{Others: []credentials.Other{{Name: "a cloud", Keychain: broken{}}}})
+	_, _, err := resolve(t, k, "registry.example.org/acme/fn")
+	check(t, "it is named", err, "asking a cloud: broken", "")
+}
+
+func TestFromEnviron(t *testing.T) {
+	join := filepath.Join
+	home := join("/", "home", "ada")
+	run := []string{}
+	if runtime.GOOS == "linux" {
+		run = []string{join("/run/containers", strconv.Itoa(os.Getuid()), "auth.json")}
+	}
+	cases := map[string]struct {
+		reason string
+		env    []string
+		want   []string
+	}{
+		"Nothing": {"nobody in particular", nil, run},
+		"Home":    {"a user", []string{"HOME=" + home}, slices.Concat([]string{join(home, ".docker/config.json")}, run, []string{join(home, ".config/containers/auth.json")})},
+		"All": {
+			"what a user says",
+			[]string{"HOME=" + home, "DOCKER_CONFIG=/d", "XDG_RUNTIME_DIR=/r", "XDG_CONFIG_HOME=/c", "REGISTRY_AUTH_FILE=/a.json"},
+			[]string{join("/a.json"), join("/d/config.json"), join("/r/containers/auth.json"), join("/c/containers/auth.json")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, credentials.FromEnviron(tc.env).Files); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// The library that cannot end asks in vain.
+func TestResolveWithoutContext(t *testing.T) {
+	if _, err := credentials.New(credentials.Sources{}).Resolve(nil); err == nil {
+		t.Error("it looked")
+	}
+}
+
+// FuzzFile holds that no configuration panics, and that no error tells of what
+// it holds.
+func FuzzFile(f *testing.F) {
+	for _, seed := range []string{
+		`{"auths":{"registry.example.org":{"auth":"YWRhOmE="}}}`, `{"auths":{"https://registry.example.org/v1/":{"identitytoken":"x"}},"credHelpers":{"registry.example.org":"../x"},"credsStore":"y"}`,
+		`{"auths":{"registry.example.org/acme":null,"":{}}}`, `[`, `{"auths":{"registry.example.org":{"auth":"!"}}}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		k := credentials.New(credentials.Sources{Text: text})
+		_, source, err := resolve(t, k, "registry.example.org/acme/fn")
+		if err != nil && source != "" || source != "" && source != "DOCKER_AUTH_CONFIG" {
+			t.Errorf("from %q: %v", source, err)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), `reading "DOCKER_AUTH_CONFIG"`) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package credentials_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
+)
+
+const (
+	helper = "docker-credential-xyz"
+	// How the helper behaves, where it writes down what it is asked, and whom it
+	// tells that it runs.
+	modeVar, callsVar, dialVar = "XFN_TEST_HELPER", "XFN_TEST_CALLS", "XFN_TEST_DIAL"
+	canary                     = "canary-s3cret"
+)
+
+// TestMain plays the credential helper when the test binary is called by its
+// name.
+func TestMain(m *testing.M) {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), helper) {
+		os.Exit(playHelper())
+	}
+	os.Exit(m.Run())
+}
+
+func playHelper() int {
+	server, _ := io.ReadAll(os.Stdin)
+	if len(os.Args) != 2 || os.Args[1] != "get" {
+		return 2
+	}
+	if path := os.Getenv(callsVar); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 3
+		}
+		fmt.Fprintln(f, string(server))
+		_ = f.Close()
+	}
+	switch os.Getenv(modeVar) {
+	case "token":
+		fmt.Printf(`{"ServerURL":"x","Username":"<token>","Secret":%q}`, canary)
+	case "empty":
+		fmt.Print(`{"ServerURL":"x","Username":"","Secret":""}`)
+	case "none":
+		fmt.Println("credentials not found in native keychain")
+		return 1
+	case "fails":
+		fmt.Print(canary)
+		fmt.Fprint(os.Stderr, canary)
+		return 1
+	case "garbage":
+		fmt.Print("password: " + canary)
+	case "floods":
+		for {
+			if _, err := fmt.Print(strings.Repeat(canary, 1000)); err != nil {
+				return 1
+			}
+		}
+	case "hangs":
+		if address := os.Getenv(dialVar); address != "" {
+			_, _ = net.Dial("tcp", address)
+		}
+		select {}
+	default:
+		fmt.Printf(`{"ServerURL":"x","Username":%q,"Secret":%q}`, string(server), canary)
+	}
+	return 0
+}
+
+// installHelper returns a folder with the helper.
+func installHelper(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, file := t.TempDir(), helper
+	if runtime.GOOS == "windows" {
+		file += ".exe"
+	}
+	if err := os.Link(self, filepath.Join(dir, file)); err == nil {
+		return dir
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// write writes a configuration, and returns its path.
+func write(t *testing.T, path string, config any) string {
+	t.Helper()
+	text, ok := config.(string)
+	if !ok {
+		b, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// resolve returns what a keychain has for a repository: its configuration, and
+// where it is from.
+func resolve(t *testing.T, k authn.Keychain, repository string) (authn.AuthConfig, string, error) {
+	t.Helper()
+	repo, err := name.NewRepository(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth, err := authn.Resolve(t.Context(), k, repo)
+	if err != nil {
+		return authn.AuthConfig{}, "", err
+	}
+	config, err := authn.Authorization(t.Context(), auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if auth == authn.Anonymous {
+		return *config, "", nil
+	}
+	found, ok := auth.(*credentials.Credential)
+	if !ok {
+		t.Fatalf("got a %T", auth)
+	}
+	return *config, found.Source, nil
+}

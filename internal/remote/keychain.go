@@ -1,0 +1,116 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
+)
+
+// A keychain asks another one. It says once for each registry where credentials
+// come from, remembers it for errors, and marks the errors of the other.
+type keychain struct {
+	inner authn.Keychain
+	tell  progress.Func
+
+	mu      sync.Mutex
+	told    map[string]bool
+	sources map[string]string
+}
+
+// The sources of credentials that have no name.
+const (
+	nobody  = "nobody"
+	unnamed = ""
+)
+
+// maxKnown bounds what a keychain remembers, in a process that serves others.
+const maxKnown = 1000
+
+func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
+	return &keychain{inner: inner, tell: tell, told: map[string]bool{}, sources: map[string]string{}}
+}
+
+// Resolve implements authn.Keychain.
+func (k *keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	auth, err := k.inner.Resolve(target)
+	return k.take(target, auth, err)
+}
+
+// ResolveContext implements authn.ContextKeychain.
+func (k *keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+	auth, err := authn.Resolve(ctx, k.inner, target)
+	return k.take(target, auth, err)
+}
+
+func (k *keychain) take(target authn.Resource, auth authn.Authenticator, err error) (authn.Authenticator, error) {
+	if err != nil {
+		return nil, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
+	}
+	source, line := unnamed, target.RegistryStr()+": credentials"
+	if c, ok := auth.(*credentials.Credential); ok {
+		source, line = c.Source, line+" of "+c.Source
+	}
+	if auth == authn.Anonymous {
+		source, line = nobody, target.RegistryStr()+": no credentials"
+	}
+	if k.remember(target.String(), source, line) {
+		k.tell.Step(line)
+	}
+	return auth, nil
+}
+
+// remember reports whether a line is new.
+func (k *keychain) remember(target, source, line string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.sources) >= maxKnown {
+		clear(k.sources)
+		clear(k.told)
+	}
+	k.sources[target] = source
+	before := k.told[line]
+	k.told[line] = true
+	return !before
+}
+
+// source returns where the credentials for target came from.
+func (k *keychain) source(target authn.Resource) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sources[target.String()]
+}
+
+type keychainError struct{ error }
+
+func (e *keychainError) Unwrap() error { return e.error }
+
+// Credentials returns what is known to log in to the registry of ref with. The
+// zero value is nothing.
+func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.AuthConfig, error) {
+	auth, err := c.keychain.ResolveContext(ctx, ref.Context())
+	if err != nil {
+		return authn.AuthConfig{}, err
+	}
+	a, err := authn.Authorization(ctx, auth)
+	if err != nil {
+		return authn.AuthConfig{}, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", ref.Context().RegistryStr(), err)}
+	}
+	return *a, nil
+}
+
+// fixed is a keychain of one key, which fits everywhere.
+type fixed authn.AuthConfig
+
+// Resolve implements authn.Keychain.
+func (f fixed) Resolve(authn.Resource) (authn.Authenticator, error) {
+	if auth := authn.AuthConfig(f); auth != (authn.AuthConfig{}) {
+		return &credentials.Credential{Authenticator: authn.FromConfig(auth), Source: "the caller"}, nil
+	}
+	return authn.Anonymous, nil
+}
