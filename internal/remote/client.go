@@ -82,7 +82,7 @@ func New(o Options) *Client {
 		sleep: o.Sleep,
 	}
 	sent := &secrets{}
-	wire := noted{bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}, sent}
+	wire := steady{noted{bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}, sent}}
 	once := guarded{wire, o.PlainHTTP}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),

@@ -71,6 +71,8 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 			"name the file of its CA by --ca-file, or give --insecure-skip-tls-verify"
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
+	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != hostname(host):
+		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name"
 	case errors.As(err, &op) && op.Op != "dial":
@@ -91,6 +93,9 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		return c.clean(err), ""
 	}
 }
+
+// hostname is a registry without its port.
+func hostname(host string) string { return (&url.URL{Host: host}).Hostname() }
 
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text, next string) {
 	host := ref.Context().RegistryStr()

@@ -114,7 +114,6 @@ func TestExplainEcho(t *testing.T) {
 		"TokenServer":    {"a token server that repeats the password", login, "Bearer", isToken, "it is " + password, ""},
 		"IdentityToken":  {"or the identity token", map[string]string{"identitytoken": "hunter2"}, "Bearer", isToken, "{refresh_token}", ""},
 		"Escaped":        {"or what was sent of it", map[string]string{"identitytoken": "hunter2+/"}, "Bearer", isToken, "hunter2%2B%2F", ""},
-		"NewIdentity":    {"or an identity token that it gave itself", map[string]string{"identitytoken": "old"}, "Bearer", isLater, "{refresh_token}", ""},
 		"RegistryToken":  {"or a token that the configuration holds", map[string]string{"registrytoken": "hunter2"}, "Bearer", notToken, "it is hunter2", ""},
 	}
 	for name, tc := range cases {
@@ -137,11 +136,6 @@ func TestExplainEcho(t *testing.T) {
 
 func isToken(path string, _ *http.Request) bool  { return path == "/token" }
 func notToken(path string, _ *http.Request) bool { return path != "/token" }
-
-// isLater is a token server that does not take the identity token that it gave.
-func isLater(path string, r *http.Request) bool {
-	return path == "/token" && r.FormValue("refresh_token") == "hunter2"
-}
 
 // echo asks for credentials by a challenge and, where refuse says so, answers
 // with what says, in which {header} and {refresh_token} stand for what was sent.

@@ -1,0 +1,145 @@
+package remote_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// answers are what a hostile registry says, in which {header} is the
+// Authorization that it got, and {password} what that stands for.
+var answers = map[string]string{
+	"Body":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 1000\r\n\r\n{\"errors\":[{\"code\":\"DENIED\",\"message\":\"{header}\"}]}",
+	"Code":         "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n{\"errors\":[{\"code\":\"{password}\"}]}",
+	"Detail":       "HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n{\"errors\":[{\"code\":\"DENIED\",\"detail\":\"{password}\"}]}",
+	"Text":         "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n{header} is wrong",
+	"Reason":       "HTTP/1.1 500 {header}\r\nConnection: close\r\n\r\n",
+	"Protocol":     "{header}\r\n\r\n",
+	"Status":       "HTTP/1.1 {password}\r\n\r\n",
+	"Header":       "HTTP/1.1 200 OK\r\n{header}\r\n\r\n",
+	"Length":       "HTTP/1.1 200 OK\r\nContent-Length: {password}\r\n\r\n",
+	"Encoding":     "HTTP/1.1 200 OK\r\nTransfer-Encoding: {password}\r\n\r\n",
+	"Scheme":       "HTTP/1.1 307 Temporary Redirect\r\nLocation: {password}://localhost/\r\nConnection: close\r\n\r\n",
+	"Host":         "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{password}.invalid/\r\nConnection: close\r\n\r\n",
+	"Upper":        "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://S3CRET.invalid/\r\nConnection: close\r\n\r\n",
+	"NoURL":        "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://[{password}/%zz\r\nConnection: close\r\n\r\n",
+	"UserInfo":     "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{password}:{password}@localhost:1/{password}?{password}\r\nConnection: close\r\n\r\n",
+	"Challenge":    "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{password}.invalid/{password}\",service=\"{password}\",error_description=\"{header}\"\r\nConnection: close\r\n\r\n",
+	"Range":        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {password}\r\nConnection: close\r\n\r\n",
+	"MediaType":    "HTTP/1.1 200 OK\r\nContent-Type: {password}\r\nDocker-Content-Digest: {password}\r\nConnection: close\r\n\r\n{password}",
+	"RetryAfter":   "HTTP/1.1 429 Too Many Requests\r\nRetry-After: {password}\r\nConnection: close\r\n\r\n{password}",
+	"Continuation": "HTTP/1.1 100 {password}\r\nX\r\n\r\n",
+}
+
+// hostile lets everybody log in, and answers all else as it is told, or the
+// token server's requests.
+func hostile(challenge, answer string, atToken bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		header := r.Header.Get("Authorization")
+		switch {
+		case header == "" && r.URL.Path != "/token":
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`%s realm="http://%s/token",service="x"`, challenge, r.Host))
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/token" && !atToken:
+			fmt.Fprintf(w, `{"token":%q}`, password)
+		default:
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = strings.NewReplacer("{header}", header, "{password}", password).WriteString(conn, answer)
+		}
+	}
+}
+
+// Whatever a registry repeats of the credentials, nobody reads it.
+func TestNoCanary(t *testing.T) {
+	blob := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 10}
+	does := map[string]func(*testing.T, *remote.Client, name.Repository) error{
+		"get": func(t *testing.T, c *remote.Client, repo name.Repository) error {
+			_, err := ggcr.Get(repo.Tag("v1"), c.Options(t.Context())...)
+			return err
+		},
+		"head": func(t *testing.T, c *remote.Client, repo name.Repository) error {
+			_, err := ggcr.Head(repo.Tag("v1"), c.Options(t.Context())...)
+			return err
+		},
+		"open": func(t *testing.T, c *remote.Client, repo name.Repository) error {
+			b, err := c.Blobs(t.Context(), repo)
+			if err != nil {
+				return err
+			}
+			_, _, err = b.Open(t.Context(), blob, 5)
+			return err
+		},
+		"upload": func(t *testing.T, c *remote.Client, repo name.Repository) error {
+			_, err := uploadTo(t.Context(), c, repo, blobOf(t, tiny))
+			return err
+		},
+	}
+	for kind, answer := range answers {
+		for _, challenge := range []string{"Basic", "Bearer", "Token"} {
+			for doing, do := range does {
+				t.Run(kind+"/"+challenge+"/"+doing, func(t *testing.T) {
+					var said said
+					host := remotetest.Serve(t, hostile(strings.Replace(challenge, "Token", "Bearer", 1), answer, challenge == "Token"))
+					login := authn.AuthConfig{Username: user, Password: password}
+					c := fast(remote.Options{Keychain: keys{&credentials.Credential{Authenticator: authn.FromConfig(login), Source: "a file"}}, Progress: said.take})
+					repo := repository(t, host, "gold/image")
+					if err := c.Explain(repo.Tag("v1"), do(t, c, repo)); err != nil {
+						said.lines = append(said.lines, err.Error(), hint.Of(err))
+					}
+					all := strings.ToLower(strings.Join(said.lines, "\n"))
+					if len(all) == 0 || strings.Contains(all, password) || strings.Contains(all, "z29sz") {
+						t.Errorf("it says:\n%s", all)
+					}
+				})
+			}
+		}
+	}
+}
+
+// said keeps what is told.
+type said struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *said) take(e progress.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, e.Text)
+}
+
+// Where credentials come from is told once for each registry.
+func TestSourcesAreTold(t *testing.T) {
+	one := remotetest.Serve(t, remotetest.Handler())
+	two := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), user, password))
+	o := configured(t, auths(two, auth{"username": user, "password": password}))
+	var said said
+	o.Progress = said.take
+	c := fast(o)
+	for _, host := range []string{one, two, one, two} {
+		if _, err := push(t, c, host); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{one + ": no credentials", two + ": credentials of ~/config.json"}, said.lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

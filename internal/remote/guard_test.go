@@ -1,0 +1,256 @@
+package remote_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// A stranger is a server that a registry points to. It writes down all that it
+// hears.
+type stranger struct {
+	mu     sync.Mutex
+	heard  strings.Builder
+	asked  int
+	answer http.Handler
+}
+
+func (s *stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.asked++
+	fmt.Fprintf(&s.heard, "%s %s\n%v\n%s\n", r.Method, r.URL, r.Header, body)
+	s.mu.Unlock()
+	if s.answer != nil {
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		s.answer.ServeHTTP(w, r)
+	}
+}
+
+// serve returns the stranger's address by a name: addresses that only this
+// machine has are not gone to.
+func (s *stranger) serve(t *testing.T, serve func(testing.TB, http.Handler) string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(serve(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "localhost:" + port
+}
+
+// secrets are all that a login may hold.
+var logins = map[string]authn.AuthConfig{
+	"password": {Username: user, Password: password},
+	"identity": {IdentityToken: password},
+	"token":    {RegistryToken: password},
+}
+
+func checkHeard(t *testing.T, s *stranger) {
+	t.Helper()
+	for _, secret := range []string{password, "Z29sZDpzM2NyZXQ", "opensesame", "Cookie", "Authorization"} {
+		if strings.Contains(s.heard.String(), secret) {
+			t.Errorf("the stranger heard %q:\n%s", secret, s.heard.String())
+		}
+	}
+}
+
+// guardedRegistry asks for a login, basic or by a token, and gives those who have
+// one what next answers.
+func guardedRegistry(challenge, realm string, next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Set-Cookie", "session="+password)
+		switch {
+		case r.URL.Path == "/token":
+			_, _ = io.WriteString(w, `{"token":"opensesame"}`)
+		case r.Header.Get("Authorization") == "":
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`%s realm=%q,service="x"`, challenge, strings.ReplaceAll(realm, "{host}", r.Host)))
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/v2/":
+		default:
+			next.ServeHTTP(w, r)
+		}
+	}
+}
+
+// Wherever a registry sends its clients, their credentials stay behind.
+func TestRedirectsCarryNoCredentials(t *testing.T) {
+	get := func(t *testing.T, c *remote.Client, repo name.Repository) error {
+		_, err := ggcr.Get(repo.Tag("v1"), c.Options(t.Context())...)
+		return err
+	}
+	read := func(t *testing.T, c *remote.Client, repo name.Repository) error {
+		b, err := c.Blobs(t.Context(), repo)
+		if err != nil {
+			return err
+		}
+		rc, _, err := b.Open(t.Context(), v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 1}, 0)
+		if err == nil {
+			_ = rc.Close()
+		}
+		return err
+	}
+	write := func(t *testing.T, c *remote.Client, repo name.Repository) error {
+		_, err := uploadTo(t.Context(), c, repo, blobOf(t, tiny))
+		return err
+	}
+	cases := map[string]struct {
+		reason string
+		do     func(*testing.T, *remote.Client, name.Repository) error
+		status int
+	}{
+		"Manifest": {"a manifest that is elsewhere", get, http.StatusTemporaryRedirect},
+		"Blob":     {"a blob that is elsewhere", read, http.StatusFound},
+		"Location": {"an upload that goes on elsewhere", write, http.StatusAccepted},
+		"Upload":   {"an upload that begins elsewhere", write, http.StatusTemporaryRedirect},
+	}
+	for name, tc := range cases {
+		for kind, login := range logins {
+			for _, challenge := range []string{"Basic", "Bearer"} {
+				t.Run(name+"/"+challenge+"/"+kind, func(t *testing.T) {
+					other := &stranger{answer: remotetest.NewSessions(remotetest.Handler())}
+					address := other.serve(t, remotetest.Serve)
+					host := remotetest.Serve(t, guardedRegistry(challenge, "http://{host}/token", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if r.Method == http.MethodHead {
+							w.WriteHeader(http.StatusNotFound)
+							return
+						}
+						w.Header().Set("Location", "http://"+address+r.URL.Path)
+						w.WriteHeader(tc.status)
+					})))
+					c := fast(remote.Options{Keychain: keys{authn.FromConfig(login)}})
+					_ = tc.do(t, c, repository(t, host, "gold/image")) // The stranger may not have it.
+					if other.asked == 0 && (challenge == "Bearer" || kind != "identity") {
+						t.Errorf("%s: nobody went there", tc.reason)
+					}
+					checkHeard(t, other)
+				})
+			}
+		}
+	}
+}
+
+// A token server may be anywhere, and gets the credentials. Those to whom it
+// points do not, and nobody gets them in plain HTTP who is not on this machine.
+func TestTokenServers(t *testing.T) {
+	redirect := func(to string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		})
+	}
+	for kind, login := range logins {
+		if kind == "token" {
+			continue // It needs no token server.
+		}
+		login := remote.Options{Keychain: keys{authn.FromConfig(login)}}
+		pull := func(t *testing.T, o remote.Options, host string) error {
+			c := fast(o)
+			ref := repository(t, host, "gold/image").Tag("v1")
+			_, err := ggcr.Get(ref, c.Options(t.Context())...)
+			return c.Explain(ref, err)
+		}
+		t.Run("Redirect/"+kind, func(t *testing.T) {
+			other := &stranger{}
+			server := &stranger{answer: redirect("http://" + other.serve(t, remotetest.Serve) + "/token")}
+			host := remotetest.Serve(t, guardedRegistry("Bearer", "http://"+server.serve(t, remotetest.Serve)+"/token", http.NotFoundHandler()))
+			if err := pull(t, login, host); err == nil || server.asked == 0 {
+				t.Errorf("got %v after %d requests", err, server.asked)
+			}
+			checkHeard(t, other)
+		})
+		t.Run("Downgrade/"+kind, func(t *testing.T) {
+			other := &stranger{}
+			host := remotetest.ServeTLS(t, guardedRegistry("Bearer", "http://"+other.serve(t, remotetest.Serve)+"/token", http.NotFoundHandler()))
+			o := login
+			o.InsecureSkipTLSVerify = true
+			checkError(t, "a registry of TLS", pull(t, o, host), "https", "")
+			if other.asked != 0 {
+				t.Errorf("the token server heard\n%s", other.heard.String())
+			}
+		})
+		t.Run("Plain/"+kind, func(t *testing.T) {
+			host := remotetest.Serve(t, guardedRegistry("Bearer", "http://auth.example.org/token", http.NotFoundHandler()))
+			checkError(t, "a registry of this machine", pull(t, login, host), `asks to send the credentials to "auth.example.org" in plain HTTP`, "")
+		})
+	}
+}
+
+// An https registry cannot send anybody to plain HTTP.
+func TestNoDowngrade(t *testing.T) {
+	other := &stranger{}
+	address := other.serve(t, remotetest.Serve)
+	host := remotetest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			http.Redirect(w, r, "http://"+address+r.URL.Path, http.StatusFound)
+		}
+	}))
+	c := fast(remote.Options{InsecureSkipTLSVerify: true})
+	ref := repository(t, host, "gold/image").Tag("v1")
+	_, err := ggcr.Get(ref, c.Options(t.Context())...)
+	checkError(t, "a manifest by a tag is not believed from there", c.Explain(ref, err), `the registry redirects from https to "http"`, "")
+	if other.asked != 0 {
+		t.Error("it was asked")
+	}
+}
+
+// Plain HTTP is spoken at once, and TLS to a server of that is explained.
+func TestPlainHTTP(t *testing.T) {
+	plain := remote.Options{PlainHTTP: true}
+	tls := httptest.NewUnstartedServer(remotetest.Handler())
+	counted := &hellos{Listener: tls.Listener}
+	tls.Listener = counted
+	tls.Start()
+	defer tls.Close()
+	host := tls.Listener.Addr().String()
+	if _, err := push(t, fast(plain), host); err != nil || counted.tls != 0 {
+		t.Errorf("got %v after %d TLS handshakes", err, counted.tls)
+	}
+	if _, err := push(t, fast(remote.Options{}), host); err != nil || counted.tls == 0 {
+		t.Errorf("without the option, got %v after %d TLS handshakes", err, counted.tls)
+	}
+	_, err := push(t, fast(plain), remotetest.ServeTLS(t, remotetest.Handler()))
+	checkError(t, "a server of TLS", err, `" speaks HTTPS, and was spoken to in plain HTTP`, "leave out --plain-http")
+}
+
+// hellos counts connections that begin with TLS.
+type hellos struct {
+	net.Listener
+	mu  sync.Mutex
+	tls int
+}
+
+func (h *hellos) Accept() (net.Conn, error) {
+	c, err := h.Listener.Accept()
+	return &hello{Conn: c, of: h}, err
+}
+
+type hello struct {
+	net.Conn
+	of   *hellos
+	seen bool
+}
+
+func (h *hello) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	const handshake = 22 // RFC 8446, "Record Layer"
+	if n > 0 && !h.seen && p[0] == handshake {
+		h.of.mu.Lock()
+		h.of.tls++
+		h.of.mu.Unlock()
+	}
+	h.seen = h.seen || n > 0
+	return n, err
+}

@@ -1,0 +1,44 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+)
+
+// maxToken is how much of a token server's answer is read, by
+// go-containerregistry too.
+const maxToken = 64 << 10
+
+// steady takes the next identity token out of what token servers answer. The one
+// that the user has stays good (Docker's "Authenticate with the registry using
+// OAuth2"), and go-containerregistry v0.22.1 puts the next one in its place
+// without a lock, while other requests read it.
+type steady struct{ inner http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s steady) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := s.inner.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK || !isTokenRequest(req) && !req.URL.Query().Has("service") {
+		return resp, err
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
+	if err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	var answer map[string]json.RawMessage
+	if json.Unmarshal(text, &answer) == nil {
+		delete(answer, "refresh_token")
+		if text, err = json.Marshal(answer); err != nil {
+			_ = resp.Body.Close()
+			return nil, err
+		}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	return resp, nil
+}
