@@ -66,6 +66,7 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("DOCKER_CONFIG", env.WorkDir)
+	env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
 	env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 	env.Setenv("NO_COLOR", "1")
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command waits a second for reports
@@ -82,6 +83,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"serve-run":        serveRun,
 	"serve-alpha":      serveAlpha,
 	"call-alpha":       callAlpha,
+	"certificate":      certificate,
 }
 
 // asUser is "as-user COMMAND ARGS…": the command succeeds as an ordinary user,
@@ -189,7 +191,7 @@ func serveRun(ts *testscript.TestScript, _ bool, args []string) {
 func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "xfn", args...)
 	cmd.Dir, cmd.Env = ts.MkAbs("."), os.Environ()
-	for _, key := range []string{"HOME", "DOCKER_CONFIG", "NO_COLOR", "TMPDIR"} {
+	for _, key := range []string{"HOME", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "NO_COLOR", "TMPDIR"} {
 		cmd.Env = append(cmd.Env, key+"="+ts.Getenv(key))
 	}
 	return cmd

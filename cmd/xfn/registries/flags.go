@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/google"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/ioerror"
@@ -38,7 +37,7 @@ func (a Access) Client(p terminal.Program) *remote.Client {
 // user's environment.
 func (a Access) Options(p terminal.Program) remote.Options {
 	sources := credentials.FromEnviron(os.Environ())
-	sources.Others = []credentials.Other{{Name: "Google Cloud", Keychain: google.Keychain}}
+	sources.Others = clouds(os.Environ(), productName)
 	return remote.Options{
 		Keychain: credentials.New(sources), Progress: p.Detail, UserAgent: p.UserAgent(),
 		InsecureSkipTLSVerify: a.InsecureSkipTLSVerify, RootCAs: a.CAFile.Pool, PlainHTTP: a.PlainHTTP,

@@ -37,7 +37,7 @@ type PushCmd struct {
 
 // Help is shown by --help.
 func (PushCmd) Help() string {
-	return `Credentials are those of docker login. A file for several platforms is pushed as an index of them. Only what the registry lacks is sent, and the tag moves last. Prints the reference with the digest that was pushed.
+	return `Credentials are those of docker login, podman login and what they are configured with; --verbose says which. A file for several platforms is pushed as an index of them. Only what the registry lacks is sent, and the tag moves last. Prints the reference with the digest that was pushed.
 
 Examples:
 
