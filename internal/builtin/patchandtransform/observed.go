@@ -7,10 +7,10 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/input"
 )
 
 // An observed resource, whose body is decoded if anything asks for it.

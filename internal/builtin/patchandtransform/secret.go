@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/patch/input"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 

@@ -1,6 +1,9 @@
 package fielderror
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // An Error says what is wrong with a field.
 type Error struct {
@@ -10,9 +13,21 @@ type Error struct {
 // Error returns "path: detail".
 func (e *Error) Error() string { return e.path + ": " + e.detail }
 
+// Split returns the path of an Error, and what it says of the field for people.
+// Other errors have no path.
+func Split(err error) (path, text string) {
+	e, ok := err.(*Error)
+	if !ok {
+		return "", err.Error()
+	}
+	return e.path, strings.TrimPrefix(e.detail, required)
+}
+
+const required = "Required value: "
+
 // Required returns an Error for a field that is not there.
 func Required(path, text string) error {
-	return &Error{path, "Required value: " + text}
+	return &Error{path, required + text}
 }
 
 // Invalid returns an Error for a field that has a value which it cannot have.

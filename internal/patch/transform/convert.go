@@ -21,13 +21,7 @@ func converter(c *spec.Convert) Func {
 	if err := c.Validate(); err != nil {
 		return fails(err)
 	}
-	to, format := c.ToType, spec.FormatNone
-	if to == spec.ToInt {
-		to = spec.ToInt64
-	}
-	if c.Format != nil {
-		format = *c.Format
-	}
+	to, format := target(c)
 	return func(v any, _ *Budget) (any, error) {
 		from, err := convertible(v)
 		if err != nil {
@@ -42,6 +36,26 @@ func converter(c *spec.Convert) Func {
 		}
 		return f(v)
 	}
+}
+
+// target returns what a transform converts to, and by which format.
+func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
+	to, format := c.ToType, spec.FormatNone
+	if to == spec.ToInt {
+		to = spec.ToInt64
+	}
+	if c.Format != nil {
+		format = *c.Format
+	}
+	return to, format
+}
+
+// Converts reports whether c takes values of a type: string, bool, int64 or
+// float64. Whether it takes a certain value shows when it runs.
+func Converts(from spec.ConvertType, c *spec.Convert) bool {
+	to, format := target(c)
+	_, ok := conversions[conversion{from, to, format}]
+	return ok || from == to
 }
 
 func convertible(v any) (spec.ConvertType, error) {

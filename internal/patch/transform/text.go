@@ -136,12 +136,20 @@ func convertText(to string, v any, b *Budget) (any, error) {
 		}
 		return f(raw), nil
 	}
-	if to == "ToJson" {
+	if to == toJSON {
 		raw, err := jsonOf(v, b)
 		return string(raw), err
 	}
 	return nil, fmt.Errorf("type %s is not supported for string convert", to)
 }
+
+// ConvertsText reports whether there is a conversion of this name for string
+// transforms.
+func ConvertsText(name string) bool {
+	return encodings[name] != nil || digests[name] != nil || name == toJSON
+}
+
+const toJSON = "ToJson"
 
 // encodings are the conversions of a value's text.
 var encodings = map[string]func(string, *Budget) (any, error){

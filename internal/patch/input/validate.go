@@ -44,26 +44,43 @@ func (s *PatchSet) validate() error {
 	if s.Name == "" {
 		return fielderror.Required("name", "name is required")
 	}
-	return fielderror.First("patches", len(s.Patches), func(i int) error {
-		p := &s.Patches[i]
-		if p.Type == spec.PatchSetType {
-			return fielderror.Invalid("type", p.Type, "patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet")
-		}
-		return p.Validate()
-	})
+	return fielderror.First("patches", len(s.Patches), s.ValidatePatch)
+}
+
+// ValidatePatch returns the first thing that is wrong with patch i of the set.
+func (s *PatchSet) ValidatePatch(i int) error {
+	p := &s.Patches[i]
+	if p.Type == spec.PatchSetType {
+		return fielderror.Invalid("type", p.Type, "patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet")
+	}
+	return p.Validate()
 }
 
 func (e *Environment) validate() error {
 	for i := range e.Patches {
-		p := &e.Patches[i]
-		if !slices.Contains(environmentTypes, p.TypeOrDefault()) {
-			return fielderror.Invalid(fmt.Sprintf("patches[%d][type]", i), p.Type, "invalid environment patch type")
+		if p := &e.Patches[i]; !inEnvironment(p) {
+			return notInEnvironment(fmt.Sprintf("patches[%d][type]", i), p)
 		}
-		if err := p.Validate(); err != nil {
+		if err := e.ValidatePatch(i); err != nil {
 			return fielderror.Under(fmt.Sprintf("patches[%d]", i), err)
 		}
 	}
 	return nil
+}
+
+// ValidatePatch returns the first thing that is wrong with patch i.
+func (e *Environment) ValidatePatch(i int) error {
+	p := &e.Patches[i]
+	if !inEnvironment(p) {
+		return notInEnvironment("type", p)
+	}
+	return p.Validate()
+}
+
+func inEnvironment(p *spec.Patch) bool { return slices.Contains(environmentTypes, p.TypeOrDefault()) }
+
+func notInEnvironment(path string, p *spec.Patch) error {
+	return fielderror.Invalid(path, p.Type, "invalid environment patch type")
 }
 
 // environmentTypes are the types of patches that Environment may have.
@@ -78,18 +95,19 @@ func (t *Template) validate() error {
 	}
 	return inOrder(
 		func() error {
-			return fielderror.First("patches", len(t.Patches), func(i int) error { return t.Patches[i].validate() })
+			return fielderror.First("patches", len(t.Patches), func(i int) error { return t.Patches[i].Validate() })
 		},
 		func() error {
-			return fielderror.First("connectionDetails", len(t.ConnectionDetails), func(i int) error { return t.ConnectionDetails[i].validate() })
+			return fielderror.First("connectionDetails", len(t.ConnectionDetails), func(i int) error { return t.ConnectionDetails[i].Validate() })
 		},
 		func() error {
-			return fielderror.First("readinessChecks", len(t.ReadinessChecks), func(i int) error { return t.ReadinessChecks[i].validate() })
+			return fielderror.First("readinessChecks", len(t.ReadinessChecks), func(i int) error { return t.ReadinessChecks[i].Validate() })
 		},
 	)
 }
 
-func (p *ComposedPatch) validate() error {
+// Validate returns the first thing that is wrong with p.
+func (p *ComposedPatch) Validate() error {
 	if p.Type != spec.PatchSetType {
 		return p.Patch.Validate()
 	}
@@ -99,7 +117,8 @@ func (p *ComposedPatch) validate() error {
 	return p.ValidateRest()
 }
 
-func (d *ConnectionDetail) validate() error {
+// Validate returns the first thing that is wrong with d.
+func (d *ConnectionDetail) Validate() error {
 	switch {
 	case d.Type == "":
 		return fielderror.Required("type", "connection detail type is required")
@@ -118,7 +137,8 @@ func (d *ConnectionDetail) validate() error {
 	}
 }
 
-func (c *ReadinessCheck) validate() error {
+// Validate returns the first thing that is wrong with c.
+func (c *ReadinessCheck) Validate() error {
 	switch c.Type {
 	case CheckNone:
 		return nil

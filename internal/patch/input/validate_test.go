@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform/input"
+	"github.com/xfn-dev/xfn/internal/patch/input"
 )
 
 func TestValidate(t *testing.T) {
