@@ -50,6 +50,9 @@ type Problem struct {
 	Field string
 	// Text says what is wrong with the field.
 	Text string
+	// Warning says that the Composition may be taken all the same. Check says
+	// it of nothing.
+	Warning bool
 }
 
 // Error returns "path:line: field: text".

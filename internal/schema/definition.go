@@ -20,6 +20,12 @@ type Definition struct {
 	versions []version
 }
 
+// Definitions are those that are known, by what they define.
+type Definitions map[schema.GroupKind]*Definition
+
+// Definition returns what defines a kind, or nil if that is not known.
+func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[kind] }
+
 // A version is a version of a kind.
 type version struct {
 	name   string

@@ -1,0 +1,121 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/patch"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// The kinds of integrity errors, besides those of package composition.
+const (
+	UnknownValidationMode composition.ProblemKind = "UnknownValidationMode"
+	EmptyResources        composition.ProblemKind = "EmptyResources"
+	NamedAndUnnamed       composition.ProblemKind = "NamedAndUnnamed"
+	ResourceWithoutName   composition.ProblemKind = "ResourceWithoutName"
+	DuplicateResource     composition.ProblemKind = "DuplicateResource"
+	PatchSetWithoutName   composition.ProblemKind = "PatchSetWithoutName"
+	PatchWithoutFrom      composition.ProblemKind = "PatchWithoutFromFieldPath"
+	PatchWithoutTo        composition.ProblemKind = "PatchWithoutToFieldPath"
+	PatchWithoutCombine   composition.ProblemKind = "PatchWithoutCombine"
+	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
+	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
+	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
+	// InvalidInput is what else function-patch-and-transform refuses, or always
+	// fails on.
+	InvalidInput composition.ProblemKind = "InvalidInput"
+)
+
+// The kinds of problems with schemas.
+const (
+	MissingSchema composition.ProblemKind = "MissingSchema"
+	// NoSuchField is a schema aware error, and so is WrongType: what is read or
+	// written is not there, or is another thing than it should be.
+	NoSuchField composition.ProblemKind = "NoSuchField"
+	WrongType   composition.ProblemKind = "WrongType"
+)
+
+// The kinds of what is only worth a warning, in any mode.
+const (
+	// NotApplied is a patch that Crossplane drops the result of.
+	NotApplied composition.ProblemKind = "NotApplied"
+	// NotChecked says where checking ended, since there was too much.
+	NotChecked composition.ProblemKind = "NotChecked"
+)
+
+// Schemas know what defines kinds. A schema.Definitions is one.
+type Schemas interface {
+	// Definition returns nil if nothing is known that defines a kind.
+	Definition(kind kschema.GroupKind) *schema.Definition
+}
+
+// Composition returns all that is wrong with a Composition, by line: what
+// composition.Check finds, taking all functions to be there, and what this
+// package does. The mode, or the Composition's own, decides which problems are
+// warnings. A schema that cannot be used counts as missing.
+//
+// Of the patches that patch sets stand for, the first patch.Most are checked.
+// Compositions that call functions of the alpha are left to composition.Check.
+func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
+	c := &checker{schemas: schemas, composite: e.Spec.CompositeTypeRef, sides: map[kschema.GroupVersionKind]side{}, seen: map[string]bool{}, budget: patch.Most, bases: map[string]side{}}
+	mode = c.mode(e, mode)
+	was := legacyOf(e)
+	found := composition.Check(e, nil)
+	if was.is {
+		found = slices.DeleteFunc(found, was.says)
+		c.names(was)
+	}
+	for _, in := range c.inputs(e, was) {
+		c.input(in)
+	}
+	if len(c.problems) > 0 {
+		lines := e.Document.Lines()
+		for i, p := range c.problems {
+			c.problems[i].Path, c.problems[i].Line = e.Document.Path, lines.Of(p.Field)
+		}
+	}
+	found = append(found, c.problems...)
+	for i, p := range found {
+		found[i].Warning = p.Warning || mode.warns(p.Kind)
+	}
+	slices.SortStableFunc(found, func(a, b composition.Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return found
+}
+
+// A checker collects what is wrong with one Composition.
+type checker struct {
+	schemas   Schemas
+	composite typeRef
+	sides     map[kschema.GroupVersionKind]side
+	// bases are the composed resources so far, by name.
+	bases    map[string]side
+	problems []composition.Problem
+	// seen are the problems that patch sets have brought already.
+	seen map[string]bool
+	// budget is how many patches of patch sets may still be checked.
+	budget int
+}
+
+func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {
+	c.note(false, kind, field, fmt.Sprintf(format, args...))
+}
+
+// note adds a problem once.
+func (c *checker) note(warning bool, kind composition.ProblemKind, field, text string) {
+	key := field + "\x00" + text
+	if !c.seen[key] {
+		c.seen[key] = true
+		c.problems = append(c.problems, composition.Problem{Kind: kind, Field: field, Text: text, Warning: warning})
+	}
+}
+
+// input checks one input: what it says, and then what that does.
+func (c *checker) input(in source) {
+	c.integrity(in)
+	c.patches(in)
+}

@@ -1,0 +1,203 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/patch/fielderror"
+	"github.com/xfn-dev/xfn/internal/patch/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// kinds are those of the errors about fields that the documentation has a rule
+// for. All others are InvalidInput.
+var kinds = map[string]composition.ProblemKind{
+	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
+	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
+}
+
+// invalid adds what an error says of a field below at, if it is one.
+func (c *checker) invalid(at string, err error) {
+	if err != nil {
+		field, text := fielderror.Split(err)
+		// The function gives policies other names than their fields have.
+		c.add(cmp.Or(kinds[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
+	}
+}
+
+// integrity checks what an input says by itself.
+func (c *checker) integrity(in source) {
+	sets := map[string]bool{}
+	for i := range in.PatchSets {
+		set := &in.PatchSets[i]
+		if sets[set.Name] = true; set.Name == "" {
+			c.add(PatchSetWithoutName, in.below("patchSets[%d].name", i), "no name is set")
+		}
+		for j := range set.Patches {
+			c.patchIntegrity(in, in.below("patchSets[%d].patches[%d]", i, j), &set.Patches[j], set.ValidatePatch(j))
+		}
+	}
+	c.templatesIntegrity(in, sets)
+	var patches []spec.Patch
+	if in.Environment != nil {
+		patches = in.Environment.Patches
+	}
+	for i := range patches {
+		c.patchIntegrity(in, in.below("environment.patches[%d]", i), &patches[i], in.Environment.ValidatePatch(i))
+	}
+	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
+		c.add(EmptyResources, in.below("resources"), "there are none, and no patches of the environment either")
+	}
+	c.secretIntegrity(in)
+}
+
+func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
+	names := map[string]int{}
+	for i := range in.Resources.Resources {
+		t, at := &in.Resources.Resources[i], in.below("resources[%d]", i)
+		c.templateName(in, at, t, names)
+		if _, ok := names[t.Name]; !ok {
+			names[t.Name] = i
+		}
+		for j := range t.Patches {
+			p := &t.Patches[j]
+			at := fmt.Sprintf("%s.patches[%d]", at, j)
+			if p.Type != spec.PatchSetType {
+				c.patchIntegrity(in, at, &p.Patch, p.Validate())
+				continue
+			}
+			c.invalid(at, p.Validate())
+			if name := p.PatchSetName; name != nil && *name != "" && !sets[*name] {
+				c.add(InvalidInput, at+".patchSetName", "there is no patch set %q", *name)
+			}
+		}
+		for j := range t.ConnectionDetails {
+			c.invalid(fmt.Sprintf("%s.connectionDetails[%d]", at, j), t.ConnectionDetails[j].Validate())
+		}
+		for j := range t.ReadinessChecks {
+			c.readinessIntegrity(in, fmt.Sprintf("%s.readinessChecks[%d]", at, j), &t.ReadinessChecks[j])
+		}
+	}
+}
+
+// templateName checks the name of a template. The function takes one that goes
+// on with what another of its name has made; with a base it throws that away.
+func (c *checker) templateName(in source, at string, t *input.Template, names map[string]int) {
+	first, twice := names[t.Name]
+	switch {
+	case t.Name == "":
+		c.add(ResourceWithoutName, at+".name", "no name is set")
+	case twice && (in.legacy || hasBase(t)):
+		c.add(DuplicateResource, at+".name", "the name %q is that of %s, too", t.Name, in.below("resources[%d]", first))
+	}
+}
+
+func hasBase(t *input.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
+
+// patchIntegrity checks a patch of which err is the first error. What follows
+// that in the function's own checks is looked at for itself: of patches that
+// combine the function only finds it out when they run.
+func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
+	c.invalid(at, err)
+	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {
+		c.invalid(at, rest)
+	}
+	if in.legacy && err == nil && p.Type.IsCombine() && p.ToFieldPath == nil {
+		c.add(PatchWithoutTo, at+".toFieldPath", "toFieldPath must be set for patch type %s", p.Type)
+	}
+	for i := range p.Transforms {
+		c.transformIntegrity(fmt.Sprintf("%s.transforms[%d]", at, i), &p.Transforms[i])
+	}
+}
+
+// transformIntegrity finds what only shows when a transform runs, whatever it
+// gets.
+func (c *checker) transformIntegrity(at string, t *spec.Transform) {
+	if s := t.String; t.Type == spec.TransformString && s != nil && s.Type == spec.ConvertString && s.Convert != nil && !transform.ConvertsText(*s.Convert) {
+		c.add(InvalidInput, at+".string.convert", "there is no conversion %q", *s.Convert)
+	}
+	if to := t.Convert; t.Type == spec.TransformConvert && to != nil && to.Validate() == nil {
+		if needs, _ := convertible(to); needs == 0 {
+			c.add(InvalidInput, at+".convert.format", "%s", neverConverts(to))
+		}
+	}
+	if t.Type == spec.TransformMatch && t.Match != nil {
+		c.matchIntegrity(at+".match", t.Match)
+	}
+}
+
+// neverConverts says why a conversion takes no value.
+func neverConverts(t *spec.Convert) string {
+	format := spec.FormatNone
+	if t.Format != nil {
+		format = *t.Format
+	}
+	text := fmt.Sprintf("nothing can be converted to %s by the format %s", t.ToType, format)
+	if t.ToType == spec.ToObject || t.ToType == spec.ToArray {
+		text += ": a string can be by json"
+	}
+	return text
+}
+
+func (c *checker) matchIntegrity(at string, m *spec.Match) {
+	for i, p := range m.Patterns {
+		if p.Type == "" {
+			c.add(InvalidInput, fmt.Sprintf("%s.patterns[%d].type", at, i), "a pattern must say whether it is a literal or a regexp")
+		}
+	}
+	if m.FallbackTo == spec.FallbackToInput && jsonTypes(m.FallbackValue) != schema.Null {
+		c.add(InvalidInput, at+".fallbackTo", "there cannot be a fallback value, too")
+	}
+}
+
+// readinessIntegrity checks a readiness check. The function takes empty values
+// where they are written, and compares with them: they are worth a warning.
+func (c *checker) readinessIntegrity(in source, at string, r *input.ReadinessCheck) {
+	err := r.Validate()
+	c.invalid(at, err)
+	empty := func(kind composition.ProblemKind, field, text string) { c.note(!in.legacy, kind, at+"."+field, text) }
+	switch {
+	case r.Type == input.CheckMatchString && r.MatchString != nil && *r.MatchString == "":
+		empty(EmptyMatchString, "matchString", "the string to match is empty")
+	case r.Type == input.CheckMatchInteger && r.MatchInteger != nil && *r.MatchInteger == 0:
+		empty(ZeroMatchInteger, "matchInteger", "the integer to match is 0")
+	case r.Type == input.CheckMatchCondition && r.MatchCondition == nil:
+		c.add(InvalidInput, at+".matchCondition", "no condition is set for type MatchCondition")
+	}
+	switch r.Type {
+	case input.CheckNonEmpty, input.CheckMatchString, input.CheckMatchInteger, input.CheckMatchTrue, input.CheckMatchFalse:
+	default:
+		return
+	}
+	if r.FieldPath != nil && *r.FieldPath == "" {
+		empty(CheckWithoutFieldPath, "fieldPath", "the path is empty, and leads to the whole resource")
+	} else if r.FieldPath == nil && (err == nil || !strings.HasPrefix(err.Error(), "fieldPath: ")) {
+		c.add(CheckWithoutFieldPath, at+".fieldPath", "no path is set for type %s", r.Type)
+	}
+}
+
+// secretIntegrity checks the patches of writeConnectionSecretToRef, which the
+// function only looks at when they run.
+func (c *checker) secretIntegrity(in source) {
+	if in.WriteConnectionSecretToRef == nil {
+		return
+	}
+	for i := range in.WriteConnectionSecretToRef.Patches {
+		p, at := &in.WriteConnectionSecretToRef.Patches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
+		if !ofSecret(p) {
+			c.add(InvalidInput, at+".type", "there is no patch of type %q here", p.Type)
+			continue
+		}
+		c.patchIntegrity(in, at, p, p.Validate())
+	}
+}
+
+// ofSecret reports whether a patch may be one of writeConnectionSecretToRef.
+func ofSecret(p *spec.Patch) bool {
+	t := p.TypeOrDefault()
+	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite
+}

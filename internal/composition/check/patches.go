@@ -1,0 +1,252 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/patch/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// A place is one of those that patches move values between.
+type place int
+
+const (
+	inEnvironment place = iota
+	inResource
+	inXR
+)
+
+// A route is where a patch reads and where it writes.
+type route struct{ from, to place }
+
+// routes are those of patches of a template, and of patches of the environment
+// alone. Types that are none go from nowhere to nowhere.
+var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
+	spec.FromCompositeFieldPath:   {route{inXR, inResource}, route{inXR, inEnvironment}},
+	spec.CombineFromComposite:     {route{inXR, inResource}, route{inXR, inEnvironment}},
+	spec.ToCompositeFieldPath:     {route{inResource, inXR}, route{inEnvironment, inXR}},
+	spec.CombineToComposite:       {route{inResource, inXR}, route{inEnvironment, inXR}},
+	spec.FromEnvironmentFieldPath: {route{inEnvironment, inResource}, route{inEnvironment, inXR}},
+	spec.CombineFromEnvironment:   {route{inEnvironment, inResource}, route{inEnvironment, inXR}},
+	spec.ToEnvironmentFieldPath:   {route{inResource, inEnvironment}, route{inXR, inEnvironment}},
+	spec.CombineToEnvironment:     {route{inResource, inEnvironment}, route{inXR, inEnvironment}},
+}
+
+// patches checks what an input does against the schemas of those it does it to.
+func (c *checker) patches(in source) {
+	sets := map[string]int{}
+	for i, set := range in.PatchSets {
+		sets[set.Name] = i
+	}
+	if in.Environment != nil {
+		for i := range in.Environment.Patches {
+			p := &in.Environment.Patches[i]
+			c.patch(in, in.below("environment.patches[%d]", i), p, routes[p.TypeOrDefault()].ofEnvironment, side{})
+		}
+	}
+	done := map[setUse]bool{}
+	for i := range in.Resources.Resources {
+		t, at := &in.Resources.Resources[i], in.below("resources[%d]", i)
+		resource := c.template(at, t)
+		for j := range t.Patches {
+			p := &t.Patches[j]
+			if p.Type != spec.PatchSetType {
+				c.patch(in, fmt.Sprintf("%s.patches[%d]", at, j), &p.Patch, routes[p.TypeOrDefault()].ofTemplate, resource)
+			} else if p.PatchSetName != nil {
+				c.patchSet(in, sets, *p.PatchSetName, resource, done)
+			}
+		}
+		c.observed(at, t, resource)
+	}
+	if in.WriteConnectionSecretToRef != nil {
+		for i := range in.WriteConnectionSecretToRef.Patches {
+			p := &in.WriteConnectionSecretToRef.Patches[i]
+			if !ofSecret(p) {
+				continue
+			}
+			c.patch(in, in.below("writeConnectionSecretToRef.patches[%d]", i), p, route{inXR, inEnvironment}, side{})
+		}
+	}
+}
+
+// A setUse is a patch set and a kind that it patches.
+type setUse struct {
+	set  int
+	what string
+}
+
+// patchSet checks the patches of a set for a kind, once.
+func (c *checker) patchSet(in source, sets map[string]int, name string, resource side, done map[setUse]bool) {
+	i, ok := sets[name]
+	use := setUse{i, resource.what}
+	if !ok || done[use] {
+		return
+	}
+	done[use] = true
+	set := &in.PatchSets[i]
+	for j := range set.Patches {
+		p, at := &set.Patches[j], in.below("patchSets[%d].patches[%d]", i, j)
+		if c.budget--; c.budget < 0 {
+			c.add(NotChecked, in.below("patchSets"), "they stand for so many patches that not all were checked")
+			return
+		}
+		c.patch(in, at, p, routes[p.TypeOrDefault()].ofTemplate, resource)
+	}
+}
+
+// template checks the base of a template, and returns the side that the resource
+// is. Without a base it is what another template of its name has made.
+func (c *checker) template(at string, t *input.Template) side {
+	if !hasBase(t) {
+		return c.bases[t.Name]
+	}
+	base, gvk, ok := c.base(at+".base", t.Base)
+	if !ok {
+		return side{}
+	}
+	s := c.side(gvk, at+".base")
+	c.bases[t.Name] = s
+	c.object(at+".base", s, base)
+	return s
+}
+
+// at returns the side that a place is.
+func (c *checker) at(p place, resource side) side {
+	switch p {
+	case inXR:
+		return c.xr()
+	case inResource:
+		return resource
+	default:
+		return side{}
+	}
+}
+
+// patch checks a patch of a field of the document.
+func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource side) {
+	v, ok := c.read(at, p, c.at(r.from, resource))
+	if !ok {
+		v = value{types: schema.Any}
+	}
+	for i := range p.Transforms {
+		out, why := change(&p.Transforms[i], v.types)
+		if why != "" {
+			c.add(WrongType, fmt.Sprintf("%s.transforms[%d]", at, i), "%s", why)
+		}
+		v = value{types: out, what: "what the transforms make"}
+	}
+	c.write(in, at, p, v, r.to, resource)
+}
+
+// read returns the value that a patch reads, or false if that is not known.
+func (c *checker) read(at string, p *spec.Patch, from side) (value, bool) {
+	if !p.TypeOrDefault().IsCombine() {
+		if p.FromFieldPath == nil || *p.FromFieldPath == "" {
+			return value{}, false
+		}
+		return c.lookUp(at+".fromFieldPath", *p.FromFieldPath, from)
+	}
+	if p.Combine != nil {
+		for i, variable := range p.Combine.Variables {
+			c.lookUp(fmt.Sprintf("%s.combine.variables[%d].fromFieldPath", at, i), variable.FromFieldPath, from)
+		}
+	}
+	return value{types: schema.String, what: "the combined value"}, true
+}
+
+// lookUp returns the value that a path leads to.
+func (c *checker) lookUp(field, text string, from side) (value, bool) {
+	path, ok := c.parse(field, text)
+	if !ok {
+		return value{}, false
+	}
+	node, f := from.find(path, false)
+	c.fault(field, f)
+	return value{node.Types(), node, from.of(path)}, f == nil
+}
+
+// write checks whether a patch can write a value where it should.
+func (c *checker) write(in source, at string, p *spec.Patch, v value, into place, resource side) {
+	field := at + ".toFieldPath"
+	if p.ToFieldPath == nil {
+		field = at + ".fromFieldPath"
+	}
+	path, ok := c.parse(field, p.To())
+	if !ok || len(path) == 0 {
+		return
+	}
+	for _, segment := range path {
+		if segment.Index > fieldpath.MaxIndex {
+			c.add(InvalidInput, field, "index %d is greater than the greatest that may be written, %d", segment.Index, fieldpath.MaxIndex)
+		}
+	}
+	c.applied(in, field, path, into)
+	to := c.at(into, resource)
+	node, f := to.find(path, !p.TypeOrDefault().IsCombine() && strings.Contains(p.To(), "[*]"))
+	if c.fault(field, f); f != nil {
+		return
+	}
+	types := v.types &^ schema.Null
+	if types != 0 && types&node.Types() == 0 {
+		c.add(WrongType, field, "%s is %s, and %s can only be %s", v.what, types, to.of(path), node.Types())
+		return
+	}
+	if odd := misfitIn(v.node, node); odd != nil {
+		inner := strings.TrimPrefix(odd.at, ".")
+		if odd.to == (schema.Node{}) {
+			c.add(WrongType, field, "%s always has %s, which %s cannot have", v.what, inner, to.of(path))
+			return
+		}
+		c.add(WrongType, field, "%s of %s is %s, and of %s can only be %s", inner, v.what, odd.from.Types(), to.of(path), odd.to.Types())
+	}
+}
+
+// applied warns of what Crossplane does not apply: of a composite resource a
+// pipeline changes the status alone, and of a composed one all but that.
+func (c *checker) applied(in source, field string, path fieldpath.Path, into place) {
+	status := path[0].Key == "status"
+	switch {
+	case into == inXR && !status && !in.legacy:
+		c.add(NotApplied, field, "a pipeline changes nothing but the status of a composite resource, so %s is not applied", path)
+	case into == inResource && status:
+		c.add(NotApplied, field, "nothing is applied to the status of a composed resource")
+	}
+}
+
+// observed checks what is read of a resource that exists: connection details,
+// and what its readiness is told by.
+func (c *checker) observed(at string, t *input.Template, resource side) {
+	for i, d := range t.ConnectionDetails {
+		if d.Type == input.FromFieldPath && d.FromFieldPath != nil {
+			c.lookUp(fmt.Sprintf("%s.connectionDetails[%d].fromFieldPath", at, i), *d.FromFieldPath, resource)
+		}
+	}
+	for i := range t.ReadinessChecks {
+		c.ready(fmt.Sprintf("%s.readinessChecks[%d]", at, i), &t.ReadinessChecks[i], resource)
+	}
+}
+
+// matches are the types that readiness checks take.
+var matches = map[input.ReadinessCheckType]schema.Types{
+	input.CheckNonEmpty: schema.Any, input.CheckMatchString: schema.String, input.CheckMatchInteger: schema.Integer,
+	input.CheckMatchTrue: schema.Boolean, input.CheckMatchFalse: schema.Boolean,
+}
+
+func (c *checker) ready(at string, r *input.ReadinessCheck, resource side) {
+	if r.Type == input.CheckMatchCondition {
+		_, f := resource.find(fieldpath.Path{fieldpath.Key("status"), fieldpath.Key("conditions")}, false)
+		c.fault(at+".type", f)
+		return
+	}
+	wants, ok := matches[r.Type]
+	if !ok || r.FieldPath == nil {
+		return
+	}
+	v, ok := c.lookUp(at+".fieldPath", *r.FieldPath, resource)
+	if ok && v.types&wants == 0 {
+		c.add(WrongType, at+".fieldPath", "%s is %s, and %s takes %s", v.what, v.types, r.Type, wants)
+	}
+}

@@ -1,0 +1,179 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/patch/transform"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// A value is what is known of the value that a patch moves.
+type value struct {
+	types schema.Types
+	// node is what its schema says, as long as it is as it was read.
+	node schema.Node
+	// what names it for people.
+	what string
+}
+
+// change returns what a transform makes of values of some types, or why it can
+// make nothing of any. A transform that never makes anything is found elsewhere.
+func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
+	needs, out := schema.Any, schema.Any
+	switch {
+	case t.Type == spec.TransformMap && t.Map != nil:
+		needs, out = schema.String, 0
+		for _, result := range t.Map {
+			out |= jsonTypes(result)
+		}
+	case t.Type == spec.TransformMatch && t.Match != nil:
+		needs, out = schema.String, matched(t.Match)
+	case t.Type == spec.TransformMath && t.Math != nil:
+		needs, out = schema.Number, in&schema.Number
+		if t.Math.Type != spec.Multiply {
+			out |= schema.Integer
+		}
+	case t.Type == spec.TransformString && t.String != nil:
+		out = schema.String
+		if t.String.Type == spec.JoinList {
+			needs = schema.Array
+		}
+	case t.Type == spec.TransformConvert && t.Convert != nil:
+		needs, out = convertible(t.Convert)
+	}
+	if needs == 0 {
+		return schema.Any, ""
+	}
+	if in&needs == 0 {
+		return schema.Any, fmt.Sprintf("a %s transform like this takes %s, and gets %s", t.Type, needs, in)
+	}
+	return out, ""
+}
+
+// matched returns the types that a match transform makes.
+func matched(m *spec.Match) (out schema.Types) {
+	for _, p := range m.Patterns {
+		out |= jsonTypes(p.Result)
+	}
+	if m.FallbackTo == spec.FallbackToInput {
+		return out | schema.String
+	}
+	return out | jsonTypes(m.FallbackValue)
+}
+
+// convertible returns the types that a conversion takes, and those that it
+// makes.
+func convertible(c *spec.Convert) (needs, out schema.Types) {
+	for _, from := range []struct {
+		as    spec.ConvertType
+		types schema.Types
+	}{
+		// A whole number comes as either type, by where it comes from.
+		{spec.ToString, schema.String}, {spec.ToBool, schema.Boolean}, {spec.ToInt64, schema.Integer}, {spec.ToFloat64, schema.Number},
+	} {
+		if transform.Converts(from.as, c) {
+			needs |= from.types
+		}
+	}
+	switch c.ToType {
+	case spec.ToString:
+		return needs, schema.String
+	case spec.ToInt, spec.ToInt64:
+		return needs, schema.Integer
+	case spec.ToBool:
+		return needs, schema.Boolean
+	case spec.ToFloat64:
+		return needs, schema.Number
+	case spec.ToObject:
+		return needs, schema.Object | schema.Null
+	case spec.ToArray:
+		return needs, schema.Array | schema.Null
+	default:
+		return schema.Any, schema.Any
+	}
+}
+
+// jsonTypes returns the type of a value of JSON. None is null.
+func jsonTypes(raw json.RawMessage) schema.Types {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return schema.Null
+	}
+	switch raw[0] {
+	case '"':
+		return schema.String
+	case '{':
+		return schema.Object
+	case '[':
+		return schema.Array
+	case 't', 'f':
+		return schema.Boolean
+	case 'n':
+		return schema.Null
+	}
+	var f float64
+	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) {
+		return schema.Fraction
+	}
+	return schema.Integer
+}
+
+// A pair is a value as it is read, and as it should be where it is written.
+type pair struct {
+	from, to schema.Node
+	at       string
+}
+
+// mostPairs is how much of two schemas is compared for one patch.
+const mostPairs = 10_000
+
+// misfitIn returns what part of from can never be written where to is, at a path
+// below both, or nil. Fields that an object may lack do not count.
+func misfitIn(from, to schema.Node) *pair {
+	todo := []pair{{from, to, ""}}
+	for n := 0; len(todo) > 0 && n < mostPairs; n++ {
+		p := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		a, b := p.from.Types()&^schema.Null, p.to.Types()&^schema.Null
+		both := a & b
+		switch {
+		case both == 0:
+			return &p
+		case a|schema.Null == schema.Any, b|schema.Null == schema.Any:
+		case both&schema.Array != 0:
+			todo = append(todo, pair{p.from.Element(), p.to.Element(), p.at + "[*]"})
+		case both&schema.Object != 0:
+			more, lost := fields(p)
+			if lost != nil {
+				return lost
+			}
+			todo = append(todo, more...)
+		}
+	}
+	return nil
+}
+
+// fields returns the fields that two objects share, or one that the first always
+// has and the second never.
+func fields(p pair) (all []pair, lost *pair) {
+	for _, name := range p.from.Named() {
+		from, _ := p.from.Field(name)
+		to, ok := p.to.Field(name)
+		at := p.at + "." + name
+		switch {
+		case ok:
+			all = append(all, pair{from, to, at})
+		case p.from.Always(name):
+			return nil, &pair{from, schema.Node{}, at}
+		}
+	}
+	from, hasRest := p.from.Rest()
+	if to, ok := p.to.Rest(); ok && hasRest {
+		all = append(all, pair{from, to, p.at + "[*]"})
+	}
+	return all, nil
+}

@@ -1,0 +1,201 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// Types are those that a value of JSON may have.
+type Types uint8
+
+// The types. An integer is a number without a fraction, so that what may be any
+// number may be both.
+const (
+	String Types = 1 << iota
+	Integer
+	Fraction
+	Boolean
+	Object
+	Array
+	Null
+
+	Number = Integer | Fraction
+	Any    = String | Number | Boolean | Object | Array | Null
+)
+
+// String names the types for people, as in "a string or an integer".
+func (t Types) String() string {
+	switch {
+	case t&Any == Any, t|Null == Any:
+		return "a value of any type"
+	case t&Number == Number:
+		t &^= Integer
+	}
+	text := ""
+	for i, name := range []string{"a string", "an integer", "a number", "a boolean", "an object", "an array", "null"} {
+		if t&(1<<i) == 0 {
+			continue
+		}
+		if text != "" {
+			text += " or "
+		}
+		text += name
+	}
+	return text
+}
+
+// A Node is what a schema says of one value. The zero Node says nothing: the
+// value may be any. Nodes are for reading only.
+type Node struct {
+	schema *structural.Structural
+	// resource says that it is an object of Kubernetes, which has metadata.
+	resource bool
+}
+
+// Root returns what the schema of a version says of a whole object. It is an
+// error if there is no such version, or if its schema is none by which the API
+// server could judge: Check says all that is wrong with it.
+func (d *Definition) Root(name string) (Node, error) {
+	v, ok := d.version(name)
+	switch {
+	case !ok:
+		return Node{}, d.Serves(name)
+	case v.err != nil:
+		return Node{}, fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
+	case v.structural == nil:
+		return Node{}, fmt.Errorf("version %s has no schema", name)
+	}
+	if errs := structural.ValidateStructural(v.at, v.structural); len(errs) > 0 {
+		f := faults(errs[:1])[0]
+		return Node{}, fmt.Errorf("the schema of version %s cannot be used: %s %s", name, f.Field, f.Text)
+	}
+	return Node{v.structural, true}, nil
+}
+
+var typeNames = map[string]Types{
+	"string": String, "integer": Integer, "number": Number, "boolean": Boolean, "object": Object, "array": Array,
+}
+
+// Types returns the types that the value may have. A type that is none says
+// nothing.
+func (n Node) Types() Types {
+	if n.schema == nil {
+		return Any
+	}
+	types, known := typeNames[n.schema.Type]
+	switch {
+	case n.schema.XIntOrString:
+		types = Integer | String
+	case !known:
+		return Any
+	}
+	if n.schema.Nullable {
+		types |= Null
+	}
+	return types
+}
+
+// Field returns the value of a field, and whether an object may have the field.
+// What is not named may be there where unknown fields are kept.
+func (n Node) Field(name string) (Node, bool) {
+	if n.schema == nil {
+		return Node{}, true
+	}
+	if n.resource || n.schema.XEmbeddedResource {
+		if field, ok := kubernetes().Properties[name]; ok {
+			return Node{schema: &field}, true
+		}
+	}
+	if field, ok := n.schema.Properties[name]; ok {
+		return Node{schema: &field}, true
+	}
+	switch rest := n.schema.AdditionalProperties; {
+	case rest != nil && rest.Structural != nil:
+		return Node{schema: rest.Structural}, true
+	case rest != nil && rest.Bool, n.schema.XPreserveUnknownFields:
+		return Node{}, true
+	}
+	return Node{}, n.Types() == Any
+}
+
+// Rest returns the value of all fields that are not named, and whether there
+// may be any.
+func (n Node) Rest() (Node, bool) {
+	// No schema has a field without a name, so it is none that is named.
+	return n.Field("")
+}
+
+// Named returns the names of the fields that the schema names, in order.
+func (n Node) Named() []string {
+	if n.schema == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(n.schema.Properties))
+}
+
+// Always reports whether every object has a field: it must be given, or has a
+// default.
+func (n Node) Always(name string) bool {
+	if n.schema == nil {
+		return false
+	}
+	required := n.schema.ValueValidation != nil && slices.Contains(n.schema.ValueValidation.Required, name)
+	return required || n.schema.Properties[name].Default.Object != nil
+}
+
+// Element returns the elements of a list.
+func (n Node) Element() Node {
+	if n.schema == nil {
+		return Node{}
+	}
+	return Node{schema: n.schema.Items}
+}
+
+// Enum returns the values that the value may only have, or nil.
+func (n Node) Enum() []any {
+	if n.schema == nil || n.schema.ValueValidation == nil {
+		return nil
+	}
+	var values []any
+	for _, v := range n.schema.ValueValidation.Enum {
+		values = append(values, v.Object)
+	}
+	return values
+}
+
+// kubernetes is what each object has besides the fields of its schema, which may
+// narrow these, but adds none (Kubernetes' API conventions, "Metadata").
+var kubernetes = sync.OnceValue(func() *structural.Structural {
+	text, number, truth := typed("string"), typed("integer"), typed("boolean")
+	texts := typed("object")
+	texts.AdditionalProperties = &structural.StructuralOrBool{Structural: &text}
+	owner := typed("object")
+	owner.Properties = map[string]structural.Structural{
+		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": truth, "blockOwnerDeletion": truth,
+	}
+	manager := typed("object")
+	manager.XPreserveUnknownFields = true
+	meta := typed("object")
+	meta.Properties = map[string]structural.Structural{
+		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text, "resourceVersion": text,
+		"generation": number, "creationTimestamp": text, "deletionTimestamp": text, "deletionGracePeriodSeconds": number,
+		"labels": texts, "annotations": texts, "finalizers": list(text), "ownerReferences": list(owner), "managedFields": list(manager),
+	}
+	object := typed("object")
+	object.Properties = map[string]structural.Structural{"apiVersion": text, "kind": text, "metadata": meta}
+	return &object
+})
+
+func typed(name string) structural.Structural {
+	return structural.Structural{Generic: structural.Generic{Type: name}}
+}
+
+func list(of structural.Structural) structural.Structural {
+	l := typed("array")
+	l.Items = &of
+	return l
+}
