@@ -34,10 +34,11 @@ const (
 // The kinds of problems with schemas.
 const (
 	MissingSchema composition.ProblemKind = "MissingSchema"
-	// NoSuchField is a schema aware error, and so is WrongType: what is read or
-	// written is not there, or is another thing than it should be.
+	// These are schema aware errors: what is read or written is not there, is
+	// another thing than it should be, or may be what a map has no value for.
 	NoSuchField composition.ProblemKind = "NoSuchField"
 	WrongType   composition.ProblemKind = "WrongType"
+	NotInMap    composition.ProblemKind = "NotInMap"
 )
 
 // The kinds of what is only worth a warning, in any mode.

@@ -320,7 +320,7 @@ func TestInputRules(t *testing.T) {
 		reason, input string
 		want          []string
 	}{
-		"Unknown":       {"the input is decoded strictly", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      tofieldPath: a\n", []string{"17 " + at + "resources[0].patches[0].tofieldPath: UnknownField: function-patch-and-transform has no such field, and refuses its input"}},
+		"Unknown":       {"the input is decoded strictly", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      tofieldPath: a\n", []string{"17 " + at + "resources[0].patches[0].tofieldPath: InvalidInput: function-patch-and-transform has no such field, and refuses its input"}},
 		"Misfit":        {"values have types", "  resources:\n  - name: a\n    patches:\n    - {fromFieldPath: [a]}\n", []string{"13 " + at + "resources.patches.fromFieldPath: InvalidInput: it cannot be a JSON array"}},
 		"List":          {"and lists are lists", "  resources: a\n", []string{"13 " + at + "resources: InvalidInput: it cannot be a JSON string"}},
 		"PatchType":     {"patches have types", "  resources:\n  - {name: a, patches: [{type: Other, fromFieldPath: a}]}\n", []string{"14 " + at + `resources[0].patches[0].type: InvalidInput: Invalid value: "Other": unknown patch type`}},

@@ -42,7 +42,7 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	switch kind {
 	case MissingSchema:
 		return m != Strict
-	case NoSuchField, WrongType:
+	case NoSuchField, WrongType, NotInMap:
 		return m == Warn
 	case NotApplied, NotChecked, composition.NotCarried:
 		return true

@@ -136,9 +136,24 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 		if why != "" {
 			c.add(WrongType, fmt.Sprintf("%s.transforms[%d]", at, i), "%s", why)
 		}
+		c.mapped(at, &p.Transforms[i], v)
 		v = value{types: out, what: "what the transforms make"}
 	}
 	c.write(in, at, p, v, r.to, resource)
+}
+
+// mapped finds values for which the first transform, a map, has none: it fails
+// on them.
+func (c *checker) mapped(at string, t *spec.Transform, v value) {
+	if t.Type != spec.TransformMap || t.Map == nil {
+		return
+	}
+	for _, may := range v.node.Enum() {
+		key, ok := may.(string)
+		if _, has := t.Map[key]; ok && !has {
+			c.add(NotInMap, at+".transforms[0].map", "%s may be %q, for which there is no value", v.what, key)
+		}
+	}
 }
 
 // read returns the value that a patch reads, or false if that is not known.

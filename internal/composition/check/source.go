@@ -118,7 +118,7 @@ func (c *checker) decode(raw []byte, in source) bool {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.add(composition.UnknownField, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field, and refuses its input")
+			c.add(InvalidInput, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field, and refuses its input")
 		}
 	}
 	return true

@@ -33,9 +33,8 @@ func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	case t.Type == spec.TransformMatch && t.Match != nil:
 		needs, out = schema.String, matched(t.Match)
 	case t.Type == spec.TransformMath && t.Math != nil:
-		needs, out = schema.Number, in&schema.Number
-		if t.Math.Type != spec.Multiply {
-			out |= schema.Integer
+		if needs, out = schema.Number, schema.Integer; in&schema.Fraction != 0 {
+			out = schema.Number
 		}
 	case t.Type == spec.TransformString && t.String != nil:
 		out = schema.String

@@ -23,6 +23,15 @@ func TestErrors(t *testing.T) {
 	if got, want := fielderror.Required("name", "name is required").Error(), "name: Required value: name is required"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	if path, text := fielderror.Split(second); path != "list[1].type" || text != `Invalid value: "x": unknown type` {
+		t.Errorf("split into %q and %q", path, text)
+	}
+	if path, text := fielderror.Split(fielderror.Required("name", "name is required")); path != "name" || text != "name is required" {
+		t.Errorf("split into %q and %q", path, text)
+	}
+	if path, text := fielderror.Split(errors.New("another")); path != "" || text != "another" {
+		t.Errorf("split into %q and %q", path, text)
+	}
 	other := errors.New("another")
 	if got := fielderror.Under("spec", other); !errors.Is(got, other) || got.Error() != "another" {
 		t.Errorf("an error that is not about a field became %v", got)

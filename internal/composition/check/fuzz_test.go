@@ -1,0 +1,101 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// FuzzComposition holds that any Composition is checked to its end, and that
+// every problem has a place.
+func FuzzComposition(f *testing.F) {
+	f.Add([]byte(pipeline("  resources:\n  - {name: a, base: {apiVersion: gold.test/v1, kind: Bucket, spec: {list: [[1]], any: {a: [{}]}}}, patches: [{fromFieldPath: 'spec.list[0]', toFieldPath: 'spec.rules[*].ports[*]', transforms: [{type: map, map: {a: 1e3}}, {type: math}]}]}\n")))
+	f.Add([]byte(pipeline("  environment: {patches: [{type: CombineToComposite, combine: {variables: [{fromFieldPath: 'a[1].b'}]}}]}\n  patchSets: [{patches: [{}]}]\n  resources: [{patches: [{type: PatchSet, patchSetName: ''}], readinessChecks: [{}], connectionDetails: [{}]}]\n")))
+	f.Add([]byte(legacy("  patchSets: [{name: s, patches: [{type: ToCompositeFieldPath, fromFieldPath: status}]}]\n  resources: [{patches: [{type: PatchSet, patchSetName: s}]}, {name: a, base: {kind: Bucket, apiVersion: gold.test/v1, status: 1}}]\n")))
+	f.Add([]byte(legacy("  environment: {patches: [{}]}\n  pipeline: [{step: a, input: {apiVersion: pt.fn.crossplane.io/v1, kind: Resources}}]\n")))
+	schemas := known(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := composition.Decode(manifest.Document{Path: "f.yaml", Line: 3, Text: text})
+		if err != nil {
+			return
+		}
+		holds(t, check.Composition(e, schemas, check.ByAnnotation))
+	})
+}
+
+// FuzzPatch spends its time on patches and transforms.
+func FuzzPatch(f *testing.F) {
+	f.Add(`{"fromFieldPath":"spec.text"}`, `{"type":"object","properties":{"spec":{"type":"object"}}}`)
+	f.Add(`{"type":"CombineToComposite","toFieldPath":"spec[*]","combine":{"strategy":"string","variables":[{"fromFieldPath":"a[0]"}]}}`, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`)
+	f.Add(`{"fromFieldPath":"spec.a","transforms":[{"type":"convert","convert":{"toType":"array","format":"json"}},{"type":"match","match":{"fallbackTo":"Input"}},{"type":"string","string":{"type":"Join"}}]}`, `{"type":"object","properties":{"spec":{"type":"object","nullable":true,"additionalProperties":{"x-kubernetes-int-or-string":true}}}}`)
+	xrs := known(f)
+	f.Fuzz(func(t *testing.T, patch, props string) {
+		raw := fmt.Sprintf(`{"kind":"CustomResourceDefinition","spec":{"group":"gold.test","names":{"kind":"Bucket"},"versions":[{"name":"v1","schema":{"openAPIV3Schema":%s}}]}}`, props)
+		var obj map[string]any
+		if json.Unmarshal([]byte(raw), &obj) != nil || json.Unmarshal([]byte(patch), &spec.Patch{}) != nil || strings.ContainsFunc(patch, unicode.IsControl) {
+			return
+		}
+		def, err := schema.New(obj)
+		if err != nil {
+			return
+		}
+		schemas := schema.Definitions{def.GroupKind: def}
+		for kind, known := range xrs {
+			if kind != def.GroupKind {
+				schemas[kind] = known
+			}
+		}
+		e, err := composition.Decode(manifest.Document{Path: "f.yaml", Line: 3, Text: []byte(template("patches:\n- " + patch + "\n"))})
+		if err != nil {
+			return
+		}
+		holds(t, check.Composition(e, schemas, check.Strict))
+	})
+}
+
+func holds(t *testing.T, found []composition.Problem) {
+	t.Helper()
+	for _, p := range found {
+		if p.Line < 3 || p.Field == "" || p.Text == "" || p.Kind == "" {
+			t.Errorf("got %+v", p)
+		}
+	}
+}
+
+// BenchmarkComposition is 10,000 templates with 100 patches each, which is what
+// the time of one patch is measured on.
+func BenchmarkComposition(b *testing.B) {
+	const templates, patches = 10_000, 100
+	from, to := "spec.text", "spec.rules[3].name"
+	var in input.Resources
+	all := make([]input.ComposedPatch, patches)
+	for i := range all {
+		all[i].Patch = spec.Patch{FromFieldPath: &from, ToFieldPath: &to, Transforms: []spec.Transform{{Type: spec.TransformMap, Map: map[string]json.RawMessage{"a": []byte(`"b"`)}}}}
+	}
+	for i := range templates {
+		in.Resources = append(in.Resources, input.Template{Name: fmt.Sprint(i), Base: []byte(`{"apiVersion":"gold.test/v1","kind":"Bucket"}`), Patches: all})
+	}
+	in.APIVersion, in.Kind = "pt.fn.crossplane.io/v1beta1", "Resources"
+	e := entry(b, pipeline("  resources: []\n"))
+	var err error
+	if e.Spec.Pipeline[0].Input.Raw, err = json.Marshal(in); err != nil {
+		b.Fatal(err)
+	}
+	schemas := known(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if found := check.Composition(e, schemas, check.Strict); len(found) != 0 {
+			b.Fatal(found[0])
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/templates/patches, "ns/patch")
+}

@@ -1,0 +1,114 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// TestModes has the documentation's table, "Schema aware validation modes".
+func TestModes(t *testing.T) {
+	text := pipeline(`  resources:
+  - name: a
+    base: {apiVersion: other.test/v1, kind: Unknown, spec: {any: 1}}
+    patches:
+    - {fromFieldPath: spec.none, toFieldPath: spec.any}
+    - {fromFieldPath: spec.text, toFieldPath: 'spec..any'}
+`)
+	const (
+		missing   = "MissingSchema"
+		aware     = "NoSuchField"
+		integrity = "InvalidInput"
+	)
+	annotated := func(mode string) string {
+		return strings.Replace(text, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: "+mode+"}}", 1)
+	}
+	cases := map[string]struct {
+		text     string
+		mode     check.Mode
+		warnings []string
+	}{
+		"warn":                         {text, check.Warn, []string{missing, aware}},
+		"loose":                        {text, check.Loose, []string{missing}},
+		"strict":                       {text, check.Strict, nil},
+		"default":                      {text, check.ByAnnotation, []string{missing, aware}},
+		"annotation warn":              {annotated("warn"), check.ByAnnotation, []string{missing, aware}},
+		"annotation loose":             {annotated("loose"), check.ByAnnotation, []string{missing}},
+		"annotation strict":            {annotated("strict"), check.ByAnnotation, nil},
+		"flag over strict annotation":  {annotated("strict"), check.Warn, []string{missing, aware}},
+		"flag over another annotation": {annotated("warn"), check.Strict, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var kinds, warnings []string
+			for _, p := range check.Composition(entry(t, tc.text), known(t), tc.mode) {
+				kinds = append(kinds, string(p.Kind))
+				if p.Warning {
+					warnings = append(warnings, string(p.Kind))
+				}
+			}
+			if diff := cmp.Diff([]string{missing, aware, integrity}, kinds); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.warnings, warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("no mode", func(t *testing.T) {
+		got := lines(check.Composition(entry(t, annotated("odd")), known(t), check.Strict))
+		if want := `3 metadata.annotations.crossplane.io/composition-schema-aware-validation-mode: UnknownValidationMode: "odd" is not a validation mode: warn, loose and strict are`; len(got) != 4 || got[0] != want {
+			t.Errorf("got %q, want 4 with %q first", got, want)
+		}
+	})
+}
+
+func TestParseMode(t *testing.T) {
+	for _, name := range []string{"warn", "loose", "strict"} {
+		if m, err := check.ParseMode(name); err != nil || string(m) != name {
+			t.Errorf("%q: got %q, %v", name, m, err)
+		}
+	}
+	for _, name := range []string{"", "Warn", "off"} {
+		if _, err := check.ParseMode(name); err == nil {
+			t.Errorf("%q: got no error", name)
+		}
+	}
+}
+
+// A schema that is not there, for whatever reason, is told of once, and what
+// other schemas say counts all the same.
+func TestMissingSchemas(t *testing.T) {
+	input := func(apiVersion string) string {
+		return pipeline("  resources:\n  - name: a\n    base: {apiVersion: " + apiVersion + ", kind: Bucket, spec: {any: {}}}\n    patches:\n    - {fromFieldPath: spec.text, toFieldPath: spec.a}\n    - {fromFieldPath: spec.b, toFieldPath: spec.b}\n  - {name: b, base: {apiVersion: " + apiVersion + ", kind: Bucket}}\n")
+	}
+	const xrs = "18 spec.pipeline[0].input.resources[0].patches[1].fromFieldPath: NoSuchField: kind XWidget of gold.test/v1 has no field spec.b"
+	const at = "15 spec.pipeline[0].input.resources[0].base: MissingSchema: "
+	cases := map[string]struct {
+		reason, text string
+		schemas      schema.Definitions
+		want         []string
+	}{
+		"Nobody":   {"a kind that nobody defines", input("none.test/v1"), known(t), []string{at + "there is no schema of kind Bucket of none.test/v1, so what is read and written of it is not checked", xrs}},
+		"Version":  {"a version that there is not", input("gold.test/v2"), known(t), []string{at + "what is read and written of kind Bucket of gold.test/v2 is not checked: there is no version v2 of it, only v1, v0, v9", xrs}},
+		"Invalid":  {"a schema that is not structural", input("gold.test/v0"), known(t), []string{at + "what is read and written of kind Bucket of gold.test/v0 is not checked: the schema of version v0 cannot be used: spec.versions[1].schema.openAPIV3Schema.properties.spec.properties.a.type is required: must not be empty for specified object fields", xrs}},
+		"NoSchema": {"a version without one", input("gold.test/v9"), known(t), []string{at + "what is read and written of kind Bucket of gold.test/v9 is not checked: version v9 has no schema", xrs}},
+		"Nothing": {"none at all", input("gold.test/v1"), nil, []string{
+			"5 spec.compositeTypeRef: MissingSchema: there is no schema of kind XWidget of gold.test/v1, so what is read and written of it is not checked",
+			at + "there is no schema of kind Bucket of gold.test/v1, so what is read and written of it is not checked",
+		}},
+		"NotNeeded": {"one that nothing asks for is not missed", pipeline("  resources:\n  - {name: a}\n"), nil, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := lines(check.Composition(entry(t, tc.text), tc.schemas, check.Strict))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
