@@ -26,6 +26,15 @@ func (c content) yaml() []byte {
 	return bytes.Join(append(parts, nil), []byte(separator))
 }
 
+// documents returns the objects, with the text of each.
+func (c content) documents() []Document {
+	all := make([]Document, len(c.objects))
+	for i, d := range c.objects {
+		all[i] = Document{d.Object, d.doc}
+	}
+	return all
+}
+
 // assemble finds the one metadata object of a package and checks that the
 // others may be in its kind of package. Where names the package in problems. If
 // broken, there may be metadata that could not be decoded.

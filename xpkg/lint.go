@@ -33,15 +33,15 @@ type Report struct {
 // Lint judges a finished package. Every layer of every image is read and
 // checked against its digest and diff ID, up to 64 GiB in all, not compressed.
 // The package.yaml of each image is read as the control plane does, and judged
-// by the rules of Read; its path in problems is "package.yaml", that of the
+// by the rules of Read and the others; its path in problems is "package.yaml", that of the
 // examples ".up/examples.yaml". It is an error if the artifact cannot be read,
 // and a problem if what was read is not what it should be.
-func Lint(ctx context.Context, a oci.Artifact, report progress.Func) (Report, error) {
+func Lint(ctx context.Context, a oci.Artifact, report progress.Func, others ...Rule) (Report, error) {
 	images, err := Images(a)
 	if err != nil {
 		return Report{}, err
 	}
-	l := &linter{left: maxLint, report: report, layers: map[v1.Hash]plainLayer{}}
+	l := &linter{left: maxLint, report: report, others: others, layers: map[v1.Hash]plainLayer{}}
 	if err := l.plan(images); err != nil {
 		return Report{}, err
 	}
@@ -201,7 +201,7 @@ func (l *linter) content(ctx context.Context, img PlatformImage, data []byte) er
 		c.examples, found = read.objects, append(found, read.found...)
 	}
 	l.Meta, l.Objects, l.Examples = c.meta.Object, len(c.objects), len(c.examples)
-	judged, err := lint(ctx, c)
+	judged, err := lint(ctx, c, l.others)
 	l.Problems = slices.Concat(l.Problems, found, judged)
 	return err
 }

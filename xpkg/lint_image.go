@@ -24,6 +24,7 @@ type linter struct {
 	left int64
 	// running are the images with a runtime.
 	running []PlatformImage
+	others  []Rule
 	// layers are those that have been read.
 	layers map[v1.Hash]plainLayer
 

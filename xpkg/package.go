@@ -72,6 +72,8 @@ type ReadOptions struct {
 	Ignore []string
 	// Lint says which problems are errors.
 	Lint Level
+	// Rules find problems besides those that Read knows of.
+	Rules []Rule
 }
 
 // others are what is no part of the package itself.
@@ -113,7 +115,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 	if pkg.Examples, c.examples, err = r.examples(ctx, opts); err != nil {
 		return nil, err
 	}
-	if found, err = lint(ctx, c); err != nil {
+	if found, err = lint(ctx, c, opts.Rules); err != nil {
 		return nil, fmt.Errorf("reading package root %q: %w", root, err)
 	}
 	if pkg.Warnings, err = opts.Lint.Judge(append(r.found, found...)); err != nil {

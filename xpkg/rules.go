@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A rule finds what is wrong with a package.
@@ -18,12 +19,29 @@ var rules = []rule{
 	examples,
 }
 
-// lint returns what all rules find. Rules stop early once ctx is done, which is
-// an error here: what they did not find is not known.
-func lint(ctx context.Context, c content) (Problems, error) {
+// A Rule finds what is wrong with the objects of a package besides its metadata,
+// for who knows more of them than this package does. It is given what the package
+// itself defines, and stops early once ctx is done.
+type Rule func(ctx context.Context, objects []Document, defined schema.Definitions) Problems
+
+// A Document is an object of a package and the text that it was read from.
+type Document struct {
+	Object
+	Text manifest.Document
+}
+
+// lint returns what all rules find, and then what others do. Rules stop early
+// once ctx is done, which is an error here: what they did not find is not known.
+func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 	var found Problems
 	for _, r := range rules {
 		found = append(found, r(ctx, c)...)
+	}
+	if len(others) > 0 {
+		objects, defined := c.documents(), c.definitions()
+		for _, r := range others {
+			found = append(found, r(ctx, objects, defined)...)
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

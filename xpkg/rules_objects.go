@@ -143,8 +143,8 @@ func (d decoded) defines() ([]*schema.Definition, error) {
 
 // definitions returns what the objects of a package define. What cannot be read
 // is a problem of the rule about schemas.
-func (c content) definitions() map[kschema.GroupKind]*schema.Definition {
-	all := map[kschema.GroupKind]*schema.Definition{}
+func (c content) definitions() schema.Definitions {
+	all := schema.Definitions{}
 	for _, d := range c.objects {
 		defs, err := d.defines()
 		if err != nil {
@@ -187,7 +187,7 @@ func examples(ctx context.Context, c content) Problems {
 
 // A judge knows what a package defines.
 type judge struct {
-	definitions map[kschema.GroupKind]*schema.Definition
+	definitions schema.Definitions
 	// groups are those of which every kind is defined.
 	groups map[string]bool
 }

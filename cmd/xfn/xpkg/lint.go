@@ -70,7 +70,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 		return report, err
 	}
 	defer closing(&err, s)
-	report, err = xpkg.Lint(ctx, s.artifact, term.Progress)
+	report, err = xpkg.Lint(ctx, s.artifact, term.Progress, rules...)
 	return report, s.explain("linting", err)
 }
 

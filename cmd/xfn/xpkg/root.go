@@ -1,6 +1,12 @@
 package xpkg
 
-import "github.com/xfn-dev/xfn/xpkg"
+import (
+	"github.com/xfn-dev/xfn/internal/composition/lint"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// rules are those of packages that package xpkg does not know itself.
+var rules = []xpkg.Rule{lint.Compositions}
 
 // rootFlags say what is read of a package root, and how strictly.
 type rootFlags struct {
@@ -11,7 +17,7 @@ type rootFlags struct {
 
 func (f rootFlags) options() (xpkg.ReadOptions, error) {
 	level, err := xpkg.ParseLevel(f.Lint)
-	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level}
+	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level, Rules: rules}
 	if opts.ExamplesRoot == "" {
 		opts.ExamplesRoot, opts.ExamplesOptional = "examples", true
 	}

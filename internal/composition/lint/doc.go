@@ -1,0 +1,3 @@
+// Package lint judges the Compositions of a package before it is built, and
+// after.
+package lint
