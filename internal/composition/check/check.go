@@ -63,24 +63,19 @@ type Schemas interface {
 // Of the patches that patch sets stand for, the first patch.Most are checked.
 // Compositions that call functions of the alpha are left to composition.Check.
 func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
-	c := &checker{schemas: schemas, composite: e.Spec.CompositeTypeRef, sides: map[kschema.GroupVersionKind]side{}, seen: map[string]bool{}, budget: patch.Most, bases: map[string]side{}}
+	c := newChecker(e, schemas)
 	mode = c.mode(e, mode)
-	was := legacyOf(e)
 	found := composition.Check(e, nil)
+	was := legacyOf(e)
 	if was.is {
 		found = slices.DeleteFunc(found, was.says)
 		c.names(was)
 	}
 	for _, in := range c.inputs(e, was) {
-		c.input(in)
+		c.integrity(in)
+		c.patches(in)
 	}
-	if len(c.problems) > 0 {
-		lines := e.Document.Lines()
-		for i, p := range c.problems {
-			c.problems[i].Path, c.problems[i].Line = e.Document.Path, lines.Of(p.Field)
-		}
-	}
-	found = append(found, c.problems...)
+	found = append(found, c.located(e)...)
 	for i, p := range found {
 		found[i].Warning = p.Warning || mode.warns(p.Kind)
 	}
@@ -102,6 +97,25 @@ type checker struct {
 	budget int
 }
 
+func newChecker(e composition.Entry, schemas Schemas) *checker {
+	return &checker{
+		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
+	}
+}
+
+// located returns the problems with their lines.
+func (c *checker) located(e composition.Entry) []composition.Problem {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	lines := e.Document.Lines()
+	for i, p := range c.problems {
+		c.problems[i].Path, c.problems[i].Line = e.Document.Path, lines.Of(p.Field)
+	}
+	return c.problems
+}
+
 func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {
 	c.note(false, kind, field, fmt.Sprintf(format, args...))
 }
@@ -113,10 +127,4 @@ func (c *checker) note(warning bool, kind composition.ProblemKind, field, text s
 		c.seen[key] = true
 		c.problems = append(c.problems, composition.Problem{Kind: kind, Field: field, Text: text, Warning: warning})
 	}
-}
-
-// input checks one input: what it says, and then what that does.
-func (c *checker) input(in source) {
-	c.integrity(in)
-	c.patches(in)
 }

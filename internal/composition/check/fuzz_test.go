@@ -99,3 +99,21 @@ func BenchmarkComposition(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/templates/patches, "ns/patch")
 }
+
+// A short input can stand for very many patches: where checking ends is said.
+func TestPatchSetsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("  patchSets:\n  - name: s\n    patches:\n" + strings.Repeat("    - {type: FromEnvironmentFieldPath, fromFieldPath: a}\n", 1000) + "  resources:\n")
+	for i := range 101 {
+		fmt.Fprintf(&b, "  - {name: r%d, base: {apiVersion: none.test/v1, kind: K%d}, patches: [{type: PatchSet, patchSetName: s}]}\n", i, i)
+	}
+	var got []string
+	for _, p := range check.Composition(entry(t, pipeline(b.String())), known(t), check.Strict) {
+		if p.Kind != check.MissingSchema {
+			got = append(got, p.Error())
+		}
+	}
+	if want := "c.yaml:13: spec.pipeline[0].input.patchSets: they stand for so many patches that not all were checked"; len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
