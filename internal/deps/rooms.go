@@ -63,6 +63,7 @@ func Rooms() []Room {
 		{"internal/ioerror", 0},
 		{"internal/fieldpath", 0},
 		{"internal/jsontext", 0},
+		{"internal/junit", 0},
 		{"internal/procgroup", 0},
 		{"internal/remove", 0},
 		{"internal/deps", 0},
