@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 
 	"github.com/xfn-dev/xfn/function/container"
 	containergrpc "github.com/xfn-dev/xfn/function/container/grpc"
@@ -12,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/ordered"
 	"github.com/xfn-dev/xfn/render"
 	"github.com/xfn-dev/xfn/render/alpha"
 	"github.com/xfn-dev/xfn/render/converge"
@@ -43,7 +45,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	if err != nil {
 		return err
 	}
-	return inOrder(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) Result {
+	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
 		r := Result{N: n, Source: doc.Position(), Functions: p.runs}
 		r.Result, r.Err = p.render(ctx, doc)
 		return r
@@ -61,6 +63,7 @@ func (s *Session) checkAlpha(in Inputs) error {
 		{len(in.Compositions) > 0, "Compositions to choose from"},
 		{in.ObserveLoop > 0, "an observe loop"},
 		{in.Around != nil, "functions that could be traced"},
+		{len(in.Steps) > 0, "answers for steps"},
 		{len(in.Required)+len(in.Extra)+len(in.Schemas) > 0, "resources or schemas that functions may require"},
 		{len(in.Credentials) > 0, "credentials of functions"},
 	} {

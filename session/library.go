@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/ordered"
 	"github.com/xfn-dev/xfn/render"
 	"github.com/xfn-dev/xfn/render/converge"
 )
@@ -36,6 +38,9 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 		all = append(all, e.Composition)
 	}
 	s.warnUnused(all...)
+	if err := checkSteps(in.Steps, all...); err != nil {
+		return err
+	}
 	if p.functions, err = s.functions(ctx, entries...); err != nil {
 		return err
 	}
@@ -44,7 +49,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	}
 	f := family{session: s, plan: p, library: library, observed: observe(library, p.request.Observed), checked: map[string]func() error{}}
 	f.next.Store(int64(len(docs)))
-	return inOrder(ctx, docs, f.render, func(results []Result) error {
+	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, f.render, func(results []Result) error {
 		for _, r := range results {
 			if err := each(r); err != nil {
 				return err

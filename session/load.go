@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
@@ -58,6 +59,10 @@ type Inputs struct {
 	// Around, if not nil, wraps the functions for the render of one XR, the
 	// n-th, as by a recorder. It is called from several goroutines.
 	Around func(n int, r function.Runner) function.Runner
+	// Steps answer for steps of the pipeline by their names, in place of the
+	// functions that these call, which then need not exist. A name that no step
+	// has is an error.
+	Steps map[string]function.Runner
 	// LiteralDeletion deletes what the code of profile Alpha did, and not what
 	// its documentation said. It is for that profile only.
 	LiteralDeletion bool
@@ -101,6 +106,9 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	}
 	s.warnDuplicates(doc)
 	if err := checkMode(entry); err != nil {
+		return p, err
+	}
+	if err := checkSteps(in.Steps, entry.Composition); err != nil {
 		return p, err
 	}
 	if p.functions, err = s.functions(ctx, entry); err != nil {
@@ -187,7 +195,11 @@ func checkMode(e composition.Entry) error {
 // on, all at once, and warns of the others.
 func (s *Session) checkIntegrity(e composition.Entry, p plan) error {
 	s.noteConverted(e)
-	known := func(name string) bool { _, ok := p.functions[name]; return ok || s.config.Runners[name] != nil }
+	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
+	known := func(name string) bool {
+		_, ok := p.functions[name]
+		return ok || s.config.Runners[name] != nil || !slices.Contains(needed, name)
+	}
 	var errs []error
 	unknown := false
 	for _, problem := range composition.Check(e, known) {

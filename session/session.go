@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/function/container"
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/ordered"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/render"
@@ -154,7 +156,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if err != nil {
 		return err
 	}
-	return inOrder(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) Result {
+	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
 		r := Result{N: n, Source: doc.Position(), Functions: runs}
 		r.Result, r.Err = p.render(ctx, in.around(n, runner), doc)
 		r.Err = s.advise(r.Err)
@@ -164,12 +166,12 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 
 // runner starts what a Composition's pipeline uses, and returns what calls it.
 func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
-	choices, err := s.choose(ctx, c, p.functions)
+	choices, err := s.choose(ctx, unanswered(c, p.in.Steps), p.functions)
 	if err != nil {
 		return nil, nil, err
 	}
 	runs, err := s.start(ctx, choices)
-	return s.calls(ctx), runs, err
+	return answering(p.in.Steps, s.calls(ctx)), runs, err
 }
 
 func (in Inputs) around(n int, r function.Runner) function.Runner {

@@ -58,6 +58,8 @@ func Rooms() []Room {
 		{"internal/progress", 0},
 		{"internal/golden", 0},
 		{"internal/environ", 0},
+		{"internal/ordered", 0},
+		{"internal/strict", 0},
 		{"internal/hint", 0},
 		{"internal/imagetest", 0},
 		{"internal/ioerror", 0},

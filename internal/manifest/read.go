@@ -28,6 +28,9 @@ type Reader struct {
 	FS afero.Fs
 	// Stdin is read where a path is "-". If nil, "-" is an error.
 	Stdin io.Reader
+	// Documents, if not nil, is asked first: where it knows a path, that stands
+	// for its documents and for no file. It must be safe for concurrent use.
+	Documents func(path string) ([]Document, bool)
 }
 
 // First returns the first document of a file, as Kubernetes' tools do, and
@@ -60,6 +63,9 @@ func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
 }
 
 func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]Document, error) {
+	if docs, ok := r.given(path); ok {
+		return docs, nil
+	}
 	if path == Stdin {
 		return r.file(ctx, path)
 	}
@@ -88,7 +94,18 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 	return all, nil
 }
 
+// given returns the documents that a path stands for without a file.
+func (r Reader) given(path string) ([]Document, bool) {
+	if r.Documents == nil {
+		return nil, false
+	}
+	return r.Documents(path)
+}
+
 func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
+	if docs, ok := r.given(path); ok {
+		return docs, nil
+	}
 	data, err := r.Bytes(ctx, path)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,56 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// checkSteps returns an error for an answer to a step that no Composition has.
+func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition) error {
+	var steps []string
+	for _, c := range all {
+		for _, step := range c.Spec.Pipeline {
+			steps = append(steps, step.Step)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(answers)) {
+		if !slices.Contains(steps, name) {
+			return hint.Wrap(fmt.Errorf("there is no pipeline step %q to answer for", name), "the steps are "+strings.Join(steps, ", "))
+		}
+	}
+	return nil
+}
+
+// unanswered returns a Composition with only those of its steps whose functions
+// have to be called.
+func unanswered(c *apiextv1.Composition, answers map[string]function.Runner) *apiextv1.Composition {
+	if len(answers) == 0 {
+		return c
+	}
+	rest := *c
+	rest.Spec.Pipeline = slices.DeleteFunc(slices.Clone(c.Spec.Pipeline), func(s apiextv1.PipelineStep) bool { return answers[s.Step] != nil })
+	return &rest
+}
+
+// answering returns a Runner that answers for steps, and leaves all others to
+// next.
+func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
+	if len(answers) == 0 {
+		return next
+	}
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if r := answers[function.Step(ctx)]; r != nil {
+			return r.RunFunction(ctx, name, req)
+		}
+		return next.RunFunction(ctx, name, req)
+	})
+}
