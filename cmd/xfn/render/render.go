@@ -10,12 +10,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/cache"
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/runtimes"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	engine "github.com/xfn-dev/xfn/render"
@@ -30,7 +27,7 @@ type Cmd struct {
 
 	sourceFlags
 	engineFlags
-	runtimeFlags
+	runtimes.Flags
 	outputFlags
 	traceFlags
 }
@@ -65,23 +62,6 @@ type engineFlags struct {
 	CrossplaneDockerNetwork string `hidden:""`
 }
 
-// runtimeFlags are how functions run.
-type runtimeFlags struct {
-	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
-	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
-	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: auto takes one for crossplane-contrib by tag, any for any owner's, strict only for versions that it was measured for, off none."`
-	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Let builtin NAME stand in for a repository. Repeatable."`
-	Crosscheck            bool              `help:"Run the builtin beside each package that there is one for, and fail if they differ."`
-	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, besides this one. Repeatable."`
-	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The largest answer of a function, in MiB."`
-	FunctionResponseCache string            `placeholder:"DIR" help:"Keep functions' answers in DIR, for as long as their TTL says."`
-	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The longest that an answer is kept, whatever its TTL."`
-	Offline               bool              `help:"Fetch nothing: what is not in the cache is an error that lists all of it."`
-	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, over what its file says. Repeatable."`
-	cache.Dir
-	registries.Flags
-}
-
 // Help is shown by --help.
 func (Cmd) Help() string {
 	return `Functions run in this process where they are builtin, else in a sandbox (on Linux) or in Docker, from source as a process, or wherever you started them yourself (annotate the Function render.crossplane.io/runtime: Development). Where no sandbox can be made, as in a CI container, Docker runs packages if there is an engine, and --runtime Process as confined as can be without one. A Docker engine pulls by itself: it gets the credentials, but --ca-file, --plain-http and --insecure-skip-tls-verify are not for it; its own configuration says the same.
@@ -107,7 +87,10 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
-	config, err := c.config(term, program)
+	if c.Timeout <= 0 {
+		return &terminal.UsageError{Err: fmt.Errorf("reading --timeout: %s is no time to render in", c.Timeout)}
+	}
+	config, err := c.Config(term, program)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
@@ -135,46 +118,6 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		err = out.finish()
 	}
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
-}
-
-// config says what all renders share, but for the functions file. Its errors
-// are those of flags.
-func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
-	if c.Timeout <= 0 {
-		return session.Config{}, fmt.Errorf("reading --timeout: %s is no time to render in", c.Timeout)
-	}
-	if c.XfnCacheMaxTTL <= 0 {
-		return session.Config{}, fmt.Errorf("reading --xfn-cache-max-ttl: %s is no time to keep answers for", c.XfnCacheMaxTTL)
-	}
-	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
-		return session.Config{}, err
-	}
-	if _, ok := c.Package[""]; ok {
-		return session.Config{}, errors.New("reading --package: expected NAME=PATH, but the name is empty")
-	}
-	runtime, err := session.ParseRuntime(c.Runtime)
-	if err != nil {
-		return session.Config{}, fmt.Errorf("reading --runtime or XFN_RUNTIME: %w", err)
-	}
-	builtins := builtin.Policy{Mode: c.Builtins, Repositories: c.Builtin}
-	if err := builtins.Check(); err != nil {
-		return session.Config{}, fmt.Errorf("reading --builtin: %w", err)
-	}
-	config := session.Config{
-		Reader:         manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin},
-		Packages:       c.Package,
-		Annotations:    c.FunctionAnnotations,
-		Cache:          c.FunctionResponseCache,
-		CacheMaxTTL:    c.XfnCacheMaxTTL,
-		Now:            time.Now,
-		Runtime:        runtime,
-		Builtins:       builtins,
-		BuiltinOptions: builtin.Options{Templates: c.Templates, Progress: term.Progress},
-		Crosscheck:     c.Crosscheck,
-		Progress:       term.Progress,
-	}
-	err = c.start(&config, term, program)
-	return config, err
 }
 
 // inputs says what to render, and where the functions are. With --xr there is

@@ -1,4 +1,4 @@
-package render
+package runtimes
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 )
 
 // start gives a session what runs functions on this machine.
-func (f runtimeFlags) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
+func (f Flags) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
 	var output func(function, line string)
 	if term.Verbose {
 		output = func(function, line string) { term.Note(function + " says: " + line) }

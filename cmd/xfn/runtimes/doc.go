@@ -1,0 +1,2 @@
+// Package runtimes is how functions run, as flags of whatever command renders.
+package runtimes
