@@ -35,8 +35,9 @@ type Request struct {
 
 // A Result is what came of it, as documents that can be printed.
 type Result struct {
-	// XR is the composite resource.
-	XR map[string]any
+	// XR is the composite resource. Full is the same with everything that it had;
+	// it is nil where the profile has no such.
+	XR, Full map[string]any
 	// Composed are the composed resources, sorted by their name in the pipeline.
 	Composed []map[string]any
 	// Results say what functions and the engine reported, in order.
@@ -152,7 +153,7 @@ func renderClassic(ctx context.Context, run function.Runner, req Request, v clas
 }
 
 func result(req Request, out *composite.Output) *Result {
-	r := &Result{XR: out.XR, Composed: out.Composed, Results: out.Results}
+	r := &Result{XR: out.XR, Full: out.Full, Composed: out.Composed, Results: out.Results}
 	if req.Full {
 		r.XR = out.Full
 	}

@@ -117,7 +117,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	if err != nil {
 		return err
 	}
-	p.request.Composition = entry.Composition
+	p.request.Composition, p.source = entry.Composition, doc.Path
 	obj, err := doc.Object()
 	if err != nil {
 		return err

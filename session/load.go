@@ -79,6 +79,8 @@ type plan struct {
 	functions map[string]runtimes.Function
 	xrd       *schema.XRD
 	fixtures  []converge.Fixture
+	// source is the file of the Composition.
+	source string
 }
 
 // load reads what all XRs share, in the order in which `crossplane render`
@@ -97,7 +99,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	p.request.Composition = entry.Composition
+	p.request.Composition, p.source = entry.Composition, doc.Path
 	if err := p.checkOnly(xrs); err != nil {
 		return p, err
 	}
@@ -231,7 +233,7 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 		return req, fmt.Errorf("loading the composite resource: %w", err)
 	}
 	if err := p.match(req.XR); err != nil {
-		return req, fmt.Errorf("%s: %w", p.in.Composition, err)
+		return req, fmt.Errorf("%s: %w", p.source, err)
 	}
 	if p.xrd == nil {
 		return req, nil

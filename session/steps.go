@@ -11,10 +11,22 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// checkSteps returns an error for an answer to a step that no Composition has.
+// An UnknownStepError says that Inputs.Steps has an answer for a step that no
+// pipeline has.
+type UnknownStepError struct {
+	Step string
+	// Steps are those that there are.
+	Steps []string
+}
+
+// Error names the step, and those that there are.
+func (e *UnknownStepError) Error() string {
+	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
+}
+
+// checkSteps returns an *UnknownStepError for an answer to a step that no Composition has.
 func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition) error {
 	var steps []string
 	for _, c := range all {
@@ -24,7 +36,7 @@ func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition
 	}
 	for _, name := range slices.Sorted(maps.Keys(answers)) {
 		if !slices.Contains(steps, name) {
-			return hint.Wrap(fmt.Errorf("there is no pipeline step %q to answer for", name), "the steps are "+strings.Join(steps, ", "))
+			return &UnknownStepError{Step: name, Steps: steps}
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
 	runcmd "github.com/xfn-dev/xfn/cmd/xfn/run"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/cmd/xfn/test"
 	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/hint"
 	engine "github.com/xfn-dev/xfn/render"
@@ -37,10 +38,11 @@ const (
 // app is the command line.
 type app struct {
 	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
-	Verbose bool `help:"Print each step, and more of what happens." xor:"volume"`
+	Verbose bool `help:"Print each step, and more of what happens." short:"v" xor:"volume"`
 
 	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
+	Test       test.Cmd       `cmd:"" help:"Check what Compositions make of composite resources."`
 	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
 	Run        runcmd.Cmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`

@@ -72,6 +72,7 @@ func Rooms() []Room {
 
 		// What floor 0 stands on.
 		{"internal/filelock", -1},
+		{"internal/nearest", -1},
 		{"internal/childtest", -1},
 	}
 }

@@ -30,6 +30,9 @@ type Change struct {
 	// or list.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
+	// Step is the pipeline step that set the field to New. Whoever knows fills
+	// it in.
+	Step string `json:"step,omitempty"`
 }
 
 // Diff returns how one value became another, leaf by leaf: a leaf is a scalar,

@@ -116,6 +116,9 @@ func (p *printer) change(indent string, c Change) {
 	for _, l := range values(label, room, c) {
 		p.line(indent, c.Op.colour(), l)
 	}
+	if c.Step != "" {
+		p.line(indent+"    ", dim, "set by step "+value.Printable(c.Step))
+	}
 }
 
 func values(label string, room int, c Change) []string {

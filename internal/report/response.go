@@ -42,6 +42,20 @@ type response struct {
 	fatal        bool
 }
 
+// ResultsOf returns what a function reported.
+func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
+	var all []Result
+	for _, r := range rsp.GetResults() {
+		all = append(all, Result{
+			Severity: camel(r.GetSeverity().String(), "SEVERITY_"),
+			Message:  r.GetMessage(),
+			Reason:   r.GetReason(),
+			Target:   target(r.GetTarget()),
+		})
+	}
+	return all
+}
+
 func responseOf(rsp *fnv1.RunFunctionResponse, err error) response {
 	out := response{requirements: requirements(rsp.GetRequirements())}
 	if err != nil {
@@ -49,13 +63,8 @@ func responseOf(rsp *fnv1.RunFunctionResponse, err error) response {
 	}
 	for _, r := range rsp.GetResults() {
 		out.fatal = out.fatal || r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL
-		out.results = append(out.results, Result{
-			Severity: camel(r.GetSeverity().String(), "SEVERITY_"),
-			Message:  r.GetMessage(),
-			Reason:   r.GetReason(),
-			Target:   target(r.GetTarget()),
-		})
 	}
+	out.results = ResultsOf(rsp)
 	for _, c := range rsp.GetConditions() {
 		out.conditions = append(out.conditions, Condition{
 			Type:    c.GetType(),

@@ -1,0 +1,2 @@
+// Package test is the command `xfn test`.
+package test

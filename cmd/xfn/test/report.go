@@ -1,0 +1,129 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/junit"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/report/page"
+	"github.com/xfn-dev/xfn/suite"
+	"github.com/xfn-dev/xfn/suite/format"
+)
+
+// reportFlags say what is told, and where.
+type reportFlags struct {
+	Format    string `enum:"text,json" default:"text" help:"Print ${enum}."`
+	JUnit     string `name:"junit" placeholder:"FILE" help:"Write a report in JUnit's XML."`
+	TraceHTML string `name:"trace-html" placeholder:"DIR" help:"Write a page for each case that fails, of what each step did."`
+}
+
+// A reporter tells what becomes of cases as they end.
+type reporter struct {
+	reportFlags
+	term  *terminal.Terminal
+	text  *format.Text
+	doc   *format.Document
+	junit format.JUnit
+	cases int
+	bad   int
+}
+
+func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
+	r := &reporter{reportFlags: f, term: term}
+	if f.TraceHTML != "" {
+		if err := os.MkdirAll(f.TraceHTML, 0o755); err != nil {
+			return nil, fmt.Errorf("making the folder of traces: %w", err)
+		}
+	}
+	if f.Format == "json" {
+		r.doc = &format.Document{Cases: []format.Case{}}
+	} else {
+		r.text = &format.Text{W: term.Stdout, Colour: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet}
+	}
+	return r, nil
+}
+
+func (r *reporter) take(o suite.Outcome) error {
+	r.cases++
+	if o.Status == suite.Failed {
+		r.bad++
+	}
+	if r.JUnit != "" {
+		if err := r.junit.Take(o); err != nil {
+			return err
+		}
+	}
+	if o.Trace != nil {
+		if err := r.page(o); err != nil {
+			return err
+		}
+	}
+	if r.doc != nil {
+		r.doc.Take(o)
+		return nil
+	}
+	if err := r.text.Take(o); err != nil {
+		return fmt.Errorf("printing an outcome: %w", err)
+	}
+	return r.annotate(o)
+}
+
+// annotate shows failures beside the suites, in GitHub Actions.
+func (r *reporter) annotate(o suite.Outcome) error {
+	for _, f := range o.Failures {
+		if err := r.term.Annotate(terminal.Annotation{Path: f.Path, Line: f.Line, Title: o.Name(), Text: f.Text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
+
+// page writes the trace of a case.
+func (r *reporter) page(o suite.Outcome) error {
+	name := strings.Trim(unfit.ReplaceAllString(o.Name(), "_"), "._")
+	path := filepath.Join(r.TraceHTML, name+".html")
+	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { return page.Write(w, "xfn test", []report.Trace{*o.Trace}) })
+	if err != nil {
+		return fmt.Errorf("writing the trace of %s: %w", o.Name(), err)
+	}
+	r.term.Note("the trace of " + o.Name() + " is in " + path)
+	return nil
+}
+
+// end writes what comes last, and returns an error if any case failed.
+func (r *reporter) end(took time.Duration) error {
+	if r.JUnit != "" {
+		err := atomicfile.Write(r.JUnit, 0o644, func(w io.Writer) error { return junit.Write(w, r.junit.Suites()) })
+		if err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if err := r.last(took); err != nil {
+		return fmt.Errorf("printing the outcome: %w", err)
+	}
+	if r.bad > 0 {
+		return fmt.Errorf("%d of %s failed", r.bad, terminal.Count(r.cases, "case"))
+	}
+	return nil
+}
+
+func (r *reporter) last(took time.Duration) error {
+	if r.doc == nil {
+		return r.text.End(took)
+	}
+	enc := json.NewEncoder(r.term.Stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r.doc)
+}

@@ -1,0 +1,236 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/runtimes"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/suite"
+	"github.com/xfn-dev/xfn/suite/spec"
+)
+
+// Cmd runs suites.
+type Cmd struct {
+	Paths []string `arg:"" optional:"" name:"path" help:"Files with suites, or folders to look for them in, those below included. Default: the current folder."`
+
+	selectFlags
+	runFlags
+	reportFlags
+	runtimes.Flags
+
+	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
+	List   bool `help:"Print the names of the cases, and run nothing."`
+}
+
+// selectFlags say which cases run.
+type selectFlags struct {
+	Run    string `placeholder:"REGEXP" help:"Run only cases whose suite/case matches."`
+	Count  int    `default:"1" placeholder:"N" help:"Run each case N times."`
+	Shard  string `placeholder:"I/N" help:"Run only part I of N, from 1. A case is always of the same part."`
+	Shards int    `env:"XFN_SHARDS" placeholder:"N" help:"Run only that part of N which JOB_COMPLETION_INDEX names, as in an Indexed Job of Kubernetes."`
+	Index  int    `hidden:"" name:"job-completion-index" env:"JOB_COMPLETION_INDEX" default:"-1"`
+}
+
+// runFlags say how they run.
+type runFlags struct {
+	Parallel    int           `placeholder:"N" help:"Run N cases at a time. Default: as many as there are processors."`
+	FailFast    bool          `name:"failfast" help:"Stop with the first case that fails."`
+	Timeout     time.Duration `default:"10m" placeholder:"TIME" help:"How long all cases may take. Default: ${default}."`
+	CaseTimeout time.Duration `default:"1m" placeholder:"TIME" help:"How long a case may take that does not say so itself, its functions' start included. Default: ${default}."`
+	Update      bool          `help:"Write golden files that are not as what is rendered."`
+}
+
+// Help is shown by --help.
+func (Cmd) Help() string {
+	return `A suite is a YAML file that says what Compositions have to make of composite resources:
+
+    apiVersion: xfn.dev/v1alpha1
+    kind: TestSuite
+    defaults:
+      xr: xr.yaml
+      composition: composition.yaml
+      functions: functions.yaml
+    cases:
+    - name: region
+      xr:
+        patch: {spec: {bucketRegion: eu-west-1}}
+      expect:
+        resources:
+          storage-bucket:
+            spec.forProvider.region: eu-west-1
+
+Functions start once for all cases, and run as they do in render.
+
+Examples:
+
+    xfn test
+    xfn test tests/ --run 'bucket/' --verbose
+    xfn test --update
+    xfn test --junit report.xml --shard 2/4
+    xfn test --schema > testsuite.schema.json
+
+Exit codes: 0 all passed, 1 some failed, 2 used wrongly.
+`
+}
+
+// Run runs the cases and tells what became of them.
+func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
+	if c.Schema {
+		return printSchema(term.Stdout)
+	}
+	sel, err := c.selection()
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	o, err := c.options(term, program)
+	if err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	if len(c.Paths) == 0 {
+		c.Paths = []string{"."}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("the run took longer than %s (see --timeout)", c.Timeout))
+	defer cancel()
+	suites, err := suite.Load(ctx, o.Config.Reader, c.Paths)
+	if err != nil {
+		return err
+	}
+	items, err := suite.Plan(suites, sel)
+	if err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	if c.List {
+		return list(term.Stdout, items)
+	}
+	if len(items) == 0 {
+		term.Warn("there are no cases to run" + among(sel))
+	}
+	return c.run(ctx, term, items, o)
+}
+
+// among says of which cases none was found.
+func among(sel suite.Selection) string {
+	text := ""
+	if sel.Run != nil {
+		text += fmt.Sprintf(" whose names match %s", sel.Run)
+	}
+	if sel.Shard.Count > 1 {
+		text += fmt.Sprintf(" in shard %d of %d", sel.Shard.Index, sel.Shard.Count)
+	}
+	return text
+}
+
+func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, items []suite.Item, o suite.Options) error {
+	out, err := c.report(term)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = suite.Run(ctx, items, o, out.take)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = terminal.Cause(ctx, err)
+	}
+	if endErr := out.end(time.Since(began)); err == nil {
+		err = endErr
+	}
+	return err
+}
+
+// check refuses numbers that make no sense.
+func (c *Cmd) check() error {
+	switch {
+	case c.Timeout <= 0:
+		return fmt.Errorf("reading --timeout: %s is no time to run in", c.Timeout)
+	case c.CaseTimeout <= 0:
+		return fmt.Errorf("reading --case-timeout: %s is no time to run in", c.CaseTimeout)
+	case c.Parallel < 0:
+		return fmt.Errorf("reading --parallel: %d is no number of cases", c.Parallel)
+	case c.Count < 1:
+		return fmt.Errorf("reading --count: %d is no number of times", c.Count)
+	}
+	return nil
+}
+
+func (f selectFlags) selection() (sel suite.Selection, err error) {
+	sel.Count = f.Count
+	if f.Run != "" {
+		if sel.Run, err = regexp.Compile(f.Run); err != nil {
+			return sel, fmt.Errorf("reading --run: %w", err)
+		}
+	}
+	sel.Shard, err = f.shard()
+	return sel, err
+}
+
+func (f selectFlags) shard() (suite.Shard, error) {
+	switch {
+	case f.Shard != "":
+		s, err := suite.ParseShard(f.Shard)
+		if err != nil {
+			return s, fmt.Errorf("reading --shard: %w", err)
+		}
+		return s, nil
+	case f.Shards == 0:
+		return suite.Shard{}, nil
+	case f.Index < 0:
+		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS says how many parts there are, but JOB_COMPLETION_INDEX does not say which one is meant"), "name it by --shard I/N")
+	}
+	s := suite.Shard{Index: f.Index + 1, Count: f.Shards}
+	if err := s.Check(); err != nil || f.Shards < 0 {
+		return s, fmt.Errorf("reading --shards and JOB_COMPLETION_INDEX: %w", err)
+	}
+	return s, nil
+}
+
+// options says how cases run. Its errors are those of flags.
+func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.Options, error) {
+	config, err := c.Config(term, program)
+	o := suite.Options{
+		Config: config, Parallel: c.Parallel, Timeout: c.CaseTimeout, FailFast: c.FailFast,
+		Trace: c.TraceHTML != "", Now: time.Now,
+	}
+	if c.Update {
+		o.Update = write
+	}
+	return o, err
+}
+
+// write writes a golden file, in a folder that may not be there yet.
+func write(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(path, 0o644, text)
+}
+
+func list(w io.Writer, items []suite.Item) error {
+	for _, i := range items {
+		if _, err := fmt.Fprintln(w, terminal.Printable(i.Name())); err != nil {
+			return fmt.Errorf("printing a name: %w", err)
+		}
+	}
+	return nil
+}
+
+func printSchema(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(spec.Schema()); err != nil {
+		return fmt.Errorf("printing the schema: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+// Package format tells what became of cases: to people as `go test` does, to
+// programs as JSON, and to CI systems as JUnit.
+package format
