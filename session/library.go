@@ -23,15 +23,20 @@ import (
 // and for those that they compose. Each gives a Result of its own, parents
 // before children.
 func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
-	library, err := s.library(ctx, in)
-	if err != nil {
-		return err
-	}
 	version, err := in.Profile.Version()
 	if err != nil {
 		return err
 	}
 	p := newPlan(in, version)
+	if in.Live {
+		if p.exists, err = s.state(ctx, in.Observed); err != nil {
+			return err
+		}
+	}
+	library, err := s.library(ctx, in, p.exists)
+	if err != nil {
+		return err
+	}
 	entries := library.Compositions()
 	var all []*apiextv1.Composition
 	for _, e := range entries {
@@ -47,7 +52,12 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	if err := s.loadState(ctx, &p); err != nil {
 		return err
 	}
-	f := family{session: s, plan: p, library: library, observed: observe(library, p.request.Observed), checked: map[string]func() error{}}
+	f := family{session: s, plan: p, library: library, observed: observe(library, p.exists), checked: map[string]func() error{}}
+	if in.Live {
+		if docs, err = s.live(library, f.observed); err != nil {
+			return err
+		}
+	}
 	f.next.Store(int64(len(docs)))
 	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, f.render, func(results []Result) error {
 		for _, r := range results {
@@ -59,9 +69,19 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	})
 }
 
+// live returns the XRs to render of those that are observed.
+func (s *Session) live(library *composition.Library, c census) ([]manifest.Document, error) {
+	docs, passed, err := live(library, c)
+	for _, p := range passed {
+		s.config.Progress.Note("passing over " + p)
+	}
+	return docs, err
+}
+
 // library reads the Compositions and XRDs, the single Composition and XRD
-// among them unless they are in the folders, too.
-func (s *Session) library(ctx context.Context, in Inputs) (*composition.Library, error) {
+// among them unless they are in the folders, too. What is live has the XRDs of
+// its dump.
+func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
 	var docs []manifest.Document
 	for _, path := range in.Compositions {
 		some, err := s.config.Reader.All(ctx, path)
@@ -80,6 +100,13 @@ func (s *Session) library(ctx context.Context, in Inputs) (*composition.Library,
 		}
 		docs = append(docs, doc)
 	}
+	docs, err := definitions(docs)
+	if err == nil && in.Live {
+		docs, err = exists.addXRDs(docs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading Compositions: %w", err)
+	}
 	library, err := composition.Load(docs)
 	if err != nil {
 		return nil, fmt.Errorf("loading Compositions: %w", err)
@@ -95,7 +122,7 @@ type family struct {
 	session  *Session
 	plan     plan
 	library  *composition.Library
-	observed []observed
+	observed census
 	// next is the N of the next nested XR; checked are the checks of
 	// Compositions by where they stand.
 	next    atomic.Int64
@@ -106,7 +133,7 @@ type family struct {
 func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Result {
 	var made []Result
 	nest := nesting{library: f.library, depth: DefaultDepth, observed: f.observed, render: func(ctx context.Context, s subject) (*render.Result, error) {
-		r := Result{N: n, Source: doc.Position()}
+		r := Result{N: n, Source: doc.Position(), Observed: s.Observed}
 		if len(made) > 0 {
 			r.N = int(f.next.Add(1) - 1)
 		}

@@ -39,7 +39,12 @@ type Inputs struct {
 	// XRD is a file that holds the XRs' definition, or "".
 	XRD string
 	// Observed are files or folders that hold the composed resources that exist.
+	// What stands there in a list is a dump of a cluster: of that each XR has what
+	// it controls, its own UID and status, and functions may require the rest.
 	Observed []string
+	// Live renders the XRs among what is observed that Compositions are for, in
+	// place of XRs.
+	Live bool
 	// Required are files or folders of what functions may require, Extra those
 	// that only functions' responses may; profile Classic and older take the
 	// last of each, as they did. Credentials hold Secrets.
@@ -78,6 +83,8 @@ type plan struct {
 	request   render.Request
 	functions map[string]runtimes.Function
 	xrd       *schema.XRD
+	exists    state
+	observed  census
 	fixtures  []converge.Fixture
 	// source is the file of the Composition.
 	source string
@@ -147,8 +154,10 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Credentials, err = s.all(ctx, "function credentials", in.Credentials); err != nil {
 		return err
 	}
-	if req.Observed, err = s.all(ctx, "observed resources", in.Observed); err != nil {
-		return err
+	if !in.Live { // which was read with its Compositions
+		if p.exists, err = s.state(ctx, in.Observed); err != nil {
+			return err
+		}
 	}
 	if req.Required, err = s.required(ctx, "required resources", in.Required, p.checks); err != nil {
 		return err
@@ -156,6 +165,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Extra, err = s.required(ctx, "extra resources", in.Extra, p.checks); err != nil {
 		return err
 	}
+	req.Extra = append(req.Extra, p.exists.missing(req.Required, req.Extra, req.Credentials)...)
 	if err := errors.Join(req.Required.Check(), req.Extra.Check()); err != nil {
 		return fmt.Errorf("loading required resources: %w", err)
 	}
@@ -170,6 +180,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Context, err = s.context(ctx, in.ContextFiles, in.ContextValues, p.checks); err != nil {
 		return err
 	}
+	p.observed = observe(nil, p.exists)
 	p.fixtures, err = s.observeFixtures(ctx, in.ObserveFixtures)
 	return err
 }
@@ -235,6 +246,8 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	if err := p.match(req.XR); err != nil {
 		return req, fmt.Errorf("%s: %w", p.source, err)
 	}
+	p.observed.identify(req.XR, true)
+	req.Observed = p.observed.of(req.XR, true)
 	if p.xrd == nil {
 		return req, nil
 	}

@@ -7,10 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -57,7 +54,7 @@ type nesting struct {
 	library *composition.Library
 	// depth is how many levels there may be below the first.
 	depth    int
-	observed []observed
+	observed census
 	// render renders one. It must not change the subject.
 	render func(context.Context, subject) (*render.Result, error)
 }
@@ -83,6 +80,7 @@ func (n nesting) root(u *unstructured.Unstructured) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
+	n.observed.identify(xr, true)
 	return n.complete(xr)
 }
 
@@ -123,7 +121,7 @@ func (w *walk) visit(ctx context.Context, s subject, parent int, path []string) 
 	if err := w.check(ctx); err != nil {
 		return w.locate(err)
 	}
-	s.Observed = w.observedOf(s.XR, parent < 0)
+	s.Observed = w.observed.of(s.XR, parent < 0)
 	result, err := w.render(ctx, s)
 	if err != nil {
 		return w.locate(err)
@@ -154,7 +152,9 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 		w.done[parent].Unmatched = append(w.done[parent].Unmatched, name)
 		return nil
 	}
-	w.carryOver(xr)
+	// A status that the parent desires never gets to the API server.
+	unstructured.RemoveNestedField(xr.Object, "status")
+	w.observed.identify(xr, false)
 	child, err := w.complete(xr)
 	if err != nil {
 		return w.locate(err)
@@ -196,79 +196,4 @@ func (w *walk) locate(err error) error {
 		names[i] = composition.Describe(xr)
 	}
 	return fmt.Errorf("rendering nested composite resources: %s: %w", strings.Join(names, " > "), err)
-}
-
-// An observed is an observed resource, and what controls it.
-type observed struct {
-	*unstructured.Unstructured
-	controller metav1.OwnerReference
-	kind       kschema.GroupKind
-	// byXR says that the controller is of a kind that a library knows.
-	byXR bool
-}
-
-// observe finds out once what controls each observed resource.
-func observe(library *composition.Library, objects []*unstructured.Unstructured) []observed {
-	all := make([]observed, len(objects))
-	for i, u := range objects {
-		all[i].Unstructured = u
-		if c := metav1.GetControllerOfNoCopy(u); c != nil {
-			gvk := kschema.FromAPIVersionAndKind(c.APIVersion, c.Kind)
-			_, defined := library.XRDFor(gvk)
-			all[i].controller, all[i].kind = *c, gvk.GroupKind()
-			all[i].byXR = defined || len(library.For(gvk)) > 0
-		}
-	}
-	return all
-}
-
-// isOf reports whether xr controls o: by name, since the UID of an XR that was
-// rendered need not be the one that it has in a cluster.
-func (o observed) isOf(xr *unstructured.Unstructured) bool {
-	return o.controller.Name != "" && o.controller.Name == xr.GetName() && o.kind == xr.GroupVersionKind().GroupKind() &&
-		(xr.GetNamespace() == "" || o.GetNamespace() == xr.GetNamespace())
-}
-
-// observedOf returns the observed resources that belong to xr, in their order:
-// those that it controls. The first XR has all others, too, that no XR controls;
-// whether they can be its own is for the engine to say.
-func (n nesting) observedOf(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
-	var own []*unstructured.Unstructured
-	for _, o := range n.observed {
-		if o.isOf(xr) || first && !o.byXR {
-			own = append(own, o.Unstructured)
-		}
-	}
-	return own
-}
-
-// carryOver gives a composed XR what it has in the API server and its parent
-// has no say in: its UID, its status, and the Composition that was selected for
-// it. A status that the parent desires never gets there.
-func (n nesting) carryOver(xr *unstructured.Unstructured) {
-	unstructured.RemoveNestedField(xr.Object, "status")
-	for _, o := range n.observed {
-		if same(o.Unstructured, xr) {
-			fill(xr, o.Unstructured, "metadata", "uid")
-			fill(xr, o.Unstructured, "status")
-			fill(xr, o.Unstructured, "spec", "crossplane", "compositionRef")
-			fill(xr, o.Unstructured, "spec", "compositionRef")
-		}
-	}
-	for _, o := range n.observed {
-		// What it controls names its UID, too.
-		if xr.GetUID() == "" && o.isOf(xr) {
-			xr.SetUID(o.controller.UID)
-		}
-	}
-}
-
-// fill sets a field that dst lacks to what src has. Where an object around it is
-// something else, the field is left alone.
-func fill(dst, src *unstructured.Unstructured, field ...string) {
-	v, found, err := unstructured.NestedFieldNoCopy(src.Object, field...)
-	if _, has, _ := unstructured.NestedFieldNoCopy(dst.Object, field...); has || !found || err != nil {
-		return
-	}
-	_ = unstructured.SetNestedField(dst.Object, runtime.DeepCopyJSONValue(v), field...)
 }

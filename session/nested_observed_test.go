@@ -73,7 +73,7 @@ func TestNestedObserved(t *testing.T) {
 			for _, text := range tc.observed {
 				objects = append(objects, object(t, text))
 			}
-			n.observed = observe(n.library, objects)
+			n.observed = observe(n.library, state{named: objects})
 			got := map[string]seen{}
 			engine := n.render
 			n.render = func(ctx context.Context, s subject) (*render.Result, error) {
@@ -111,7 +111,7 @@ func TestNestedObserved(t *testing.T) {
 func TestNestedObservedByNamespace(t *testing.T) {
 	const owned = "{apiVersion: gold.test/v1, kind: Bolt, metadata: {name: b, namespace: %s, ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: alpha, uid: u, controller: true}]}}"
 	n := nestingOf(t, composing("XWidget"))
-	n.observed = observe(n.library, []*unstructured.Unstructured{object(t, fmt.Sprintf(owned, "east")), object(t, fmt.Sprintf(owned, "west"))})
+	n.observed = observe(n.library, state{named: []*unstructured.Unstructured{object(t, fmt.Sprintf(owned, "east")), object(t, fmt.Sprintf(owned, "west"))}})
 	cases := map[string]struct {
 		reason, namespace string
 		want              int
@@ -124,7 +124,7 @@ func TestNestedObservedByNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			xr := object(t, widget)
 			xr.SetNamespace(tc.namespace)
-			if got := n.observedOf(xr, true); len(got) != tc.want {
+			if got := n.observed.of(xr, true); len(got) != tc.want {
 				t.Errorf("%s: got %d", tc.reason, len(got))
 			}
 		})

@@ -90,11 +90,13 @@ func (s *Session) objects(ctx context.Context, path string) ([]*unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	objs := make([]*unstructured.Unstructured, len(docs))
-	for i, doc := range docs {
-		if objs[i], err = decode(doc); err != nil {
+	var objs []*unstructured.Unstructured
+	for _, doc := range docs {
+		some, _, err := decodeAll(doc)
+		if err != nil {
 			return nil, err
 		}
+		objs = append(objs, some...)
 	}
 	return objs, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/cache"
@@ -97,6 +98,8 @@ type Result struct {
 	// Result is nil if Err is not. It is the last of several passes, if there
 	// is an observe loop.
 	*converge.Result
+	// Observed are the composed resources that it had.
+	Observed []*unstructured.Unstructured
 	// Functions are those that the pipeline used, in its order, but for
 	// Config.Runners.
 	Functions []Run
@@ -158,7 +161,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	}
 	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
 		r := Result{N: n, Source: doc.Position(), Functions: runs}
-		r.Result, r.Err = p.render(ctx, in.around(n, runner), doc)
+		r.Result, r.Observed, r.Err = p.render(ctx, in.around(n, runner), doc)
 		r.Err = s.advise(r.Err)
 		return r
 	}, each)
@@ -181,16 +184,16 @@ func (in Inputs) around(n int, r function.Runner) function.Runner {
 	return in.Around(n, r)
 }
 
-func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Document) (*converge.Result, error) {
+func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Document) (*converge.Result, []*unstructured.Unstructured, error) {
 	req, err := p.forXR(doc)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := p.passes(ctx, run, req)
 	if err != nil {
-		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+		return nil, nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
 	}
-	return r, nil
+	return r, req.Observed, nil
 }
 
 func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (*converge.Result, error) {
