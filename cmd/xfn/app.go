@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/completion"
 	"github.com/xfn-dev/xfn/cmd/xfn/convert"
+	"github.com/xfn-dev/xfn/cmd/xfn/diff"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
@@ -43,6 +44,7 @@ type app struct {
 	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
 	Test       test.Cmd       `cmd:"" help:"Check what Compositions make of composite resources."`
+	Diff       diff.Cmd       `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
 	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
 	Run        runcmd.Cmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`

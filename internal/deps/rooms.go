@@ -22,6 +22,7 @@ func Rooms() []Room {
 
 		{"suite", 6},
 		{"internal/dev", 6},
+		{"internal/impact", 6},
 
 		{"session", 5},
 		{"internal/report", 5},

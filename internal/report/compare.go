@@ -138,14 +138,28 @@ func docDiff(doc map[string]any, op Op, changes []Change) DocDiff {
 // WriteDiff writes differences for people, as Trace.Text writes changes.
 func WriteDiff(w io.Writer, diffs []DocDiff, colour bool) error {
 	p := newPrinter(w, colour)
+	verdicts := map[Op]string{Removed: " is missing", Added: " is unexpected", Changed: " differs"}
 	for i, d := range diffs {
 		if i > 0 {
 			p.line("", "", "")
 		}
-		p.line("", d.Op.colour(), d.Op.Sign()+" "+value.Printable(d.title()))
-		p.changes("    ", d.Changes)
+		p.diff("", d, verdicts[d.Op])
 	}
 	return p.out.Flush()
+}
+
+// WriteChanges writes what happens to documents, each with its fields below it.
+func WriteChanges(w io.Writer, diffs []DocDiff, colour bool) error {
+	p := newPrinter(w, colour)
+	for _, d := range diffs {
+		p.diff("  ", d, " "+string(d.Op))
+	}
+	return p.out.Flush()
+}
+
+func (p *printer) diff(indent string, d DocDiff, verdict string) {
+	p.line(indent, d.Op.colour(), d.Op.Sign()+" "+value.Printable(d.title()+verdict))
+	p.changes(indent+"    ", d.Changes)
 }
 
 func (d DocDiff) title() string {
@@ -164,6 +178,5 @@ func (d DocDiff) title() string {
 	if d.Resource != "" {
 		details = append(details, "resource "+d.Resource)
 	}
-	verdict := map[Op]string{Removed: "is missing", Added: "is unexpected", Changed: "differs"}[d.Op]
-	return strings.Join(words, " ") + aside(details...) + " " + verdict
+	return strings.Join(words, " ") + aside(details...)
 }
