@@ -64,6 +64,7 @@ func (s *Session) checkAlpha(in Inputs) error {
 		{in.ObserveLoop > 0, "an observe loop"},
 		{in.Around != nil, "functions that could be traced"},
 		{len(in.Steps) > 0, "answers for steps"},
+		{s.config.Instead != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
 		{len(in.Required)+len(in.Extra)+len(in.Schemas) > 0, "resources or schemas that functions may require"},
 		{len(in.Credentials) > 0, "credentials of functions"},
 	} {

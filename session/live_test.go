@@ -45,7 +45,8 @@ func TestDump(t *testing.T) {
 		"Own": {
 			"of a dump an XR has what it controls, and it is the one of that UID",
 			dumped(live, own, owned("other-thing", "beta", "u-2", "thing"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: loose}}"),
-			[]string{"thing-abc"}, widgetUID, "",
+			[]string{"thing-abc"},
+			widgetUID, "",
 		},
 		"WithoutXR": {"what it controls knows its UID", dumped(own), []string{"thing-abc"}, widgetUID, ""},
 		"NoResourceName": {
@@ -62,7 +63,8 @@ func TestDump(t *testing.T) {
 		"Both": {
 			"both may stand in one file",
 			dumped(live, own) + "---\n{apiVersion: v1, kind: Thing, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: mine}}}\n",
-			[]string{"mine", "thing-abc"}, widgetUID, "",
+			[]string{"mine", "thing-abc"},
+			widgetUID, "",
 		},
 		"NoKind":  {"an item that is no object is named", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is no object with a kind"},
 		"NoItems": {"an object may be called a list", "{apiVersion: v1, kind: AllowList, metadata: {name: l, annotations: {crossplane.io/composition-resource-name: l}}, items: {a: b}}", []string{"l"}, "", ""},
@@ -117,7 +119,8 @@ func TestLive(t *testing.T) {
 		"Nested": {
 			"what another composes is rendered with that",
 			dumped(one("XWidget", "a", "widgets", ""), one("XWidget", "b", "widgets", ", ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: a, uid: u-a, controller: true}]")),
-			[]string{"a"}, "",
+			[]string{"a"},
+			"",
 		},
 		"XRD":  {"the XRDs of the dump count", dumped(xrd, strings.Replace(one("XWidget", "a", "", ""), "crossplane: {compositionRef: {name: }}", "compositionRef: {name: widgets}", 1)), []string{"a"}, ""},
 		"None": {"a dump without XRs has nothing to render", dumped("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"), nil, ""},

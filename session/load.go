@@ -211,7 +211,7 @@ func (s *Session) checkIntegrity(e composition.Entry, p plan) error {
 	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
 	known := func(name string) bool {
 		_, ok := p.functions[name]
-		return ok || s.config.Runners[name] != nil || !slices.Contains(needed, name)
+		return ok || s.config.Runners[name] != nil || s.config.Instead != nil || !slices.Contains(needed, name)
 	}
 	var errs []error
 	unknown := false

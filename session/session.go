@@ -50,6 +50,11 @@ type Config struct {
 	Containers container.Runner
 	// Runners answer for functions by name, before anything else is asked.
 	Runners function.Mux
+	// Instead, if not nil, answers for every other function, which then need
+	// neither exist nor start. Wrap, if not nil, is put around what calls
+	// functions, as a recorder. Profile Alpha takes neither.
+	Instead function.Runner
+	Wrap    func(function.Runner) function.Runner
 	// Cache is a folder of functions' answers, or "" for none. CacheMaxTTL is
 	// the longest that one is kept (cache.DefaultMaxTTL if 0), by the clock Now,
 	// which has to be set if Cache is.
@@ -169,12 +174,22 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 
 // runner starts what a Composition's pipeline uses, and returns what calls it.
 func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
+	if s.config.Instead != nil {
+		return answering(p.in.Steps, s.wrap(s.config.Instead)), nil, nil
+	}
 	choices, err := s.choose(ctx, unanswered(c, p.in.Steps), p.functions)
 	if err != nil {
 		return nil, nil, err
 	}
 	runs, err := s.start(ctx, choices)
-	return answering(p.in.Steps, s.calls(ctx)), runs, err
+	return answering(p.in.Steps, s.wrap(s.calls(ctx))), runs, err
+}
+
+func (s *Session) wrap(r function.Runner) function.Runner {
+	if s.config.Wrap == nil {
+		return r
+	}
+	return s.config.Wrap(r)
 }
 
 func (in Inputs) around(n int, r function.Runner) function.Runner {

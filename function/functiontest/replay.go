@@ -12,7 +12,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/function/recording"
 )
 
 // A Replayer is a function.Runner that answers from recorded calls, in their
@@ -32,7 +33,8 @@ type recorded struct {
 }
 
 // Replay returns a Replayer of the calls that r holds, one JSON object a line.
-// A call must be for the recorded function and, but for what Mask hides, equal
+// A call must be for the recorded function and, but for what
+// recording.Mask hides, equal
 // the recorded request.
 func Replay(r io.Reader) (*Replayer, error) {
 	p := &Replayer{}
@@ -94,11 +96,11 @@ func sameRequest(want json.RawMessage, got *fnv1.RunFunctionRequest) error {
 	if err := protojson.Unmarshal(want, recorded); err != nil {
 		return fmt.Errorf("reading the recorded request: %w", err)
 	}
-	w, err := Mask(recorded)
+	w, err := recording.Mask(recorded)
 	if err != nil {
 		return err
 	}
-	g, err := Mask(got)
+	g, err := recording.Mask(got)
 	if err != nil {
 		return err
 	}
@@ -106,37 +108,4 @@ func sameRequest(want json.RawMessage, got *fnv1.RunFunctionRequest) error {
 		return fmt.Errorf("it was called with another request (-recorded +now):\n%s", diff)
 	}
 	return nil
-}
-
-// Mask returns a request as JSON values, with "masked" in place of what the
-// real engine takes from the clock: the time at which it called the XR
-// responsive, and the tag, which is a hash of all.
-func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
-	req = proto.CloneOf(req)
-	if req.GetMeta().GetTag() != "" {
-		req.Meta.Tag = "masked"
-	}
-	b, err := protojson.Marshal(req)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the request: %w", err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("decoding the request: %w", err)
-	}
-	conditions, _ := lookup(m, "observed", "composite", "resource", "status", "conditions").([]any)
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Responsive" {
-			c["lastTransitionTime"] = "masked"
-		}
-	}
-	return m, nil
-}
-
-func lookup(v any, path ...string) any {
-	for _, key := range path {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	return v
 }

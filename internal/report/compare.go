@@ -157,6 +157,13 @@ func WriteChanges(w io.Writer, diffs []DocDiff, colour bool) error {
 	return p.out.Flush()
 }
 
+// WriteFields writes changes of fields, each on lines of its own.
+func WriteFields(w io.Writer, changes []Change) error {
+	p := newPrinter(w, false)
+	p.changes("  ", changes)
+	return p.out.Flush()
+}
+
 func (p *printer) diff(indent string, d DocDiff, verdict string) {
 	p.line(indent, d.Op.colour(), d.Op.Sign()+" "+value.Printable(d.title()+verdict))
 	p.changes(indent+"    ", d.Changes)

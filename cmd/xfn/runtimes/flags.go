@@ -28,6 +28,7 @@ type Flags struct {
 	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The longest that an answer is kept, whatever its TTL."`
 	Offline               bool              `help:"Fetch nothing: what is not in the cache is an error that lists all of it."`
 	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, over what its file says. Repeatable."`
+	recordingFlags
 	cache.Dir
 	registries.Flags
 }
@@ -64,6 +65,9 @@ func (f Flags) Config(term *terminal.Terminal, program terminal.Program) (sessio
 		BuiltinOptions: builtin.Options{Templates: f.Templates, Progress: term.Progress},
 		Crosscheck:     f.Crosscheck,
 		Progress:       term.Progress,
+	}
+	if err := f.apply(&config); err != nil {
+		return session.Config{}, err
 	}
 	err = f.start(&config, term, program)
 	return config, err
