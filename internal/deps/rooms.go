@@ -51,6 +51,7 @@ func Rooms() []Room {
 		{"internal/remote", 1},
 		{"internal/dockerengine", 1},
 		{"internal/gobuild", 1},
+		{"internal/signature", 1},
 		{"internal/tempdir", 1},
 		{"internal/patch", 1},
 

@@ -1,0 +1,69 @@
+package signature_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/xpkg/oci"
+)
+
+// The files in testdata are made by cosign v2.6.5, for these tests and with keys
+// for nothing else: generate-key-pair (with the password "s3cret") and
+// import-key-pair, then sign --tlog-upload=false by each of the three keys. The
+// image was one in a registry on the same machine.
+
+func file(t testing.TB, name string) []byte {
+	t.Helper()
+	return must[[]byte](t)(os.ReadFile(filepath.Join("testdata", name)))
+}
+
+func cosigned(t testing.TB) v1.Image {
+	t.Helper()
+	return must[v1.Image](t)(oci.Image(file(t, "manifest.json"), file(t, "config.json"), static.NewLayer(file(t, "payload.json"), kind)))
+}
+
+var cosignedDigest = v1.Hash{Algorithm: "sha256", Hex: "7e4623bbe3eadcebd175d24404ea861b89a9f2014795ffef4dbf3e1830a92c29"}
+
+func TestMadeByCosign(t *testing.T) {
+	all := must[[]signature.Signature](t)(signature.Read(cosigned(t)))
+	if len(all) != 3 {
+		t.Fatalf("there are %d signatures, want 3", len(all))
+	}
+	for i, name := range []string{"cosign.pub", "p384.pub", "ed25519.pub"} {
+		k := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, name), nil))
+		for j, s := range all {
+			want := 0
+			if i == j {
+				want = 1
+			}
+			if got := k.Count([]signature.Signature{s}, cosignedDigest); got != want {
+				t.Errorf("%s made %d of signature %d, want %d", name, got, j, want)
+			}
+		}
+	}
+}
+
+// A key that cosign has encrypted signs, to the byte, the document that cosign
+// signed, and the image that holds both is still cosign's.
+func TestJoinCosign(t *testing.T) {
+	k := must[*signature.PrivateKey](t)(signature.ParsePrivateKey(file(t, "cosign.key"), []byte("s3cret")))
+	s := must[signature.Signature](t)(k.Sign(repo(t), cosignedDigest))
+	if diff := cmp.Diff(string(file(t, "payload.json")), string(s.Payload)); diff != "" {
+		t.Errorf("-cosign +ours:\n%s", diff)
+	}
+	before, img := cosigned(t), must[v1.Image](t)(signature.Append(cosigned(t), s))
+	m, old := must[*v1.Manifest](t)(img.Manifest()), must[*v1.Manifest](t)(before.Manifest())
+	if diff := cmp.Diff(old.Layers, m.Layers[:3]); diff != "" {
+		t.Errorf("what cosign wrote, -before +after:\n%s", diff)
+	}
+	theirs := must[*signature.PublicKey](t)(signature.ParsePublicKey(file(t, "cosign.pub"), nil))
+	if n := theirs.Count(must[[]signature.Signature](t)(signature.Read(img)), cosignedDigest); n != 2 {
+		t.Errorf("cosign's public key knows %d signatures, want 2", n)
+	}
+}

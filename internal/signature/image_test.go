@@ -1,0 +1,148 @@
+package signature_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/signature"
+)
+
+const kind types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
+
+const key = "dev.cosignproject.cosign/signature"
+
+// holding is an image with one layer.
+func holding(t testing.TB, l v1.Layer, annotations map[string]string) v1.Image {
+	t.Helper()
+	return must[v1.Image](t)(mutate.Append(empty.Image, mutate.Addendum{Layer: l, Annotations: annotations}))
+}
+
+// The image has the shape that cosign gives it, and what it held before stays,
+// annotations of others included.
+func TestAppend(t *testing.T) {
+	a, b := signature.Signature{Payload: []byte("{}"), Value: []byte("a")}, signature.Signature{Payload: []byte("{}"), Value: []byte("b")}
+	theirs := map[string]string{key: base64.StdEncoding.EncodeToString(b.Value), "dev.sigstore.cosign/bundle": "{}"}
+	cases := map[string]struct {
+		reason string
+		base   v1.Image
+		want   []signature.Signature
+		kept   map[string]string
+	}{
+		"First": {"nothing is signed yet", nil, []signature.Signature{a}, nil},
+		"Next":  {"a signature by somebody else stays", holding(t, static.NewLayer(b.Payload, kind), theirs), []signature.Signature{b, a}, theirs},
+		"Other": {"what is no signature stays, and is none", holding(t, static.NewLayer([]byte("x"), "text/plain"), nil), []signature.Signature{a}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			img := must[v1.Image](t)(signature.Append(tc.base, a))
+			if err := validate.Image(img, validate.Fast); err != nil {
+				t.Error(err)
+			}
+			got := must[[]signature.Signature](t)(signature.Read(img))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			m := must[*v1.Manifest](t)(img.Manifest())
+			last := m.Layers[len(m.Layers)-1]
+			if last.MediaType != kind || last.Annotations[key] != "YQ==" {
+				t.Errorf("%s: the layer is %+v", tc.reason, last)
+			}
+			if tc.kept != nil && cmp.Diff(tc.kept, m.Layers[0].Annotations) != "" {
+				t.Errorf("%s: annotations are %v", tc.reason, m.Layers[0].Annotations)
+			}
+		})
+	}
+	m := must[*v1.Manifest](t)(must[v1.Image](t)(signature.Append(nil, a)).Manifest())
+	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
+		t.Errorf("the manifest is %s with a config %s", m.MediaType, m.Config.MediaType)
+	}
+}
+
+// broken is a layer that is not there, or not what it says.
+type broken struct {
+	v1.Layer
+	size int64
+}
+
+func (b broken) Size() (int64, error) { return b.size, nil }
+func (b broken) Compressed() (io.ReadCloser, error) {
+	if b.size == 0 {
+		return nil, errors.New("no such blob")
+	}
+	return io.NopCloser(io.LimitReader(zeros{}, 1<<40)), nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestReadHostile(t *testing.T) {
+	l := static.NewLayer([]byte("{}"), kind)
+	signed := func(value string) map[string]string { return map[string]string{key: value} }
+	many := make([]mutate.Addendum, 1001)
+	for i := range many {
+		many[i] = mutate.Addendum{Layer: l, Annotations: signed("YQ==")}
+	}
+	cases := map[string]struct {
+		reason string
+		img    v1.Image
+		want   []signature.Signature
+		err    string
+	}{
+		"NoValue":  {"a payload that nobody has signed counts, and is nobody's", holding(t, l, nil), []signature.Signature{{Payload: []byte("{}"), Value: []byte{}}}, ""},
+		"NotBase":  {"a signature in another encoding", holding(t, l, signed("?")), []signature.Signature{{}}, ""},
+		"Long":     {"a signature that is longer than any", holding(t, l, signed(strings.Repeat("YWFh", 2000))), []signature.Signature{{}}, ""},
+		"Large":    {"a payload that is larger than any is not fetched", holding(t, broken{l, 1 << 40}, signed("YQ==")), []signature.Signature{{}}, ""},
+		"Endless":  {"a payload that has more than it says", holding(t, broken{l, 2}, signed("YQ==")), nil, "more than 64 KiB"},
+		"Missing":  {"a payload that is not there", holding(t, broken{l, 0}, signed("YQ==")), nil, "no such blob"},
+		"TooMany":  {"more signatures than anybody reads", must[v1.Image](t)(mutate.Append(empty.Image, many...)), nil, "1001 signatures, more than the limit of 1000"},
+		"NoLayers": {"an image of nothing", empty.Image, nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := signature.Read(tc.img)
+			if tc.err != "" {
+				checkError(t, tc.reason, err, tc.err, "")
+			} else if err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	full := must[v1.Image](t)(mutate.Append(empty.Image, many[:1000]...))
+	_, err := signature.Append(full, signature.Signature{})
+	checkError(t, "one more than anybody reads", err, "no place for one more", "")
+}
+
+// The layers of signatures are a stranger's.
+func FuzzRead(f *testing.F) {
+	f.Add("YQ==", string(kind), []byte("{}"))
+	f.Add("?", "text/plain", []byte(nil))
+	f.Fuzz(func(t *testing.T, value, mediaType string, payload []byte) {
+		img := holding(t, static.NewLayer(payload, types.MediaType(mediaType)), map[string]string{key: value})
+		all, err := signature.Read(img)
+		if err != nil || len(all) > 1 || len(all) == 1 && mediaType != string(kind) {
+			t.Fatalf("%d signatures, error %v", len(all), err)
+		}
+		next, err := signature.Append(img, signature.Signature{Payload: payload, Value: []byte("a")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more, err := signature.Read(next); err == nil && len(more) != len(all)+1 {
+			t.Errorf("%d signatures became %d", len(all), len(more))
+		}
+	})
+}

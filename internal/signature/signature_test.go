@@ -1,0 +1,187 @@
+package signature_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/signaturetest"
+)
+
+var (
+	digest = v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0123456789abcdef", 4)}
+	other  = v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("fedcba9876543210", 4)}
+)
+
+func repo(t testing.TB) name.Repository {
+	t.Helper()
+	return must[name.Repository](t)(name.NewRepository("registry.example.org/acme/hello"))
+}
+
+// document is what cosign 2 signs of a digest.
+const document = `{"critical":{"identity":{"docker-reference":"registry.example.org/acme/hello"},"image":{"docker-manifest-digest":"%s"},"type":"cosign container image signature"},"optional":null}`
+
+func TestTag(t *testing.T) {
+	want := "registry.example.org/acme/hello:sha256-" + digest.Hex + ".sig"
+	if got := signature.Tag(repo(t), digest).Name(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What is signed is to the byte what cosign signs.
+func TestSign(t *testing.T) {
+	s := must[signature.Signature](t)(signaturetest.Key(t).Sign(repo(t), digest))
+	if diff := cmp.Diff(fmt.Sprintf(document, digest), string(s.Payload)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Signatures by other means than this package's, for each hash that cosign has
+// used with a key.
+func TestHashes(t *testing.T) {
+	text := fmt.Appendf(nil, document, digest)
+	sum256, sum384, sum512 := sha256.Sum256(text), sha512.Sum384(text), sha512.Sum512(text)
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(k crypto.Signer, sum []byte, o crypto.SignerOpts) []byte {
+		return must[[]byte](t)(k.Sign(rand.Reader, sum, o))
+	}
+	p256, p384, p521 := curve(t, elliptic.P256()), curve(t, elliptic.P384()), curve(t, elliptic.P521())
+	cases := map[string]struct {
+		reason string
+		key    crypto.Signer
+		value  []byte
+		want   int
+	}{
+		"P256":      {"cosign's own keys", p256, sign(p256, sum256[:], crypto.SHA256), 1},
+		"P384":      {"SHA-256 with a longer curve: cosign before 2.5, and this program", p384, sign(p384, sum256[:], crypto.SHA256), 1},
+		"P384Long":  {"cosign from 2.5 on", p384, sign(p384, sum384[:], crypto.SHA384), 1},
+		"P521Long":  {"cosign from 2.5 on", p521, sign(p521, sum512[:], crypto.SHA512), 1},
+		"Ed25519":   {"cosign before 2.5, and this program", ed, sign(ed, text, crypto.Hash(0)), 1},
+		"Ed25519ph": {"cosign from 2.5 on", ed, sign(ed, sum512[:], crypto.SHA512), 1},
+		"WrongHash": {"a hash that belongs to no such key", p256, sign(p256, sum384[:], crypto.SHA384), 0},
+		"Nothing":   {"a signature of no bytes", p256, nil, 0},
+		"OtherKey":  {"a signature by a key of another kind", p256, sign(ed, text, crypto.Hash(0)), 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			k := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, tc.key), nil))
+			if got := k.Count([]signature.Signature{{Payload: text, Value: tc.value}}, digest); got != tc.want {
+				t.Errorf("%s: %d signatures are good, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	good := must[signature.Signature](t)(mine.Sign(repo(t), digest))
+	theirs := must[signature.Signature](t)(signaturetest.Key(t).Sign(repo(t), digest))
+	elsewhere := must[signature.Signature](t)(mine.Sign(repo(t), other))
+	tampered := signature.Signature{Payload: good.Payload, Value: append([]byte(nil), good.Value...)}
+	tampered.Value[len(tampered.Value)-1] ^= 1
+	swapped := signature.Signature{Payload: fmt.Appendf(nil, document, other), Value: good.Value}
+	cases := map[string]struct {
+		reason string
+		all    []signature.Signature
+		digest v1.Hash
+		keys   []*signature.PrivateKey
+		by     []int
+		err    string
+	}{
+		"Good":       {"one signature, one key", []signature.Signature{good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
+		"Among":      {"others do no harm", []signature.Signature{theirs, tampered, elsewhere, {}, good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
+		"Any":        {"one of the keys is enough", []signature.Signature{good}, digest, []*signature.PrivateKey{yours, mine}, []int{0, 1}, ""},
+		"Twice":      {"who signs twice is counted twice", []signature.Signature{good, must[signature.Signature](t)(mine.Sign(repo(t), digest))}, digest, []*signature.PrivateKey{mine}, []int{2}, ""},
+		"None":       {"nothing is signed", nil, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no signature"},
+		"Other":      {"a signature by somebody else", []signature.Signature{theirs}, digest, []*signature.PrivateKey{mine}, nil, "has 1 signature, and none by the key: "},
+		"Others":     {"how many there are is told", []signature.Signature{theirs, theirs}, digest, []*signature.PrivateKey{mine, yours}, nil, "has 2 signatures, and none by any of the 2 keys: "},
+		"Tampered":   {"a flipped bit", []signature.Signature{tampered}, digest, []*signature.PrivateKey{mine}, nil, "made by others, or changed"},
+		"Swapped":    {"a signature under another document", []signature.Signature{swapped}, other, []*signature.PrivateKey{mine}, nil, "made by others, or changed"},
+		"Elsewhere":  {"a signature of another package, moved here", []signature.Signature{theirs, elsewhere}, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " is not what was signed: what the key has signed is " + other.String()},
+		"Unreadable": {"a layer that is too large to be a signature", []signature.Signature{{}}, digest, []*signature.PrivateKey{mine}, nil, "made by others, or changed"},
+		"NoKeys":     {"no key is no excuse", []signature.Signature{good}, digest, nil, nil, "has 1 signature, and none by any of the 0 keys: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var keys []*signature.PublicKey
+			for _, k := range tc.keys {
+				keys = append(keys, k.Public())
+			}
+			by, err := signature.Check(tc.all, tc.digest, keys...)
+			if diff := cmp.Diff(tc.by, by); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if tc.err != "" {
+				checkError(t, tc.reason, err, tc.err, "")
+			} else if err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// What a key has really signed need not be of an image: the same key may sign
+// files.
+func TestOtherDocuments(t *testing.T) {
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := must[*signature.PublicKey](t)(signature.ParsePublicKey(public(t, ed), nil))
+	cases := map[string]struct{ reason, text, want string }{
+		"File":     {"a blob that cosign sign-blob signed", "hello", "not the JSON of a simple signing document"},
+		"Empty":    {"a document without anything", "{}", `its type is ""`},
+		"Atomic":   {"the older type of document", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `its type is "atomic container signature"`},
+		"NoDigest": {"a digest that is none", fmt.Sprintf(document, "latest"), `"latest", which it is about, is no digest`},
+		"List":     {"JSON of another shape", "[]", "not the JSON of a simple signing document"},
+		"Twice":    {"two documents in one", fmt.Sprintf(document, digest) + "{}", "not the JSON of a simple signing document"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := signature.Signature{Payload: []byte(tc.text), Value: ed25519.Sign(ed, []byte(tc.text))}
+			_, err := signature.Check([]signature.Signature{s}, digest, key)
+			checkError(t, tc.reason, err, tc.want, "")
+		})
+	}
+}
+
+// Whatever a key has signed, it is good only if it says so of this very digest.
+func FuzzCheck(f *testing.F) {
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		f.Fatal(err)
+	}
+	keys := []*signature.PublicKey{
+		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, ed), nil)),
+		must[*signature.PublicKey](f)(signature.ParsePublicKey(public(f, curve(f, elliptic.P256())), nil)),
+	}
+	p256 := curve(f, elliptic.P256())
+	sum := sha256.Sum256([]byte(document))
+	f.Add(fmt.Appendf(nil, document, digest), must[[]byte](f)(ecdsa.SignASN1(rand.Reader, p256, sum[:])))
+	f.Add(fmt.Appendf(nil, document, other), []byte{})
+	f.Fuzz(func(t *testing.T, text, value []byte) {
+		signed := signature.Signature{Payload: text, Value: ed25519.Sign(ed, text)}
+		by, err := signature.Check([]signature.Signature{signed, {Payload: text, Value: value}}, digest, keys...)
+		if err == nil && (by[0] == 0 || !strings.Contains(string(text), digest.Hex)) {
+			t.Errorf("%q is good, by %v", text, by)
+		}
+		if err != nil && by != nil {
+			t.Error("a result and an error")
+		}
+	})
+}

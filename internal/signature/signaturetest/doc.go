@@ -1,0 +1,2 @@
+// Package signaturetest makes keys for tests.
+package signaturetest
