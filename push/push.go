@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -30,6 +31,10 @@ type Options struct {
 	// package: what they have is mounted and not sent. Those that the package
 	// names as its base images are asked in any case.
 	MountFrom []name.Repository
+	// SignKey signs the package, beside which its signature is stored before any
+	// tag moves. One that this key has made is enough, and those of others stay.
+	// Nil means no signature.
+	SignKey *signature.PrivateKey
 	// DryRun finds out what would be done, and changes nothing.
 	DryRun bool
 	// Progress is told the bytes that are in the registry, out of those that
@@ -48,6 +53,10 @@ type Result struct {
 	// Platforms are those of the images, in their order: "linux/arm64/v8". An
 	// image without a platform has no entry.
 	Platforms []string
+	// Signature is the tag of the package's signatures, in full, if it was to be
+	// signed, and Signed says that one was added: that of this key was not there.
+	Signature string
+	Signed    bool
 	Traffic
 }
 
@@ -78,7 +87,7 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if err != nil {
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
-	w := &work{plan: p, tags: append([]name.Tag{ref}, o.Tags...), jobs: o.Jobs, dry: o.DryRun}
+	w := &work{plan: p, tags: append([]name.Tag{ref}, o.Tags...), jobs: o.Jobs, dry: o.DryRun, key: o.SignKey, remote: o.Remote}
 	w.report = func(done int64) {
 		o.Progress.Send(progress.Event{Kind: progress.Bytes, Text: "pushing " + ref.Name(), Done: done, Total: p.size})
 	}
@@ -100,6 +109,8 @@ type work struct {
 	tags   []name.Tag
 	jobs   int
 	dry    bool
+	key    *signature.PrivateKey
+	remote *remote.Client
 	to     *remote.Uploader
 	report func(done int64)
 
@@ -109,6 +120,7 @@ type work struct {
 	moving  int64  // bytes that were sent, of blobs that need not be whole
 	ready   int    // blobs that are there
 	moved   []bool // whether a tag is at the package
+	signed  bool   // whether a signature by the key is there
 	asked   int    // how many tags the registry was asked to move
 }
 
@@ -127,7 +139,7 @@ func (w *work) do(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if w.dry {
-		return nil
+		return w.sign(ctx)
 	}
 	if err = w.tag(ctx); remote.LacksBlob(err) {
 		// The registry said that it has what it has not.
@@ -214,15 +226,23 @@ func (w *work) advance(n int64) {
 	}
 }
 
-// tag puts the manifests by their digests, and the package at the tags.
+// tag puts the manifests by their digests, then the signature, and the package at
+// the tags.
 func (w *work) tag(ctx context.Context) error {
 	last := len(w.manifests) - 1
+	byDigest := w.manifests[:last]
+	if w.key != nil {
+		byDigest = w.manifests
+	}
 	if !slices.Contains(w.moved, true) {
-		for _, m := range w.manifests[:last] {
+		for _, m := range byDigest {
 			if err := w.to.PutManifest(ctx, m.digest.String(), m.mediaType, m.raw); err != nil {
 				return err
 			}
 		}
+	}
+	if err := w.sign(ctx); err != nil {
+		return err
 	}
 	for i, t := range w.tags {
 		if w.moved[i] {
@@ -245,6 +265,9 @@ func (w *work) state(err error) string {
 	text := fmt.Sprintf("; %d of %d blobs are in the registry", w.ready, len(w.blobs))
 	if slices.Contains(w.moved, true) {
 		text = "; all blobs are in the registry"
+	}
+	if w.key != nil && !w.signed {
+		text += ", the package may be without its signature"
 	}
 	for i, t := range w.tags {
 		how := "was not changed"

@@ -1,0 +1,239 @@
+package push_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/internal/signature/signaturetest"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// signatures returns how many signatures a has at ref's repository, and how many
+// of them each key made.
+func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.PrivateKey) (all int, by []int) {
+	t.Helper()
+	h, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found, err := pull.Signatures(t.Context(), ref.Context(), h, remote.New(remote.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		by = append(by, k.Public().Count(found, h))
+	}
+	return len(found), by
+}
+
+func TestSign(t *testing.T) {
+	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	a := multi(t)
+	steps := []struct {
+		reason string
+		key    *signature.PrivateKey
+		signed bool
+		by     []int
+	}{
+		{"without a key nothing is signed", nil, false, []int{0, 0}},
+		{"what is at the tag already is signed later", mine, true, []int{1, 0}},
+		{"one signature of a key is enough", mine, false, []int{1, 0}},
+		{"another key adds its own", yours, true, []int{1, 1}},
+		{"neither is lost, and nothing is added", mine, false, []int{1, 1}},
+		{"nor by a push that does not sign", nil, false, []int{1, 1}},
+	}
+	for _, s := range steps {
+		got, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: s.key})
+		if err != nil {
+			t.Fatalf("%s: %v", s.reason, err)
+		}
+		want := ""
+		if s.key != nil {
+			want = signature.Tag(ref.Context(), got.Digest).Name()
+		}
+		if got.Signature != want || got.Signed != s.signed {
+			t.Errorf("%s: got signature %q, signed %t", s.reason, got.Signature, got.Signed)
+		}
+		if _, by := signatures(t, ref, a, mine, yours); cmp.Diff(s.by, by) != "" {
+			t.Errorf("%s: the keys have %v signatures, want %v", s.reason, by, s.by)
+		}
+	}
+}
+
+// The signature is there before any tag is at the package, and the package before
+// its signature.
+func TestSignOrder(t *testing.T) {
+	inner := remotetest.Handler()
+	var puts []string
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at, ok := strings.CutPrefix(r.URL.Path, "/v2/gold/package/manifests/"); ok && r.Method == http.MethodPut {
+			puts = append(puts, at)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	ref := parse(t, host)
+	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: signaturetest.Key(t), Tags: []name.Tag{ref.Context().Tag("latest")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{got.Digest.String(), signature.Tag(ref.Context(), got.Digest).TagStr(), "v1.0.0", "latest"}
+	if diff := cmp.Diff(want, puts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSignDryRun(t *testing.T) {
+	inner := remotetest.Handler()
+	var writes atomic.Int64
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			writes.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	o := push.Options{SignKey: signaturetest.Key(t), DryRun: true}
+	for _, signed := range []bool{true, false} {
+		writes.Store(0)
+		got, err := push.Artifact(t.Context(), parse(t, host), single(t), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Signed != signed || !strings.HasSuffix(got.Signature, ".sig") || writes.Load() != 0 {
+			t.Errorf("it would sign: %t, at %q, after %d writes", got.Signed, got.Signature, writes.Load())
+		}
+		o.DryRun = false
+		if _, err := push.Artifact(t.Context(), parse(t, host), single(t), o); err != nil {
+			t.Fatal(err)
+		}
+		o.DryRun = true
+	}
+	// A repository that does not exist yet may refuse to be read.
+	closed := remotetest.Serve(t, tokens(remotetest.Handler(), remotetest.Status(http.StatusForbidden)))
+	o.Remote = remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})
+	if got, err := push.Artifact(t.Context(), parse(t, closed), single(t), o); err != nil || !got.Signed {
+		t.Errorf("got %+v, error %v", got, err)
+	}
+}
+
+// A fault at each request in turn, which stays: a tag at the new package means that
+// its signature is there, and the signatures of others are never lost.
+func TestSignFaults(t *testing.T) {
+	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	for n := int64(1); ; n++ {
+		inner := remotetest.Handler()
+		ref := parse(t, remotetest.Serve(t, inner))
+		before, after := single(t), multi(t)
+		for _, a := range []xpkg.Artifact{after, before} { // The tag is back at before.
+			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var seen atomic.Int64
+		flaky := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if seen.Add(1) >= n {
+				remotetest.Status(http.StatusForbidden)(w, r)
+				return
+			}
+			inner.ServeHTTP(w, r)
+		})))
+		o := fast()
+		o.SignKey = mine
+		_, err := push.Artifact(t.Context(), flaky, after, o)
+		_, by := signatures(t, ref, after, yours, mine)
+		if by[0] != 1 {
+			t.Fatalf("request %d: the other's signature is lost", n)
+		}
+		if seen.Load() < n {
+			if err != nil || by[1] != 1 {
+				t.Errorf("without a fault: %d signatures, error %v", by[1], err)
+			}
+			return
+		}
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("request %d: error %v", n, err)
+		}
+		if isAt(t, ref, after) && by[1] != 1 {
+			t.Errorf("request %d: the tag is at a package without its signature", n)
+		}
+	}
+}
+
+// What is at the tag of the signatures may be anything.
+func TestSignOverOther(t *testing.T) {
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	a := single(t)
+	h, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idx, ok := multi(t).(v1.ImageIndex)
+	if !ok {
+		t.Fatal("no index")
+	}
+	if err := ggcr.WriteIndex(signature.Tag(ref.Context(), h), idx); err != nil {
+		t.Fatal(err)
+	}
+	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: signaturetest.Key(t)})
+	want := `holds no signatures, but an index; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want it to end in %q", err, want)
+	}
+}
+
+func TestSignRealRegistry(t *testing.T) {
+	host := remotetest.Registry(t)
+	ref, err := remote.ParseTag("xfn-test/signed:v1.0.0", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, mine, yours := multi(t), signaturetest.Key(t), signaturetest.Key(t)
+	for _, k := range []*signature.PrivateKey{mine, yours, mine} {
+		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, by := signatures(t, ref, a, mine, yours); cmp.Diff([]int{1, 1}, by) != "" {
+		t.Errorf("the keys have %v signatures, want one each", by)
+	}
+}
+
+// Signatures that may not be read are not written over.
+func TestSignUnread(t *testing.T) {
+	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	inner := remotetest.Handler()
+	ref, a := parse(t, remotetest.Serve(t, inner)), single(t)
+	if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours}); err != nil {
+		t.Fatal(err)
+	}
+	closed := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".sig") {
+			remotetest.Status(http.StatusForbidden)(w, r)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})))
+	o := push.Options{SignKey: mine, Tags: []name.Tag{closed.Context().Tag("latest")}}
+	_, err := push.Artifact(t.Context(), closed, a, o)
+	if err == nil || !strings.Contains(err.Error(), `does not permit this; all blobs are in the registry, the package may be without its signature`) {
+		t.Errorf("got %v", err)
+	}
+	if _, by := signatures(t, ref, a, yours); by[0] != 1 {
+		t.Error("the other's signature is lost")
+	}
+	if isAt(t, ref.Context().Tag("latest"), a) {
+		t.Error("a tag moved to a package without its signature")
+	}
+}
