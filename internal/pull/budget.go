@@ -115,7 +115,7 @@ func (b *budget) image(img v1.Image, raw []byte) (xpkg.Artifact, error) {
 	}
 	config, err := img.RawConfigFile()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading config %s: %w", m.Config.Digest, err)
 	}
 	layers := make([]v1.Layer, 0, len(m.Layers))
 	for _, desc := range m.Layers {

@@ -1,4 +1,7 @@
 package xpkg
 
-// ParseAnnotations is for tests.
-var ParseAnnotations = parseAnnotations
+// ParseAnnotations and SignKey are for tests.
+var (
+	ParseAnnotations = parseAnnotations
+	SignKey          = keySource.signKey
+)

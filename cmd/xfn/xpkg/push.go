@@ -24,11 +24,12 @@ import (
 type PushCmd struct {
 	Package string `arg:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG."`
 
-	PackageFiles  []string `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several, repeated or with commas between, are pushed as one index. Default: the one .xpkg in the current directory."`
-	OciAnnotation []string `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or with commas between. Write a comma before what looks like another KEY= as \\,."`
-	Tag           []string `placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
-	MountFrom     []string `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
-	DryRun        bool     `help:"Say what would be sent, mounted and skipped, and push nothing."`
+	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several, repeated or with commas between, are pushed as one index. Default: the one .xpkg in the current directory."`
+	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or with commas between. Write a comma before what looks like another KEY= as \\,."`
+	Tag           []string  `placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
+	MountFrom     []string  `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
+	SignKey       keySource `placeholder:"FILE" help:"Sign the package with this private key in PEM, a file or env://NAME, as cosign does. The password of an encrypted key is that of COSIGN_PASSWORD."`
+	DryRun        bool      `help:"Say what would be sent, mounted, skipped and signed, and push nothing."`
 
 	registries.Patience
 	terminal.Format
@@ -39,10 +40,14 @@ type PushCmd struct {
 func (PushCmd) Help() string {
 	return `Credentials are those of docker login, podman login and what they are configured with; --verbose says which. A file for several platforms is pushed as an index of them. Only what the registry lacks is sent, and the tag moves last. Prints the reference with the digest that was pushed.
 
+A signature is stored beside the package before any tag moves, as cosign stores it, and those by other keys stay. It is in no transparency log: xfn xpkg verify checks it, and cosign verify with --insecure-ignore-tlog. A check that asks for an entry in such a log refuses it, as that of Crossplane's ImageConfig does.
+
 Examples:
 
     xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0
     xfn xpkg push -f amd64.xpkg,arm64.xpkg --tag latest \
+        registry.example.org/acme/hello:v0.1.0
+    xfn xpkg push -f hello.xpkg --sign-key cosign.key \
         registry.example.org/acme/hello:v0.1.0
 `
 }
@@ -57,6 +62,9 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		return err
 	}
 	opts.Progress = term.Progress
+	if opts.SignKey, err = c.SignKey.signKey(); err != nil {
+		return err
+	}
 	annotations, err := parseAnnotations(c.OciAnnotation)
 	if err != nil {
 		return err
@@ -121,6 +129,7 @@ type pushed struct {
 	MediaType  string   `json:"mediaType"`
 	Platforms  []string `json:"platforms,omitempty"`
 	DryRun     bool     `json:"dryRun,omitempty"`
+	Signature  *signed  `json:"signature,omitempty"`
 	// These are bytes.
 	Sent    int64   `json:"sent"`
 	Mounted int64   `json:"mounted"`
@@ -129,10 +138,20 @@ type pushed struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// signed is where the package's signatures are, and whether one was added, or
+// would be: that of this key was not there.
+type signed struct {
+	Reference string `json:"reference"`
+	Added     bool   `json:"added"`
+}
+
 func (c *PushCmd) print(term *terminal.Terminal, r push.Result, took time.Duration) error {
 	value := pushed{
 		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms, DryRun: c.DryRun,
 		Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried, Seconds: took.Seconds(),
+	}
+	if r.Signature != "" {
+		value.Signature = &signed{r.Signature, r.Signed}
 	}
 	text := func(w io.Writer) error {
 		for _, ref := range r.References {
@@ -144,7 +163,7 @@ func (c *PushCmd) print(term *terminal.Terminal, r push.Result, took time.Durati
 	}
 	if c.DryRun {
 		text = func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "would send %s, mount %s, skip %s\n", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped))
+			_, err := fmt.Fprintf(w, "would send %s, mount %s, skip %s\n%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), wouldSign(r))
 			return err
 		}
 	} else {
@@ -154,6 +173,18 @@ func (c *PushCmd) print(term *terminal.Terminal, r push.Result, took time.Durati
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil
+}
+
+// wouldSign is a line on the signature, if there is to be one.
+func wouldSign(r push.Result) string {
+	switch {
+	case r.Signature == "":
+		return ""
+	case r.Signed:
+		return fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
+	default:
+		return fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
+	}
 }
 
 // files returns the files that were named, or the only one there is.

@@ -15,6 +15,7 @@ type Cmd struct {
 	Build   BuildCmd   `cmd:"" help:"Build a package file."`
 	Lint    LintCmd    `cmd:"" help:"Find what is wrong with a package."`
 	Push    PushCmd    `cmd:"" help:"Push a package file to a registry."`
+	Verify  VerifyCmd  `cmd:"" help:"Check a package's signature and every digest of it, in its registry."`
 	Pull    PullCmd    `cmd:"" help:"Pull a package from a registry into a file."`
 	Inspect InspectCmd `cmd:"" help:"Show what a package holds."`
 	Extract ExtractCmd `cmd:"" help:"Take package.yaml, examples, a layer or the root file system out of a package."`

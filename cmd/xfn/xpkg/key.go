@@ -1,0 +1,103 @@
+package xpkg
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/signature"
+)
+
+// passwordVariable has the password of encrypted keys, as for cosign.
+const passwordVariable = "COSIGN_PASSWORD"
+
+// A keySource is where a key is: FILE or env://NAME.
+type keySource string
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Decode implements kong.MapperValue, since kong repeats a value that it cannot
+// use: here that may be the key itself.
+func (from *keySource) Decode(ctx *kong.DecodeContext) error {
+	const begin = "-----"
+	token := ctx.Scan.Pop()
+	text, _ := token.Value.(string)
+	scheme, rest, isURL := strings.Cut(text, "://")
+	switch {
+	case strings.Contains(text, begin), isURL && scheme == "env" && !variable.MatchString(rest):
+		return errors.New("expected FILE or env://NAME, and not the key itself")
+	case text == "", !token.IsValue():
+		return errors.New("expected FILE or env://NAME")
+	case isURL && scheme != "env":
+		return fmt.Errorf("expected FILE or env://NAME, and not %q: no other place of keys is supported", scheme+"://…")
+	}
+	*from = keySource(text)
+	return nil
+}
+
+// signKey reads a private key, or none where there is no source.
+func (from keySource) signKey() (*signature.PrivateKey, error) {
+	if from == "" {
+		return nil, nil
+	}
+	return readKey(from, signature.ParsePrivateKey)
+}
+
+// publicKeys reads the keys of signatures.
+func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
+	keys := make([]*signature.PublicKey, 0, len(from))
+	for _, f := range from {
+		k, err := readKey(f, signature.ParsePublicKey)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+func readKey[K any](from keySource, parse func(text, password []byte) (K, error)) (k K, err error) {
+	text, err := from.read()
+	if err == nil {
+		k, err = parse(text, password())
+	}
+	if errors.Is(err, signature.ErrNoPassword) {
+		err = hint.Wrap(err, "set the environment variable "+passwordVariable+", which may be empty")
+	}
+	if err != nil {
+		return k, fmt.Errorf("reading key %q: %w", string(from), err)
+	}
+	return k, nil
+}
+
+// password returns that of encrypted keys, or nil if there is none.
+func password() []byte {
+	if p, ok := os.LookupEnv(passwordVariable); ok {
+		return []byte(p)
+	}
+	return nil
+}
+
+func (from keySource) read() ([]byte, error) {
+	if name, ok := strings.CutPrefix(string(from), "env://"); ok {
+		text, ok := os.LookupEnv(name)
+		if !ok {
+			return nil, fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return []byte(text), nil
+	}
+	f, err := os.Open(string(from))
+	if err != nil {
+		return nil, ioerror.Cause(err)
+	}
+	defer func() { _ = f.Close() }() // It was only read.
+	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
+	return text, ioerror.Cause(err)
+}

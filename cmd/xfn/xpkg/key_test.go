@@ -1,0 +1,56 @@
+package xpkg_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// A key with its line breaks, and its password, may come from the environment; what
+// is there is never told.
+func TestKeyFromEnvironment(t *testing.T) {
+	text, err := os.ReadFile("../../../internal/signature/testdata/cosign.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason, key string
+		password    *string
+		err, hint   string
+	}{
+		"Right":      {"a key and its password", string(text), new("s3cret"), "", ""},
+		"Wrong":      {"another password", string(text), new("hunter2"), `reading key "env://KEY": its password is wrong`, ""},
+		"NoPassword": {"no password is not an empty one", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
+		"Empty":      {"an empty password is one", string(text), new(""), `its password is wrong`, ""},
+		"NoKey":      {"a variable of something else", "s3cret", nil, "it holds no key in PEM", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KEY", tc.key)
+			t.Setenv("COSIGN_PASSWORD", "")
+			if tc.password == nil {
+				os.Unsetenv("COSIGN_PASSWORD")
+			} else {
+				t.Setenv("COSIGN_PASSWORD", *tc.password)
+			}
+			k, err := xpkg.SignKey("env://KEY")
+			if tc.err == "" {
+				if err != nil || k == nil {
+					t.Errorf("%s: got %v, error %v", tc.reason, k, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(hint.Of(err), tc.hint) {
+				t.Fatalf("%s: got error %v (hint: %s), want %q in it", tc.reason, err, hint.Of(err), tc.err)
+			}
+			for _, secret := range []string{"s3cret", "hunter2", tc.key} {
+				if strings.Contains(err.Error()+hint.Of(err), secret) {
+					t.Errorf("%s: the error tells a secret: %v", tc.reason, err)
+				}
+			}
+		})
+	}
+}

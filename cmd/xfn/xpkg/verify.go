@@ -1,0 +1,116 @@
+package xpkg
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/pull/verify"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// VerifyCmd verifies a package in a registry.
+type VerifyCmd struct {
+	Package string `arg:"" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
+
+	Key []keySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by any of them is enough."`
+
+	registries.Patience
+	terminal.Format
+	registryFlags
+}
+
+// Help is shown by --help.
+func (VerifyCmd) Help() string {
+	return `The signature is one that xfn xpkg push --sign-key or cosign made with a key, and is of the digest at the reference. Then every manifest, config and layer of all platforms is read, and compared with its digest; nothing is kept. Certificates, timestamps and transparency logs are not looked at. The private key serves as well as the public one, and takes its password from COSIGN_PASSWORD. Prints the reference with the digest that was verified.
+
+Exit codes: 0 verified, 1 not, 2 used wrongly.
+
+Example:
+
+    xfn xpkg verify registry.example.org/acme/hello:v0.1.0 --key cosign.pub
+`
+}
+
+// Validate refuses numbers that make no sense.
+func (c *VerifyCmd) Validate() error { return c.Patience.Check() }
+
+// Run verifies, and prints what was.
+func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	ref, err := c.Reference(c.Package)
+	if err != nil {
+		return err
+	}
+	keys, err := publicKeys(c.Key)
+	if err != nil {
+		return err
+	}
+	o := c.Options(p)
+	c.Apply(&o)
+	res, err := verify.Artifact(ctx, ref, keys, pull.Options{Remote: remote.New(o), Progress: term.Progress})
+	if err != nil {
+		return err
+	}
+	return c.print(term, ref, res)
+}
+
+// verified is what --format json shows.
+type verified struct {
+	Reference string   `json:"reference"`
+	Digest    string   `json:"digest"`
+	MediaType string   `json:"mediaType"`
+	Platforms []string `json:"platforms,omitempty"`
+	// Signatures is how many the digest has, of any key, and Keys what each key
+	// made of them.
+	Signatures int         `json:"signatures"`
+	Keys       []keyResult `json:"keys"`
+	// Blobs counts what was compared with its digest, and Bytes theirs.
+	Blobs int   `json:"blobs"`
+	Bytes int64 `json:"bytes"`
+	// Elsewhere are layers that are in no registry.
+	Elsewhere []string `json:"elsewhere,omitempty"`
+}
+
+type keyResult struct {
+	Key        string `json:"key"`
+	Signatures int    `json:"signatures"`
+}
+
+func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r verify.Result) error {
+	value := verified{
+		Reference: ref.Name(), Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
+		Signatures: r.Signatures, Blobs: r.Blobs, Bytes: r.Bytes,
+	}
+	var by []string
+	for i, n := range r.By {
+		value.Keys = append(value.Keys, keyResult{string(c.Key[i]), n})
+		if n > 0 {
+			by = append(by, string(c.Key[i]))
+		}
+	}
+	for _, h := range r.Elsewhere {
+		value.Elsewhere = append(value.Elsewhere, h.String())
+	}
+	term.Note(fmt.Sprintf("signed with %s; %s of %s have their digests", strings.Join(by, ", "), terminal.Count(r.Blobs, "blob"), terminal.Size(r.Bytes)))
+	if len(r.Elsewhere) > 0 {
+		term.Warn(fmt.Sprintf("%s that registries do not hold was not checked: %s", terminal.Count(len(r.Elsewhere), "layer"), strings.Join(value.Elsewhere, ", ")))
+	}
+	text := func(w io.Writer) error {
+		full := ref.Name()
+		if _, ok := ref.(name.Tag); ok {
+			full += "@" + value.Digest
+		}
+		_, err := fmt.Fprintln(w, full)
+		return err
+	}
+	if err := c.Print(term.Stdout, value, text); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}
