@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/dependency"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
@@ -142,7 +143,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	if fn.Package == "" && c.runtime != Development {
 		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package by --package "+fn.Name+"=PATH")
 	}
-	isFile := given || isPath(fn.Package)
+	isFile := given || dependency.IsPath(fn.Package)
 	switch c.runtime {
 	case Auto:
 		return s.chooseAuto(ctx, c, isFile)
@@ -153,7 +154,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 		c.builtin = b
 	case Docker:
-		if given && !isPath(fn.Package) {
+		if given && !dependency.IsPath(fn.Package) {
 			c.fn.Package = "." + string(filepath.Separator) + fn.Package // no image's name
 		}
 	case Development:
@@ -265,18 +266,10 @@ func (s *Session) isSource(path string) bool {
 	return err == nil && !layout
 }
 
-// isPath reports whether spec.package names a file or folder and not a
-// reference.
-func isPath(pkg string) bool {
-	return filepath.IsAbs(pkg) || pkg == "." || pkg == ".." ||
-		strings.HasPrefix(pkg, "./") || strings.HasPrefix(pkg, "../") ||
-		strings.HasSuffix(pkg, ".xpkg")
-}
-
 // resolve makes a relative path in a functions file one that is relative to
 // that file's folder, if there is something.
 func (s *Session) resolve(dir, pkg string) string {
-	if !isPath(pkg) || filepath.IsAbs(pkg) {
+	if !dependency.IsPath(pkg) || filepath.IsAbs(pkg) {
 		return pkg
 	}
 	beside := filepath.Join(dir, pkg)

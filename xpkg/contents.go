@@ -204,12 +204,12 @@ func DefaultFileName(pkg *Package, a oci.Artifact) (string, error) {
 	}
 	name := pkg.Meta.Name
 	name = name[:min(len(name), 50)]
-	return label(name+"-"+digest.Hex[:12]) + ".xpkg", nil
+	return Label(name+"-"+digest.Hex[:12]) + ".xpkg", nil
 }
 
-// label keeps the letters and digits of s; ".", "/", ":" and "-" become "-"
+// Label keeps the letters and digits of s; ".", "/", ":" and "-" become "-"
 // within a label's 63 bytes and are trimmed from its ends.
-func label(s string) string {
+func Label(s string) string {
 	const most = 63
 	var b strings.Builder
 	for i := range min(len(s), most) {

@@ -100,12 +100,12 @@ type collector struct {
 	found []Definition
 	known map[string]Definition
 	// queue are packages to read, and packages all that ever were in it.
-	queue    []dependency
+	queue    []requirement
 	packages map[string]bool
 }
 
-// A dependency is a package, and who asks for it.
-type dependency struct{ pkg, version, by string }
+// A requirement is a package, and who asks for it.
+type requirement struct{ pkg, version, by string }
 
 func (c *collector) source(ctx context.Context, name string) error {
 	if name == manifest.Stdin {
@@ -122,7 +122,7 @@ func (c *collector) source(ctx context.Context, name string) error {
 	case isYAML(name) || filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".xpkg"):
 		return fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
 	default:
-		c.enqueue(dependency{pkg: name})
+		c.enqueue(requirement{pkg: name})
 		return nil
 	}
 }
@@ -182,7 +182,7 @@ func (c *collector) object(obj map[string]any, from string) error {
 	case group == "pkg.crossplane.io":
 		spec, _ := obj["spec"].(map[string]any)
 		if pkg, _ := spec["package"].(string); pkg != "" {
-			c.enqueue(dependency{pkg: pkg, by: from})
+			c.enqueue(requirement{pkg: pkg, by: from})
 		}
 	}
 	return nil
@@ -215,13 +215,13 @@ func (c *collector) add(obj map[string]any, from string) error {
 func (c *collector) depend(all []inspect.Dependency, by string) {
 	for _, d := range all {
 		if d.Package != "" {
-			c.enqueue(dependency{d.Package, d.Version, by})
+			c.enqueue(requirement{d.Package, d.Version, by})
 		}
 	}
 }
 
 // enqueue notes a package to read, once.
-func (c *collector) enqueue(d dependency) {
+func (c *collector) enqueue(d requirement) {
 	key := d.pkg + " " + d.version
 	if !c.packages[key] {
 		c.packages[key] = true
@@ -238,7 +238,7 @@ func (c *collector) packageFile(ctx context.Context, path string) (err error) {
 	return c.artifact(ctx, f.Artifact, path)
 }
 
-func (c *collector) registry(ctx context.Context, d dependency) error {
+func (c *collector) registry(ctx context.Context, d requirement) error {
 	if len(c.packages) > maxPackages {
 		return fmt.Errorf("there are more than %d packages to read", maxPackages)
 	}

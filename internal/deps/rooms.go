@@ -35,10 +35,12 @@ func Rooms() []Room {
 		{"internal/runtimeimage", 4},
 		{"internal/registry", 4},
 		{"internal/crds", 4},
+		{"internal/lock", 4},
 
 		{"internal/pull", 3},
 		{"internal/rootfs", 3},
 		{"internal/composition", 3},
+		{"internal/dependency", 3},
 
 		{"xpkg", 2},
 		{"internal/sandbox", 2},
