@@ -46,7 +46,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	if err := checkSteps(in.Steps, all...); err != nil {
 		return err
 	}
-	if p.functions, err = s.functions(ctx, entries...); err != nil {
+	if err := s.functions(ctx, &p, entries...); err != nil {
 		return err
 	}
 	if err := s.loadState(ctx, &p); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/dependency"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -82,10 +83,13 @@ type plan struct {
 	checks    render.Checks
 	request   render.Request
 	functions map[string]runtimes.Function
-	xrd       *schema.XRD
-	exists    state
-	observed  census
-	fixtures  []converge.Fixture
+	// dependencies are the functions that the packages of the functions file
+	// depend on.
+	dependencies []dependency.Dependency
+	xrd          *schema.XRD
+	exists       state
+	observed     census
+	fixtures     []converge.Fixture
 	// source is the file of the Composition.
 	source string
 }
@@ -120,7 +124,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := checkSteps(in.Steps, entry.Composition); err != nil {
 		return p, err
 	}
-	if p.functions, err = s.functions(ctx, entry); err != nil {
+	if err := s.functions(ctx, &p, entry); err != nil {
 		return p, err
 	}
 	if err := s.checkIntegrity(entry, p); err != nil {
@@ -231,6 +235,8 @@ func (s *Session) checkIntegrity(e composition.Entry, p plan) error {
 		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package by --package function-environment-configs=PATH, or take out what selects EnvironmentConfigs and give the environment by --context-values apiextensions.crossplane.io/environment=YAML")
 	case s.config.Functions == "":
 		return hint.Wrap(err, "name a functions file after the Composition, or a package by --package NAME=PATH")
+	case len(p.dependencies) > 0:
+		return hint.Wrap(err, "the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package by --package NAME=PATH")
 	default:
 		return hint.Wrap(err, "add a Function of that name to "+s.config.Functions+", or name its package by --package NAME=PATH")
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/dependency"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -120,52 +121,64 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 	return &xrd, nil
 }
 
-// functions returns the functions that there are for Compositions, by name:
-// those of the functions file, of two with the same name the last, and those
-// that are known without one.
-func (s *Session) functions(ctx context.Context, compositions ...composition.Entry) (map[string]runtimes.Function, error) {
-	fns := map[string]runtimes.Function{}
+// functions finds the functions that there are for Compositions, by name: those
+// of the functions file, of two with the same name the last, those that its
+// packages depend on, and those that are known without one.
+func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
+	p.functions = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
-		if err := s.listed(ctx, fns); err != nil {
-			return nil, fmt.Errorf("loading functions: %w", err)
+		if err := s.listed(ctx, p); err != nil {
+			return fmt.Errorf("loading functions: %w", err)
+		}
+		if err := s.depend(ctx, p, compositions); err != nil {
+			return fmt.Errorf("loading functions: %w", err)
 		}
 	}
 	for _, name := range s.unlistable(compositions) {
-		if fn, ok := s.unlisted(name); ok && fns[name].Name == "" {
-			fns[name] = fn
+		if fn, ok := s.unlisted(name); ok && p.functions[name].Name == "" {
+			p.functions[name] = fn
 		}
 	}
 	for name, pkg := range s.config.Packages {
-		fn := fns[name]
+		fn := p.functions[name]
 		fn.Name, fn.Package = name, pkg
-		fns[name] = fn
+		p.functions[name] = fn
 	}
-	return fns, nil
+	return nil
 }
 
-// listed adds the functions of the functions file.
-func (s *Session) listed(ctx context.Context, fns map[string]runtimes.Function) error {
-	docs, err := s.config.Reader.All(ctx, s.config.Functions)
+// listed adds the functions of the functions file, and the dependencies of the
+// packages whose metadata it has.
+func (s *Session) listed(ctx context.Context, p *plan) error {
+	docs, err := s.config.Reader.All(ctx, dependency.Metadata(s.config.Reader.FS, s.config.Functions))
 	if err != nil {
 		return err
 	}
 	for _, doc := range docs {
-		fn, err := decodeFunction(doc)
+		u, err := decode(doc)
+		if err != nil {
+			return err
+		}
+		if dependency.IsMetadata(u.Object) {
+			deps, err := dependency.Functions(doc, u.Object)
+			if err != nil {
+				return err
+			}
+			p.dependencies = append(p.dependencies, deps...)
+			continue
+		}
+		fn, err := asFunction(doc, u)
 		if err != nil {
 			return err
 		}
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
 		fn.Annotations = annotated(fn.Annotations, s.config.Annotations)
-		fns[fn.Name] = fn
+		p.functions[fn.Name] = fn
 	}
 	return nil
 }
 
-func decodeFunction(doc manifest.Document) (runtimes.Function, error) {
-	u, err := decode(doc)
-	if err != nil {
-		return runtimes.Function{}, err
-	}
+func asFunction(doc manifest.Document, u *unstructured.Unstructured) (runtimes.Function, error) {
 	if gvk := u.GroupVersionKind(); gvk.Group != "pkg.crossplane.io" || gvk.Kind != "Function" {
 		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
 	}

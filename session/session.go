@@ -26,8 +26,15 @@ import (
 type Config struct {
 	// Reader reads every file that the session is given.
 	Reader manifest.Reader
-	// Functions is a file or folder of Function objects, or "".
+	// Functions is a file or folder of Function objects, or of the metadata of a
+	// package, of whose dependencies the pipelines' functions are found, or "".
 	Functions string
+	// Dependencies says which versions of packages those dependencies mean. It has
+	// to be set if there are any.
+	Dependencies Resolver
+	// Locked has Dependencies asked also where a builtin would do, since it knows
+	// the one version that counts, and asks nobody for it.
+	Locked bool
 	// Packages gives functions by name a package of their own, whatever the
 	// functions file says: the path of an .xpkg or of a folder that holds a
 	// Go main package.

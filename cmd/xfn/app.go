@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/convert"
 	"github.com/xfn-dev/xfn/cmd/xfn/diff"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
 	runcmd "github.com/xfn-dev/xfn/cmd/xfn/run"
@@ -46,6 +47,7 @@ type app struct {
 	Test       test.Cmd       `cmd:"" help:"Check what Compositions make of composite resources."`
 	Diff       diff.Cmd       `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
 	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
+	Lock       lock.Cmd       `cmd:"" help:"Write down which digests tags and versions mean."`
 	Run        runcmd.Cmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`
 	Alpha      alpha.Cmd      `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`

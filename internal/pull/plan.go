@@ -40,6 +40,10 @@ func (p *plan) name() string { return p.Reference.Name() }
 // plan finds out what r means, from the cache or from the registry, and what
 // of it the cache lacks.
 func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
+	r, err := o.request(r)
+	if err != nil {
+		return nil, err
+	}
 	up, err := newUpstream(ctx, r.Reference, o.Remote, s.blobs)
 	if err != nil {
 		return nil, fmt.Errorf("pulling %q: %w", r.Reference.Name(), err)
@@ -61,6 +65,22 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 		return p, nil
 	}
 	return p, up.explain(s.ask(ctx, p))
+}
+
+// request returns r as it is pinned. What a digest means there is no need to ask
+// always.
+func (o Options) request(r Request) (Request, error) {
+	if o.Pin == nil {
+		return r, nil
+	}
+	var err error
+	if r.Reference, err = o.Pin(r.Reference); err != nil {
+		return r, err
+	}
+	if _, ok := r.Reference.(name.Digest); ok && r.Policy == Always {
+		r.Policy = IfNotPresent
+	}
+	return r, nil
 }
 
 // mayDiffer tells whether the registry may know what the cache does not: blobs

@@ -23,6 +23,10 @@ type Options struct {
 	// Offline keeps a Store from asking any registry: what is in the cache
 	// counts, whatever a Request's policy, and what is not is an error.
 	Offline bool
+	// Pin, if not nil, says what is pulled in place of each reference: the digest
+	// that a lock has for it. An error of its keeps the reference from being
+	// pulled.
+	Pin func(name.Reference) (name.Reference, error)
 }
 
 func (o Options) client() *remote.Client {
@@ -37,14 +41,27 @@ func (o Options) client() *remote.Client {
 // on; a layer is fetched when it is asked for, until ctx is done, and checked as
 // it is read. An error of such later reading is for remote.Client.Explain.
 //
-// An error is one sentence that names ref, without any credential.
+// An error is one sentence that names ref, or what it is pinned to, without any
+// credential.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
+	ref, err := o.pinned(ref)
+	if err != nil {
+		return nil, err
+	}
 	a, err := fetch(ref, client.Options(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
 	return a, nil
+}
+
+// pinned returns what is pulled in place of ref.
+func (o Options) pinned(ref name.Reference) (name.Reference, error) {
+	if o.Pin == nil {
+		return ref, nil
+	}
+	return o.Pin(ref)
 }
 
 func fetch(ref name.Reference, opts []ggcr.Option) (xpkg.Artifact, error) {

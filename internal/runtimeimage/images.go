@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -40,6 +41,8 @@ type Options struct {
 	// is in. Their layers are kept there, and if they come in the order of the
 	// manifests, they stay there: see Images.WriteFile. Empty is TempDir.
 	Beside string
+	// Pin is pull.Options.Pin, for images of registries. It may be nil.
+	Pin func(name.Reference) (name.Reference, error)
 	// Progress hears of the stages, and of bytes. It may be nil.
 	Progress progress.Func
 }

@@ -19,21 +19,21 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 		return nil, err
 	}
 	opts.Progress.Step("reading " + ref.Name())
-	all, err := s.fromRemote(ctx, client, ref)
+	all, err := s.fromRemote(ctx, ref, pull.Options{Remote: client, Pin: opts.Pin})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading a runtime image: %w", err), s.Close())
 	}
 	return all, nil
 }
 
-func (s *spool) fromRemote(ctx context.Context, client *remote.Client, ref name.Reference) (*Images, error) {
-	a, err := pull.Artifact(ctx, ref, pull.Options{Remote: client})
+func (s *spool) fromRemote(ctx context.Context, ref name.Reference, o pull.Options) (*Images, error) {
+	a, err := pull.Artifact(ctx, ref, o)
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.imagesOf(ctx, a)
 	if err != nil {
-		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
+		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), o.Remote.Explain(ref, err))
 	}
 	return all, nil
 }

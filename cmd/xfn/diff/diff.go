@@ -57,7 +57,7 @@ func (c *Cmd) Validate() error {
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	config, err := c.Config(term, program)
 	if err != nil {
-		return &terminal.UsageError{Err: err}
+		return err
 	}
 	config.Functions = c.Functions
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))

@@ -23,7 +23,7 @@ import (
 type Cmd struct {
 	XR          string `arg:"" name:"xr" help:"File or folder of the composite resource, or - for stdin."`
 	Composition string `arg:"" optional:"" help:"File of the Composition, or - for stdin."`
-	Functions   string `arg:"" optional:"" help:"File or folder of Functions. May be left out if each step is a builtin or named by --package."`
+	Functions   string `arg:"" optional:"" help:"File or folder of Functions, or a package's crossplane.yaml or root, whose dependencies are the functions. May be left out if each step is a builtin or named by --package."`
 
 	sourceFlags
 	engineFlags
@@ -71,6 +71,7 @@ Examples:
     xfn render xr.yaml composition.yaml functions.yaml
     xfn render xr.yaml composition.yaml --package function-hello=.
     xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
+    xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
     xfn render --profile alpha xr.yaml composition.yaml
 
@@ -92,7 +93,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	}
 	config, err := c.Config(term, program)
 	if err != nil {
-		return &terminal.UsageError{Err: err}
+		return err
 	}
 	config.Functions = functions
 	if c.CrossplaneBinary != "" || c.CrossplaneImage != "" || c.CrossplaneDockerNetwork != "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/listen"
+	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
@@ -30,6 +31,7 @@ type Cmd struct {
 	Offline        bool          `help:"Fetch nothing: what is not in the cache is an error."`
 	cache.Dir
 	registries.Flags
+	lock.Use
 	settings
 }
 
@@ -49,6 +51,9 @@ Examples:
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	if err := c.check(); err != nil {
 		return &terminal.UsageError{Err: err}
+	}
+	if err := c.Load(); err != nil {
+		return err
 	}
 	starter, err := c.sandbox(term, program)
 	if err != nil {
@@ -93,7 +98,7 @@ func (c *Cmd) sandbox(term *terminal.Terminal, program terminal.Program) (sandbo
 	return sandbox.Sandbox{
 		Cache:          dir,
 		Registry:       c.Registry,
-		Pull:           pull.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline},
+		Pull:           pull.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline, Pin: c.Pin()},
 		TempDir:        os.TempDir(),
 		StartTimeout:   c.StartTimeout,
 		MaxMessageSize: c.MaxMessageSize << 20,

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -31,11 +32,22 @@ type Flags struct {
 	recordingFlags
 	cache.Dir
 	registries.Flags
+	lock.Use
 }
 
-// Config says what all renders share, but for the functions file. Its errors
-// are those of flags.
+// Config says what all renders share, but for the functions file.
 func (f Flags) Config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
+	if err := f.Load(); err != nil {
+		return session.Config{}, err
+	}
+	config, err := f.config(term, program)
+	if err != nil {
+		return config, &terminal.UsageError{Err: err}
+	}
+	return config, nil
+}
+
+func (f Flags) config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
 	if f.XfnCacheMaxTTL <= 0 {
 		return session.Config{}, fmt.Errorf("reading --xfn-cache-max-ttl: %s is no time to keep answers for", f.XfnCacheMaxTTL)
 	}

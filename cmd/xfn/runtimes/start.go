@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/pull"
@@ -43,16 +44,22 @@ func (f Flags) start(config *session.Config, term *terminal.Terminal, program te
 			Registry:       f.Registry,
 			Remote:         client,
 			Offline:        f.Offline,
+			Pin:            f.Pin(),
 			MaxMessageSize: f.MaxMessageSize << 20,
 			Progress:       term.Progress,
 			Output:         output,
 		}),
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
+	config.Locked = f.Locked
+	config.Dependencies = lock.Versions{
+		Use: f.Use, Remote: client, Offline: f.Offline, Cache: dir,
+		Parse: f.Reference,
+	}
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	pulling := pull.Options{Remote: client, Progress: term.Progress, Offline: f.Offline}
+	pulling := pull.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
 	sandboxes := sandbox.Sandbox{
 		Cache:          dir,
 		Registry:       f.Registry,

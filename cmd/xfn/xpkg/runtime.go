@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -32,6 +33,7 @@ type runtimeFlags struct {
 	Env        []string          `sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
 	Label      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image made by --embed-runtime-source or --embed-runtime-dir. Repeatable."`
 	registryFlags
+	lock.Use
 }
 
 // The flags that name a source.
@@ -47,6 +49,10 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	if err := f.check(); err != nil {
 		return nil, &terminal.UsageError{Err: err}
 	}
+	if err := f.Load(); err != nil {
+		return nil, err
+	}
+	opts.Pin = f.Pin()
 	var err error
 	if opts.Platforms, err = f.platforms(); err != nil {
 		return nil, err

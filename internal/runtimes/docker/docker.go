@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
@@ -35,6 +36,10 @@ type Config struct {
 	Remote *remote.Client
 	// Offline keeps the engine from pulling anything.
 	Offline bool
+	// Pin, if not nil, says what runs in place of an image of that full name: the
+	// digest that a lock has for it. An error of its keeps the function from
+	// being started.
+	Pin func(name.Reference) (name.Reference, error)
 	// StartTimeout bounds the time from the start of a function to its first
 	// answer. Zero means local.DefaultStartTimeout. Pulling is not bounded.
 	StartTimeout time.Duration

@@ -87,9 +87,9 @@ func isLocal(pkg string) bool {
 
 // get returns an image by its name, as the policy says.
 func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from string, policy pull.Policy) (image, error) {
-	names := []string{from}
-	if full := d.qualify(from); full != from {
-		names = []string{full, from}
+	names, policy, err := d.names(from, policy)
+	if err != nil {
+		return image{}, err
 	}
 	if policy != pull.Always || d.Offline {
 		img, err := look(ctx, engine, names)
@@ -108,6 +108,29 @@ func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from stri
 		return image{}, err
 	}
 	return look(ctx, engine, names[:1])
+}
+
+// names are those by which an image may be known to the engine, the fullest
+// first. What is pinned has one, and there is no need to ask always what it means.
+func (d *Docker) names(from string, policy pull.Policy) ([]string, pull.Policy, error) {
+	full := d.qualify(from)
+	switch {
+	case d.Pin == nil && full != from:
+		return []string{full, from}, policy, nil
+	case d.Pin == nil:
+		return []string{from}, policy, nil
+	}
+	ref, err := name.ParseReference(full)
+	if err != nil {
+		return nil, "", fmt.Errorf("parsing image name %q: %w", from, err)
+	}
+	if ref, err = d.Pin(ref); err != nil {
+		return nil, "", err
+	}
+	if policy == pull.Always {
+		policy = pull.IfNotPresent
+	}
+	return []string{ref.Name()}, policy, nil
 }
 
 // look returns the first image of these names that the engine has.
