@@ -3,6 +3,7 @@ package dependency_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -174,7 +175,7 @@ func TestMetadata(t *testing.T) {
 	for path, want := range map[string]string{
 		"root": "root/crossplane.yaml", "root/crossplane.yaml": "root/crossplane.yaml", "functions": "functions", "absent": "absent", "-": "-",
 	} {
-		if got := dependency.Metadata(fsys, path); got != want {
+		if got := filepath.ToSlash(dependency.Metadata(fsys, path)); got != want {
 			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}
@@ -182,7 +183,7 @@ func TestMetadata(t *testing.T) {
 
 func TestIsPath(t *testing.T) {
 	for pkg, want := range map[string]bool{
-		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true, "/f": true,
+		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true,
 		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
 	} {
 		if got := dependency.IsPath(pkg); got != want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/dependency"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -101,26 +102,19 @@ func (s Sources) dependencies(doc manifest.Document, obj map[string]any) ([]depe
 	if group, _, _ := strings.Cut(apiVersion, "/"); group != "pkg.crossplane.io" || obj["kind"] != "Function" {
 		return nil, false, nil
 	}
-	annotation := "metadata.annotations." + s.ImageAnnotation
 	var deps []dependency.Dependency
-	for _, named := range []struct {
-		field string
-		value any
-	}{{"spec.package", at(obj, "spec", "package")}, {annotation, at(obj, "metadata", "annotations", s.ImageAnnotation)}} {
-		if pkg, _ := named.value.(string); pkg != "" && !dependency.IsPath(pkg) {
-			deps = append(deps, dependency.Dependency{Package: pkg, Path: doc.Path, Line: doc.Lines().Of(named.field)})
+	for _, field := range [][]string{{"spec", "package"}, {"metadata", "annotations", s.ImageAnnotation}} {
+		name := strings.Join(field, ".")
+		at := dependency.Dependency{Path: doc.Path, Line: doc.Lines().Of(name)}
+		pkg, there, err := unstructured.NestedString(obj, field...)
+		if err != nil || there && pkg == "" {
+			return nil, true, at.At(fmt.Errorf("%s has to be the reference or path of a package", name))
+		}
+		if at.Package = pkg; there && !dependency.IsPath(pkg) {
+			deps = append(deps, at)
 		}
 	}
 	return deps, true, nil
-}
-
-// at returns the value at a path of keys, or nil.
-func at(v any, path ...string) any {
-	for _, key := range path {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	return v
 }
 
 func (s Sources) want(d dependency.Dependency) (Want, error) {

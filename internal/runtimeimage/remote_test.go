@@ -119,6 +119,35 @@ func TestFromRemotePlatform(t *testing.T) {
 	}
 }
 
+// A tag that was locked is what it was then.
+func TestFromRemotePinned(t *testing.T) {
+	ref := reference(t, remotetest.Serve(t, embedded(t))+"/a/b:v1")
+	before, after := image(t, "amd64"), image(t, "arm64")
+	if err := errors.Join(ggcr.Write(ref, before), ggcr.Write(ref, after)); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := before.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts, refused := options(t), errors.New("it is not locked")
+	opts.Pin = func(r name.Reference) (name.Reference, error) {
+		if r.Name() != ref.Name() {
+			return nil, refused
+		}
+		return ref.Context().Digest(digest.String()), nil
+	}
+	images, err := runtimeimage.FromRemote(t.Context(), client(), ref, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer images.Close()
+	assertImages(t, images.All, before)
+	if _, err := runtimeimage.FromRemote(t.Context(), client(), ref.Context().Tag("v2"), opts); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFromRemoteRefuses(t *testing.T) {
 	open := remotetest.Serve(t, embedded(t))
 	locked := remotetest.Serve(t, remotetest.BasicAuth(embedded(t), "u", "p"))

@@ -8,6 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -51,11 +52,7 @@ func (f Flags) start(config *session.Config, term *terminal.Terminal, program te
 		}),
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
-	config.Locked = f.Locked
-	config.Dependencies = lock.Versions{
-		Use: f.Use, Remote: client, Offline: f.Offline, Cache: dir,
-		Parse: f.Reference,
-	}
+	config.Dependencies, config.Locked = f.versions(client, dir), f.Locked
 	if runtime.GOOS != "linux" {
 		return nil
 	}
@@ -73,4 +70,9 @@ func (f Flags) start(config *session.Config, term *terminal.Terminal, program te
 	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
 	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
 	return nil
+}
+
+// versions says which versions the dependencies of packages mean.
+func (f runtimeFlags) versions(client *remote.Client, cache string) lock.Versions {
+	return lock.Versions{Use: f.Use, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: cache}
 }

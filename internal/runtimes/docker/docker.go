@@ -38,7 +38,8 @@ type Config struct {
 	Offline bool
 	// Pin, if not nil, says what runs in place of an image of that full name: the
 	// digest that a lock has for it. An error of its keeps the function from
-	// being started.
+	// being started. A container that is there by its name already is the user's
+	// own, whatever runs in it.
 	Pin func(name.Reference) (name.Reference, error)
 	// StartTimeout bounds the time from the start of a function to its first
 	// answer. Zero means local.DefaultStartTimeout. Pulling is not bounded.

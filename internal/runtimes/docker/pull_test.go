@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"slices"
@@ -112,6 +113,55 @@ func TestPullUnqualified(t *testing.T) {
 	instance = start(t, docker.New(config), fn("example.org/other:v1", "image", "xfn-test-runtime"))
 	assertAnswers(t, instance)
 	end(t, instance)
+}
+
+// What is pinned runs by its digest: the engine pulls that, and asks for nothing
+// it has, whatever the policy. What cannot be pinned does not run.
+func TestPullPinned(t *testing.T) {
+	p := open(t)
+	var asked atomic.Int64
+	registry := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		registry.ServeHTTP(w, r)
+	}))
+	image := p.pushed(t, host, authn.Anonymous)
+	tag, err := name.NewTag(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := ggcr.Head(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := tag.Digest(desc.Digest.String())
+	dockerenginetest.Forget(t, p.engine, pinned.Name())
+	config := p.config()
+	config.Registry = host
+	config.Pin = func(ref name.Reference) (name.Reference, error) {
+		if ref.Name() != image {
+			return nil, errors.New("it is not pinned")
+		}
+		return pinned, nil
+	}
+	for _, policy := range []string{"Always", "IfNotPresent", "Never"} {
+		instance := start(t, docker.New(config), fn("acme/f:v1", "pull-policy", policy))
+		assertAnswers(t, instance)
+		if !strings.HasPrefix(instance.Detail, pinned.Name()+" in container ") {
+			t.Errorf("got %q", instance.Detail)
+		}
+		end(t, instance)
+	}
+	before := asked.Load()
+	end(t, start(t, docker.New(config), fn(image, "pull-policy", "Always")))
+	if asked.Load() != before {
+		t.Error("the registry was asked for a digest that the engine has")
+	}
+	for _, other := range []runtimes.Function{fn(host + "/acme/f:v2"), fn(image, "image", host+"/acme/f:v2")} {
+		if _, err := docker.New(config).Start(t.Context(), other); err == nil || err.Error() != `starting function "f": it is not pinned` {
+			t.Errorf("got %v", err)
+		}
+	}
 }
 
 // As of a private registry, with and without credentials for it.
