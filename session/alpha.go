@@ -99,9 +99,10 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 		s.warnDuplicates(xrs[0])
 	}
 	s.warnDuplicates(doc)
-	if p.request.Observed, err = s.all(ctx, "observed resources", in.Observed); err != nil {
+	if p.exists, err = s.state(ctx, in.Observed); err != nil {
 		return p, err
 	}
+	p.observed = observe(nil, p.exists)
 	if p.environment, err = s.environment(ctx, in); err != nil {
 		return p, err
 	}

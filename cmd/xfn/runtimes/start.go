@@ -73,6 +73,6 @@ func (f Flags) start(config *session.Config, term *terminal.Terminal, program te
 }
 
 // versions says which versions the dependencies of packages mean.
-func (f runtimeFlags) versions(client *remote.Client, cache string) lock.Versions {
+func (f Flags) versions(client *remote.Client, cache string) lock.Versions {
 	return lock.Versions{Use: f.Use, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: cache}
 }
