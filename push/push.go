@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg"
+	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const defaultJobs = 4
@@ -87,26 +89,21 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if err != nil {
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
-	w := &work{plan: p, tags: append([]name.Tag{ref}, o.Tags...), jobs: o.Jobs, dry: o.DryRun, key: o.SignKey, remote: o.Remote}
-	w.report = func(done int64) {
-		o.Progress.Send(progress.Event{Kind: progress.Bytes, Text: "pushing " + ref.Name(), Done: done, Total: p.size})
+	w := newWork(p, ref, o, "pushing "+ref.Name())
+	err = w.connect(ctx, o.Remote, o.MountFrom)
+	if err == nil {
+		err = w.do(ctx)
 	}
-	if err := w.do(ctx, o); err != nil {
+	if err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.Remote.Explain(ref, err), w.state(err))
 	}
-	w.report(p.size)
-	result := p.result
-	result.Traffic = w.traffic
-	for _, t := range w.tags {
-		result.References = append(result.References, t.Name())
-	}
-	return result, nil
+	return w.done(), nil
 }
 
 // work is a push on its way.
 type work struct {
 	*plan
-	tags   []name.Tag
+	refs   []name.Reference // where the artifact goes, tags or its digest
 	jobs   int
 	dry    bool
 	key    *signature.PrivateKey
@@ -124,39 +121,76 @@ type work struct {
 	asked   int    // how many tags the registry was asked to move
 }
 
-func (w *work) do(ctx context.Context, o Options) (err error) {
-	repo := w.tags[0].Context()
-	if w.to, err = o.Remote.Uploader(ctx, repo, w.neighbours(repo, o.MountFrom)...); err != nil {
+func newWork(p *plan, ref name.Tag, o Options, text string) *work {
+	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, key: o.SignKey, remote: o.Remote}
+	for _, t := range o.Tags {
+		w.refs = append(w.refs, t)
+	}
+	w.report = func(done int64) {
+		o.Progress.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: done, Total: p.size})
+	}
+	return w
+}
+
+func (w *work) connect(ctx context.Context, client *remote.Client, mountFrom []name.Repository) (err error) {
+	repo := w.refs[0].Context()
+	w.to, err = client.Uploader(ctx, repo, w.neighbours(repo, mountFrom)...)
+	return err
+}
+
+// done is what came of it.
+func (w *work) done() Result {
+	w.report(w.size)
+	result := w.result
+	result.Traffic = w.traffic
+	for _, r := range w.refs {
+		result.References = append(result.References, r.Name())
+	}
+	return result
+}
+
+func (w *work) do(ctx context.Context) error {
+	if err := w.bring(ctx); err != nil {
 		return err
 	}
+	return w.finish(ctx)
+}
+
+// bring brings all blobs into the repository.
+func (w *work) bring(ctx context.Context) error {
 	there, err := w.look(ctx)
 	if err != nil {
 		return err
 	}
 	if there {
 		w.traffic.Skipped = w.size // What a tag points at is whole.
-	} else if err := w.sendBlobs(ctx, w.find); err != nil {
-		return err
+		return nil
 	}
+	return w.sendBlobs(ctx, w.find)
+}
+
+// finish puts the manifests, after their blobs, and the signature.
+func (w *work) finish(ctx context.Context) error {
 	if w.dry {
 		return w.sign(ctx)
 	}
-	if err = w.tag(ctx); remote.LacksBlob(err) {
-		// The registry said that it has what it has not.
-		w.traffic, w.moving, w.ready = Traffic{}, 0, 0
-		if err := w.sendBlobs(ctx, w.findNothing); err != nil {
-			return err
-		}
-		err = w.tag(ctx)
+	err := w.tag(ctx)
+	if !remote.LacksBlob(err) {
+		return err
 	}
-	return err
+	// The registry said that it has what it has not.
+	w.traffic, w.moving, w.ready = Traffic{}, 0, 0
+	if err := w.sendBlobs(ctx, w.findNothing); err != nil {
+		return err
+	}
+	return w.tag(ctx)
 }
 
 // look finds the tags that are at the package already.
 func (w *work) look(ctx context.Context) (there bool, err error) {
-	w.moved = make([]bool, len(w.tags))
-	for i, t := range w.tags {
-		at, err := w.to.ManifestAt(ctx, t.TagStr())
+	w.moved = make([]bool, len(w.refs))
+	for i, r := range w.refs {
+		at, err := w.to.ManifestAt(ctx, r.Identifier())
 		if err != nil {
 			return false, err
 		}
@@ -196,7 +230,11 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 	up := remote.Upload{Mounted: found.Mountable()}
 	b.Progress = w.advance
 	if !w.dry && !found.There {
-		if up, err = w.to.Upload(ctx, b, found); err != nil {
+		up, err = w.to.Upload(ctx, b, found)
+		if errors.As(err, new(*oci.MismatchError)) && b.OpenAt != nil {
+			up, err = w.to.Upload(ctx, b, found) // What comes over a network may be right the next time.
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -244,12 +282,12 @@ func (w *work) tag(ctx context.Context) error {
 	if err := w.sign(ctx); err != nil {
 		return err
 	}
-	for i, t := range w.tags {
+	for i, r := range w.refs {
 		if w.moved[i] {
 			continue
 		}
 		w.asked = i + 1
-		if err := w.to.PutManifest(ctx, t.TagStr(), w.manifests[last].mediaType, w.manifests[last].raw); err != nil {
+		if err := w.to.PutManifest(ctx, r.Identifier(), w.manifests[last].mediaType, w.manifests[last].raw); err != nil {
 			return err
 		}
 		w.moved[i] = true
@@ -269,7 +307,7 @@ func (w *work) state(err error) string {
 	if w.key != nil && !w.signed {
 		text += ", the package may be without its signature"
 	}
-	for i, t := range w.tags {
+	for i, r := range w.refs {
 		how := "was not changed"
 		switch {
 		case w.moved[i]:
@@ -277,7 +315,7 @@ func (w *work) state(err error) string {
 		case i < w.asked && !remote.Refused(err):
 			how = "may be at the old or the new package"
 		}
-		text += fmt.Sprintf(", tag %q %s", t.TagStr(), how)
+		text += fmt.Sprintf(", tag %q %s", r.Identifier(), how)
 	}
 	return text
 }

@@ -21,7 +21,7 @@ func (w *work) sign(ctx context.Context) error {
 	if w.key == nil {
 		return nil
 	}
-	repo, digest := w.tags[0].Context(), w.result.Digest
+	repo, digest := w.refs[0].Context(), w.result.Digest
 	tag := signature.Tag(repo, digest)
 	w.result.Signature = tag.Name()
 	img, all, err := w.signatures(ctx, tag)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,7 @@ func setup(env *testscript.Env) error {
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"run":              runs,
 	"as-user":          asUser,
+	"digest":           digest,
 	"serve":            serve,
 	"serve-containers": serveContainersCmd,
 	"serve-function":   serveFunction,
@@ -138,6 +140,16 @@ func runs(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// digest is "digest VAR": it sets VAR to the hexadecimal digits of the digest that
+// the last command printed first.
+func digest(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(`sha256:([0-9a-f]{64})`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("no digest was printed")
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 // serve is "serve VAR ARGS…": it starts `xfn registry serve ARGS` on a free

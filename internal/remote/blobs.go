@@ -15,11 +15,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// Blobs reads the blobs of a repository, from any byte on, which
-// go-containerregistry cannot.
+// Blobs reads a repository: its blobs, from any byte on and on from where a
+// connection broke, which go-containerregistry cannot, and its manifests. It is
+// safe for concurrent use.
 type Blobs struct {
 	client *http.Client
 	repo   name.Repository
+	policy policy
 }
 
 // Blobs returns the Blobs of repo, after asking its registry how to log in. Its
@@ -29,12 +31,11 @@ func (c *Client) Blobs(ctx context.Context, repo name.Repository) (*Blobs, error
 	if err != nil {
 		return nil, err
 	}
-	agent := transport.NewUserAgent(c.transport, c.userAgent)
-	t, err := transport.NewWithContext(ctx, repo.Registry, auth, agent, []string{repo.Scope(transport.PullScope)})
+	t, err := c.login(ctx, repo, auth, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
-	return &Blobs{&http.Client{Transport: t, CheckRedirect: checkRedirect}, repo}, nil
+	return &Blobs{&http.Client{Transport: t, CheckRedirect: checkRedirect}, repo, c.policy}, nil
 }
 
 // Open returns the bytes of a blob until ctx is done, as the registry sends
@@ -42,6 +43,14 @@ func (c *Client) Blobs(ctx context.Context, repo name.Repository) (*Blobs, error
 // has no parts (RFC 9110, "Range Requests"; the OCI distribution spec leaves
 // that to it). Errors are for Explain.
 func (b *Blobs) Open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
+	err = b.policy.do(ctx, unsteady, func() error {
+		blob, start, err = b.open(ctx, desc, from)
+		return err
+	})
+	return blob, start, err
+}
+
+func (b *Blobs) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
 	resp, err := b.get(ctx, desc, from)
 	if err != nil {
 		return nil, 0, err
@@ -56,21 +65,17 @@ func (b *Blobs) Open(ctx context.Context, desc v1.Descriptor, from int64) (blob 
 		err = checkPart(resp, from)
 		start = from
 	} else {
-		err = transport.CheckError(resp, http.StatusOK)
+		err = wanted(resp, http.StatusOK)
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, resp.Body.Close())
+		discard(resp)
+		return nil, 0, err
 	}
 	return resp.Body, start, nil
 }
 
 func (b *Blobs) get(ctx context.Context, desc v1.Descriptor, from int64) (*http.Response, error) {
-	u := url.URL{
-		Scheme: b.repo.Scheme(),
-		Host:   b.repo.RegistryStr(),
-		Path:   fmt.Sprintf("/v2/%s/blobs/%s", b.repo.RepositoryStr(), desc.Digest),
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, urlOf(b.repo, "blobs/"+desc.Digest.String()).String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +84,15 @@ func (b *Blobs) get(ctx context.Context, desc v1.Descriptor, from int64) (*http.
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, desc.Size-1))
 	}
 	return b.client.Do(req)
+}
+
+// wanted makes an answer of another status an error, which knows how long the
+// registry asks to wait.
+func wanted(resp *http.Response, status ...int) error {
+	if err := transport.CheckError(resp, status...); err != nil {
+		return &later{err, retryAfter(resp.Header)}
+	}
+	return nil
 }
 
 // checkPart makes sure that an answer is the part that was asked for.

@@ -21,6 +21,9 @@ type Blob struct {
 	// Open returns the bytes from the start. An error of reading them ends the
 	// upload. It is called again where an upload has to go on.
 	Open func() (io.ReadCloser, error)
+	// OpenAt returns the bytes from one on, where that spares reading those
+	// before it. It is called in place of Open if it is not nil.
+	OpenAt func(ctx context.Context, from int64) (io.ReadCloser, error)
 	// Progress is told of bytes that are sent, each once. It may be nil.
 	Progress func(n int64)
 }
@@ -194,7 +197,7 @@ func parseRange(text string) (n int64, ok bool) {
 
 // start begins a session, or mounts the blob.
 func (s *session) start(ctx context.Context) error {
-	at := s.url(s.repo, "blobs/uploads/")
+	at := urlOf(s.repo, "blobs/uploads/")
 	if s.from != (name.Repository{}) {
 		at.RawQuery = url.Values{"mount": {s.blob.Digest.String()}, "from": {s.from.RepositoryStr()}}.Encode()
 	}
@@ -286,6 +289,10 @@ func (r *reader) Read(p []byte) (int, error) {
 }
 
 func (r *reader) open() (err error) {
+	if at := r.s.blob.OpenAt; at != nil {
+		r.blob, err = at(r.ctx, r.pos)
+		return err
+	}
 	if r.blob, err = r.s.blob.Open(); err != nil {
 		return err
 	}

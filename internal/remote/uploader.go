@@ -55,8 +55,7 @@ func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbours 
 
 func (c *Client) login(ctx context.Context, repo name.Repository, auth authn.Authenticator, scopes []string) (t http.RoundTripper, err error) {
 	agent := transport.NewUserAgent(fresh{c.once}, c.userAgent)
-	temporary := func(err error) bool { return lost(err) || isBusy(err) }
-	return t, c.policy.do(ctx, temporary, func() error {
+	return t, c.policy.do(ctx, unsteady, func() error {
 		t, err = transport.NewWithContext(ctx, repo.Registry, auth, agent, scopes)
 		return err
 	})
@@ -82,6 +81,10 @@ func (f fresh) RoundTrip(req *http.Request) (*http.Response, error) {
 	again.Body = body
 	return f.inner.RoundTrip(again)
 }
+
+// unsteady says whether to try again, with a registry that may never have
+// answered.
+func unsteady(err error) bool { return lost(err) || isBusy(err) }
 
 // isBusy says whether a registry answered that it may work later.
 func isBusy(err error) bool {
@@ -121,7 +124,7 @@ var manifestTypes = strings.Join([]string{
 func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash, err error) {
 	header := http.Header{"Accept": {manifestTypes}}
 	err = u.policy.do(ctx, temporary, func() error {
-		answer, err := u.send(ctx, request{method: http.MethodHead, url: u.url(u.repo, "manifests/"+reference), header: header}, http.StatusOK, notThere...)
+		answer, err := u.send(ctx, request{method: http.MethodHead, url: urlOf(u.repo, "manifests/"+reference), header: header}, http.StatusOK, notThere...)
 		if err == nil && answer.StatusCode == http.StatusOK {
 			h, _ = v1.NewHash(answer.Header.Get("Docker-Content-Digest"))
 		}
@@ -134,7 +137,7 @@ func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash,
 // points at has to be there.
 func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType types.MediaType, raw []byte) error {
 	put := request{
-		method: http.MethodPut, url: u.url(u.repo, "manifests/"+reference),
+		method: http.MethodPut, url: urlOf(u.repo, "manifests/"+reference),
 		header: http.Header{"Content-Type": {string(mediaType)}}, body: bytesBody(raw),
 	}
 	return u.policy.do(ctx, temporary, func() error {
@@ -190,7 +193,7 @@ func (f Found) Mountable() bool { return f.At != name.Repository{} }
 
 func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descriptor) (there bool, err error) {
 	err = u.policy.do(ctx, temporary, func() error {
-		answer, err := u.send(ctx, request{method: http.MethodHead, url: u.url(repo, "blobs/"+desc.Digest.String())}, http.StatusOK, notThere...)
+		answer, err := u.send(ctx, request{method: http.MethodHead, url: urlOf(repo, "blobs/"+desc.Digest.String())}, http.StatusOK, notThere...)
 		if err != nil {
 			return err
 		}
@@ -201,7 +204,7 @@ func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descri
 	return there, err
 }
 
-func (u *Uploader) url(repo name.Repository, path string) *url.URL {
+func urlOf(repo name.Repository, path string) *url.URL {
 	return &url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + path}
 }
 
@@ -234,10 +237,7 @@ func (u *Uploader) send(ctx context.Context, r request, want int, or ...int) (*h
 		return nil, err
 	}
 	defer discard(resp)
-	if err := transport.CheckError(resp, append(or, want)...); err != nil {
-		return resp, &later{err, retryAfter(resp.Header)}
-	}
-	return resp, nil
+	return resp, wanted(resp, append(or, want)...)
 }
 
 // A body is what is sent with a request; without open there is none.

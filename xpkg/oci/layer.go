@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -124,7 +125,21 @@ func (v *verifier) atEnd() error {
 		return io.EOF
 	}
 	if got := fmt.Sprintf("%x", v.sum.Sum(nil)); got != v.digest.Hex {
-		return fmt.Errorf("%s has other content than its digest says: its SHA-256 sum is %s", v.digest, got)
+		return &MismatchError{v.digest, got}
 	}
 	return io.EOF
+}
+
+// A MismatchError is that of content which has another digest than it should.
+type MismatchError struct {
+	// Digest is what it should have, and Sum the hexadecimal digits of what it
+	// has.
+	Digest v1.Hash
+	Sum    string
+}
+
+// Error implements error.
+func (e *MismatchError) Error() string {
+	algorithm := strings.Replace(e.Digest.Algorithm, "sha", "SHA-", 1)
+	return fmt.Sprintf("%s has other content than its digest says: its %s sum is %s", e.Digest, algorithm, e.Sum)
 }

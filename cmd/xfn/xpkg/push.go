@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -26,14 +22,9 @@ type PushCmd struct {
 
 	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several, repeated or with commas between, are pushed as one index. Default: the one .xpkg in the current directory."`
 	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or with commas between. Write a comma before what looks like another KEY= as \\,."`
-	Tag           []string  `placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
-	MountFrom     []string  `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
 	SignKey       keySource `placeholder:"FILE" help:"Sign the package with this private key in PEM, a file or env://NAME, as cosign does. The password of an encrypted key is that of COSIGN_PASSWORD."`
-	DryRun        bool      `help:"Say what would be sent, mounted, skipped and signed, and push nothing."`
 
-	registries.Patience
-	terminal.Format
-	registryFlags
+	targetFlags
 }
 
 // Help is shown by --help.
@@ -52,12 +43,13 @@ Examples:
 `
 }
 
-// Validate refuses numbers that make no sense.
-func (c *PushCmd) Validate() error { return c.Patience.Check() }
-
 // Run pushes, and prints what is now at the tags.
 func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	ref, opts, err := c.target(p)
+	ref, err := remote.ParseTag(c.Package, c.Registry)
+	if err != nil {
+		return err
+	}
+	opts, err := c.options(p, ref)
 	if err != nil {
 		return err
 	}
@@ -94,97 +86,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return fmt.Errorf("pushing %s: %w", strings.Join(paths, ", "), err)
 	}
-	return c.print(term, res, time.Since(start))
-}
-
-// target returns where the package goes, and how.
-func (c *PushCmd) target(p terminal.Program) (ref name.Tag, opts push.Options, err error) {
-	if ref, err = remote.ParseTag(c.Package, c.Registry); err != nil {
-		return ref, opts, err
-	}
-	for _, t := range c.Tag {
-		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "")
-		if err != nil {
-			return ref, opts, err
-		}
-		opts.Tags = append(opts.Tags, tag)
-	}
-	for _, from := range c.MountFrom {
-		repo, err := name.NewRepository(strings.TrimPrefix(from, ref.RegistryStr()+"/"), name.WithDefaultRegistry(ref.RegistryStr()))
-		if err != nil || repo.RegistryStr() != ref.RegistryStr() {
-			return ref, opts, &terminal.UsageError{Err: fmt.Errorf("reading --mount-from %q: expected a repository of %s", from, ref.RegistryStr())}
-		}
-		opts.MountFrom = append(opts.MountFrom, repo)
-	}
-	o := c.Options(p)
-	c.Apply(&o)
-	opts.Remote, opts.DryRun = remote.New(o), c.DryRun
-	return ref, opts, nil
-}
-
-// pushed is what --format json shows.
-type pushed struct {
-	References []string `json:"references"`
-	Digest     string   `json:"digest"`
-	MediaType  string   `json:"mediaType"`
-	Platforms  []string `json:"platforms,omitempty"`
-	DryRun     bool     `json:"dryRun,omitempty"`
-	Signature  *signed  `json:"signature,omitempty"`
-	// These are bytes.
-	Sent    int64   `json:"sent"`
-	Mounted int64   `json:"mounted"`
-	Skipped int64   `json:"skipped"`
-	Retried int64   `json:"retried"`
-	Seconds float64 `json:"seconds"`
-}
-
-// signed is where the package's signatures are, and whether one was added, or
-// would be: that of this key was not there.
-type signed struct {
-	Reference string `json:"reference"`
-	Added     bool   `json:"added"`
-}
-
-func (c *PushCmd) print(term *terminal.Terminal, r push.Result, took time.Duration) error {
-	value := pushed{
-		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms, DryRun: c.DryRun,
-		Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried, Seconds: took.Seconds(),
-	}
-	if r.Signature != "" {
-		value.Signature = &signed{r.Signature, r.Signed}
-	}
-	text := func(w io.Writer) error {
-		for _, ref := range r.References {
-			if _, err := fmt.Fprintf(w, "%s@%s\n", ref, r.Digest); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if c.DryRun {
-		text = func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "would send %s, mount %s, skip %s\n%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), wouldSign(r))
-			return err
-		}
-	} else {
-		term.Note(fmt.Sprintf("sent %s, mounted %s, skipped %s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped)))
-	}
-	if err := c.Print(term.Stdout, value, text); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
-}
-
-// wouldSign is a line on the signature, if there is to be one.
-func wouldSign(r push.Result) string {
-	switch {
-	case r.Signature == "":
-		return ""
-	case r.Signed:
-		return fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
-	default:
-		return fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
-	}
+	return c.print(term, push.CopyResult{Result: res}, time.Since(start))
 }
 
 // files returns the files that were named, or the only one there is.

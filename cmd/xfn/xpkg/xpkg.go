@@ -17,6 +17,7 @@ type Cmd struct {
 	Push    PushCmd    `cmd:"" help:"Push a package file to a registry."`
 	Verify  VerifyCmd  `cmd:"" help:"Check a package's signature and every digest of it, in its registry."`
 	Pull    PullCmd    `cmd:"" help:"Pull a package from a registry into a file."`
+	Copy    CopyCmd    `cmd:"" help:"Copy a package from one registry to another, with its signatures."`
 	Inspect InspectCmd `cmd:"" help:"Show what a package holds."`
 	Extract ExtractCmd `cmd:"" help:"Take package.yaml, examples, a layer or the root file system out of a package."`
 	Diff    DiffCmd    `cmd:"" help:"Show what changes from one package to another."`

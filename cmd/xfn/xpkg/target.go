@@ -1,0 +1,124 @@
+package xpkg
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// targetFlags are those of commands that write to a registry.
+type targetFlags struct {
+	Tag       []string `placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
+	MountFrom []string `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
+	DryRun    bool     `help:"Say what would be sent, mounted, skipped and signed, and change nothing."`
+
+	registries.Patience
+	terminal.Format
+	registryFlags
+}
+
+// Validate refuses numbers that make no sense.
+func (f *targetFlags) Validate() error { return f.Patience.Check() }
+
+// options says how to write to ref.
+func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Options, err error) {
+	for _, t := range f.Tag {
+		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "")
+		if err != nil {
+			return opts, err
+		}
+		opts.Tags = append(opts.Tags, tag)
+	}
+	for _, from := range f.MountFrom {
+		repo, err := name.NewRepository(strings.TrimPrefix(from, ref.RegistryStr()+"/"), name.WithDefaultRegistry(ref.RegistryStr()))
+		if err != nil || repo.RegistryStr() != ref.RegistryStr() {
+			return opts, &terminal.UsageError{Err: fmt.Errorf("reading --mount-from %q: expected a repository of %s", from, ref.RegistryStr())}
+		}
+		opts.MountFrom = append(opts.MountFrom, repo)
+	}
+	o := f.Options(p)
+	f.Apply(&o)
+	opts.Remote, opts.DryRun = remote.New(o), f.DryRun
+	return opts, nil
+}
+
+// pushed is what --format json shows.
+type pushed struct {
+	References []string `json:"references"`
+	Digest     string   `json:"digest"`
+	MediaType  string   `json:"mediaType"`
+	Platforms  []string `json:"platforms,omitempty"`
+	// Attached are the references of what was copied with a package.
+	Attached  []string `json:"attached,omitempty"`
+	DryRun    bool     `json:"dryRun,omitempty"`
+	Signature *signed  `json:"signature,omitempty"`
+	// These are bytes.
+	Sent    int64   `json:"sent"`
+	Mounted int64   `json:"mounted"`
+	Skipped int64   `json:"skipped"`
+	Retried int64   `json:"retried"`
+	Seconds float64 `json:"seconds"`
+}
+
+// signed is where the package's signatures are, and whether one was added, or
+// would be: that of this key was not there.
+type signed struct {
+	Reference string `json:"reference"`
+	Added     bool   `json:"added"`
+}
+
+// print says what is at the tags now, or would be.
+func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took time.Duration) error {
+	value := pushed{
+		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
+		Attached: r.Attached, DryRun: f.DryRun,
+		Sent: r.Sent, Mounted: r.Mounted, Skipped: r.Skipped, Retried: r.Retried, Seconds: took.Seconds(),
+	}
+	if r.Signature != "" {
+		value.Signature = &signed{r.Signature, r.Signed}
+	}
+	text := func(w io.Writer) error {
+		for _, ref := range r.References {
+			if _, err := fmt.Fprintf(w, "%s@%s\n", ref, r.Digest); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	with := ""
+	if n := len(r.Attached); n > 0 {
+		with = fmt.Sprintf(", with %s to it", terminal.Count(n, "attachment"))
+	}
+	if f.DryRun {
+		text = func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "would send %s, mount %s, skip %s%s\n%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), with, wouldSign(r.Result))
+			return err
+		}
+	} else {
+		term.Note(fmt.Sprintf("sent %s, mounted %s, skipped %s%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), with))
+	}
+	if err := f.Print(term.Stdout, value, text); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}
+
+// wouldSign is a line on the signature, if there is to be one.
+func wouldSign(r push.Result) string {
+	switch {
+	case r.Signature == "":
+		return ""
+	case r.Signed:
+		return fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
+	default:
+		return fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
+	}
+}

@@ -1,0 +1,141 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Stream returns the bytes of a blob, from byte from on. Nothing is asked for
+// before the first Read. Where the connection breaks or the registry is busy, it
+// goes on from the byte that it has come to; tries after which it has come
+// further do not count. It ends after desc.Size bytes, and fails if the registry
+// has fewer or more; their digest is for the caller to check. A context that is
+// done ends it. Errors are for Explain.
+func (b *Blobs) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
+	return &stream{ctx: ctx, blobs: b, desc: desc, at: from, try: 1, best: from}
+}
+
+type stream struct {
+	ctx   context.Context
+	blobs *Blobs
+	desc  v1.Descriptor
+	// at is the byte that is read next, and body has it next, if it is open.
+	at   int64
+	body io.ReadCloser
+	// try counts those since the stream was at best, as Upload does.
+	try  int
+	best int64
+	// failed is the last error, until there is another try.
+	failed error
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	for {
+		if s.failed != nil {
+			if err := s.recover(s.failed); err != nil {
+				return 0, err
+			}
+			s.failed = nil
+		}
+		n, err := s.read(p)
+		if err == io.EOF {
+			return n, err
+		}
+		s.failed = err
+		if n > 0 || err == nil {
+			return n, nil
+		}
+	}
+}
+
+// read reads from one connection. What it ends in is io.EOF at the end of the
+// blob only.
+func (s *stream) read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	if s.body == nil {
+		if err := s.open(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := s.body.Read(p)
+	s.at += int64(n)
+	switch {
+	case s.at > s.desc.Size:
+		return 0, fmt.Errorf("blob %s is longer than the %d bytes that its manifest says", s.desc.Digest, s.desc.Size)
+	case err == io.EOF && s.at < s.desc.Size:
+		return n, errors.Join(&shortError{s.desc, s.at}, s.close())
+	case err != nil && err != io.EOF:
+		return n, errors.Join(err, s.close())
+	}
+	return n, err
+}
+
+// open asks for what is missing. A registry without parts sends what is there
+// once more.
+func (s *stream) open() error {
+	if s.at == s.desc.Size && s.at > 0 {
+		s.body = io.NopCloser(eof{})
+		return nil
+	}
+	body, start, err := s.blobs.open(s.ctx, s.desc, s.at)
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, body, s.at-start); err != nil {
+		return errors.Join(err, body.Close())
+	}
+	s.body = body
+	return nil
+}
+
+// recover waits for another try, or returns the error that ends the stream.
+func (s *stream) recover(err error) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	if s.at >= s.best+step {
+		s.try, s.best = 1, s.at
+	}
+	again := lost(err) || temporary(err)
+	if !again || s.try >= s.blobs.policy.tries {
+		return err
+	}
+	s.try++
+	return s.blobs.policy.pause(s.ctx, s.try-1, retryAfterOf(err))
+}
+
+func (s *stream) close() error {
+	body := s.body
+	s.body = nil
+	if body == nil {
+		return nil
+	}
+	return body.Close()
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error { return s.close() }
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// A shortError is that of a blob that ended early, though the answer was whole.
+type shortError struct {
+	desc v1.Descriptor
+	at   int64
+}
+
+func (e *shortError) Error() string {
+	return fmt.Sprintf("blob %s ended after %d of %d bytes", e.desc.Digest, e.at, e.desc.Size)
+}
+
+// Unwrap makes it one of those after which to try again.
+func (e *shortError) Unwrap() error { return io.ErrUnexpectedEOF }

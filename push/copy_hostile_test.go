@@ -1,0 +1,308 @@
+package push_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// keys are the credentials of hosts.
+type keys map[string][2]string
+
+// Resolve implements authn.Keychain.
+func (k keys) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	if pair, ok := k[target.RegistryStr()]; ok {
+		return &authn.Basic{Username: pair[0], Password: pair[1]}, nil
+	}
+	return authn.Anonymous, nil
+}
+
+// forge answers some requests of a source as tests need it.
+type forge map[string]http.HandlerFunc
+
+func (f forge) over(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for part, answer := range f {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, part) {
+				answer(w, r)
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func saying(mediaType string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		_, _ = w.Write(content)
+	}
+}
+
+func text(o object) []byte {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// indexes is an index whose one entry is there as well, so many times over, and
+// how to get them.
+func indexes(n int) forge {
+	f, inner := forge{}, text(object{"mediaType": types.OCIImageIndex, "manifests": []object{}})
+	for range n {
+		f["/manifests/"+digestOf(string(inner))] = saying(string(types.OCIImageIndex), inner)
+		inner = text(object{"mediaType": types.OCIImageIndex, "manifests": []object{descriptor(string(types.OCIImageIndex), string(inner))}})
+	}
+	f["/manifests/v1.0.0"] = saying(string(types.OCIImageIndex), inner)
+	return f
+}
+
+// changed is what h answers, but for its body.
+func changed(h http.Handler, change func([]byte) []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a := httptest.NewRecorder()
+		h.ServeHTTP(a, r)
+		maps.Copy(w.Header(), a.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(a.Code)
+		_, _ = w.Write(change(bytes.Clone(a.Body.Bytes())))
+	}
+}
+
+func flip(b []byte) []byte {
+	b[len(b)/2] ^= 1
+	return b
+}
+
+// Whatever a source says, the tag stays where it was unless all is well, and the
+// error says what is wrong.
+func TestCopyHostile(t *testing.T) {
+	const layer = "layer of amd64"
+	image := func(more object) []byte {
+		return text(with(object{
+			"schemaVersion": 2, "mediaType": types.OCIManifestSchema1,
+			"config": descriptor(string(types.OCIConfigJSON), `{"for":"amd64"}`), "layers": []object{},
+		}, more))
+	}
+	root := func(raw []byte) func(http.Handler) forge {
+		return func(http.Handler) forge { return forge{"/manifests/v1.0.0": saying("", raw)} }
+	}
+	blob := func(change func([]byte) []byte) func(http.Handler) forge {
+		return func(h http.Handler) forge { return forge{"/blobs/" + digestOf(layer): changed(h, change)} }
+	}
+	sized := func(size int64) []byte {
+		return image(object{"layers": []object{with(descriptor(string(types.OCILayer), layer), object{"size": size})}})
+	}
+	child := func(desc object) []byte {
+		return text(object{"mediaType": types.OCIImageIndex, "manifests": []object{desc}})
+	}
+	cases := map[string]struct {
+		reason string
+		forge  func(http.Handler) forge
+		err    string
+	}{
+		"Missing":    {"nothing is there", root(nil), "is not valid"},
+		"Flipped":    {"a blob has another digest", blob(flip), "other content than its digest says"},
+		"Longer":     {"a blob is longer", blob(func(b []byte) []byte { return append(b, "more"...) }), "is longer than the"},
+		"Shorter":    {"a blob is shorter", blob(func(b []byte) []byte { return b[:3] }), "closed the connection early"},
+		"Gone":       {"a blob is not there", func(http.Handler) forge { return forge{"/blobs/" + digestOf(layer): remotetest.Status(404)} }, "lacks a blob of"},
+		"SizeLies":   {"a manifest says another size", root(sized(7)), "other content than its digest says"},
+		"Negative":   {"a size that is none", root(sized(-1)), "impossible size of -1 bytes"},
+		"Huge":       {"a blob that nobody stores", root(sized(1 << 40)), "impossible size"},
+		"Large":      {"a manifest of more than 4 MiB", root(image(object{"x": strings.Repeat("x", 4<<20)})), "more than 4 MiB"},
+		"LargeChild": {"a child that says so", root(child(with(descriptor(string(types.OCIManifestSchema1), "x"), object{"size": 5 << 20}))), "more than the limit of"},
+		"ChildGone":  {"a child that is not there", root(child(descriptor(string(types.OCIManifestSchema1), "nowhere"))), "has no \"gold/package@sha256:"},
+		"ChildSize": {"a child of another size", func(http.Handler) forge {
+			inner := image(object{})
+			return forge{
+				"/manifests/v1.0.0":                     saying("", child(with(descriptor(string(types.OCIManifestSchema1), string(inner)), object{"size": 1}))),
+				"/manifests/" + digestOf(string(inner)): saying("", inner),
+			}
+		}, "bytes, and should have 1"},
+		"DigestLies": {"a child of another digest", func(http.Handler) forge {
+			return forge{
+				"/manifests/v1.0.0":            saying("", child(descriptor(string(types.OCIManifestSchema1), "{}"))),
+				"/manifests/" + digestOf("{}"): saying("", image(object{})),
+			}
+		}, "other content than its digest says"},
+		"HeaderLies": {"a tag of another digest than the registry says", func(http.Handler) forge {
+			return forge{"/manifests/v1.0.0": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Docker-Content-Digest", digestOf("else"))
+				_, _ = w.Write(image(object{}))
+			}}
+		}, "other content than its digest says"},
+		"Cycle": {"an index that is its own child, by a digest that lies", func(http.Handler) forge {
+			self := child(descriptor(string(types.OCIImageIndex), "{}"))
+			return forge{"/manifests/v1.0.0": saying("", self), "/manifests/" + digestOf("{}"): saying("", self)}
+		}, "other content than its digest says"},
+		"Deep":       {"indexes in indexes", func(http.Handler) forge { return indexes(6) }, "nested more than 4 deep"},
+		"Many":       {"more than anybody has", root(image(object{"layers": repeat(descriptor("", layer), 10_001)})), "more than 10000 manifests and blobs"},
+		"Both":       {"an image that is an index", root(image(object{"manifests": []object{}})), "an image and an index at once"},
+		"Neither":    {"what is neither", root([]byte(`{}`)), "neither an image nor an index"},
+		"Schema1":    {"what is too old", root([]byte(`{"schemaVersion":1,"fsLayers":[]}`)), "schema 1"},
+		"BadDigest":  {"a digest that is none", root(bytes.ReplaceAll(sized(14), []byte(digestOf(layer)), []byte("sha256:x"))), "is not valid"},
+		"EndlessSig": {"signatures of signatures", func(http.Handler) forge { return endless() }, "more attached to it, more than 4 deep"},
+		"SigGone": {"a referrer that is not there", func(h http.Handler) forge {
+			list := text(object{"mediaType": types.OCIImageIndex, "manifests": []object{descriptor(string(types.OCIManifestSchema1), "nowhere")}})
+			return forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), image(object{})), "/referrers/" + digestOf(string(image(object{}))): saying(string(types.OCIImageIndex), list)}
+		}, "looking for what is attached to"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			src := plain(t)
+			s := newShelf(t, remotetest.Serve(t, src))
+			s.fill(false)
+			from := parse(t, remotetest.Serve(t, tc.forge(src).over(src)))
+			to := parse(t, remotetest.Serve(t, plain(t)))
+			before := single(t)
+			if _, err := push.Artifact(t.Context(), to, before, fast()); err != nil {
+				t.Fatal(err)
+			}
+			_, err := push.Copy(t.Context(), from, to, copyOptions())
+			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			if strings.Contains(fmt.Sprint(err), "attached") != strings.Contains(hint.Of(err), "--no-signatures") {
+				t.Errorf("%s: got hint %q", tc.reason, hint.Of(err))
+			}
+			checkTag(t, to, before)
+		})
+	}
+}
+
+func repeat(o object, n int) []object {
+	all := make([]object, n)
+	for i := range all {
+		all[i] = with(o, object{"digest": digestOf(fmt.Sprint(i))})
+	}
+	return all
+}
+
+// endless is an artifact to which something is attached, to which something is.
+func endless() forge {
+	f := forge{}
+	next := func(i int) string {
+		return string(text(object{"mediaType": types.OCIImageIndex, "manifests": []object{}, "annotations": object{"n": fmt.Sprint(i)}}))
+	}
+	for i := range 20 {
+		list := text(object{"mediaType": types.OCIImageIndex, "manifests": []object{descriptor(string(types.OCIImageIndex), next(i+1))}})
+		f["/referrers/"+digestOf(next(i))] = saying(string(types.OCIImageIndex), list)
+		f["/manifests/"+digestOf(next(i))] = saying(string(types.OCIImageIndex), []byte(next(i)))
+	}
+	f["/manifests/v1.0.0"] = f["/manifests/"+digestOf(next(0))]
+	return f
+}
+
+// A bit that is flipped once does no harm.
+func TestCopyReadsAgain(t *testing.T) {
+	const layer = "layer of amd64"
+	src := listing(t)
+	s := newShelf(t, remotetest.Serve(t, src))
+	s.fill(true)
+	from := parse(t, remotetest.Serve(t, remotetest.Faults(src, 1, func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/blobs/"+digestOf(layer))
+	}, changed(src, flip))))
+	to := parse(t, remotetest.Serve(t, listing(t)))
+	if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
+		t.Fatal(err)
+	}
+	s.check(to.Context(), nil)
+}
+
+// A registry that cannot be written to says so, and how far it came.
+func TestCopyToWhatRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		match  func(*http.Request) bool
+		err    string
+	}{
+		"Blobs": {"no blob may be written", remotetest.Method(http.MethodPost), "does not permit this"},
+		"Manifest": {"no manifest may be written", func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
+		}, "does not permit this"},
+		"Attached": {"no signature may be written", func(r *http.Request) bool { return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".sig") }, `.sig", which is attached to it`},
+		"Tag": {"the tag may not be moved", func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v1.0.0")
+		}, "8 of 8 blobs are in the registry"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newShelf(t, remotetest.Serve(t, listing(t)))
+			s.fill(true)
+			dst := listing(t)
+			direct := parse(t, remotetest.Serve(t, dst))
+			before := single(t)
+			if _, err := push.Artifact(t.Context(), direct, before, fast()); err != nil {
+				t.Fatal(err)
+			}
+			to := parse(t, remotetest.Serve(t, remotetest.Faults(dst, 99, tc.match, remotetest.Status(403))))
+			_, err := push.Copy(t.Context(), s.repo.Tag("v1.0.0"), to, copyOptions())
+			want := fmt.Sprintf("copying %q to %q: ", s.repo.Tag("v1.0.0").Name(), to.Name())
+			if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), tc.err) || !strings.HasSuffix(err.Error(), `tag "v1.0.0" was not changed`) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			checkTag(t, direct, before)
+		})
+	}
+}
+
+// A blob that stands in its descriptor need not be at the source.
+func TestCopyEmbedded(t *testing.T) {
+	raw := text(object{
+		"schemaVersion": 2, "mediaType": types.OCIManifestSchema1, "layers": []object{},
+		"config": with(descriptor(string(types.OCIEmptyJSON), "{}"), object{"data": "e30="}),
+	})
+	f := forge{"/manifests/v1.0.0": saying(string(types.OCIManifestSchema1), raw)}
+	from := parse(t, remotetest.Serve(t, f.over(listing(t))))
+	to := parse(t, remotetest.Serve(t, listing(t)))
+	if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ggcr.Layer(to.Context().Digest(digestOf("{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := l.Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rc.Close() }()
+	if got, err := io.ReadAll(rc); err != nil || string(got) != "{}" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A registry without a source.
+func TestCopyOfNothing(t *testing.T) {
+	to := parse(t, remotetest.Serve(t, listing(t)))
+	for reason, tc := range map[string]struct{ host, err string }{
+		"nothing is there":     {remotetest.Serve(t, listing(t)), `has no "gold/package:v1.0.0"`},
+		"nobody answers":       {remotetest.Nobody(t), "cannot be reached"},
+		"a login that is none": {remotetest.Serve(t, remotetest.BasicAuth(listing(t), "a", "b")), "asks for credentials"},
+	} {
+		o := copyOptions()
+		o.Remote = remote.New(remote.Options{Keychain: keys{}})
+		from := parse(t, tc.host)
+		_, err := push.Copy(t.Context(), from, to, o)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("registry %q %s", tc.host, tc.err)) {
+			t.Errorf("%s: got %v", reason, err)
+		}
+	}
+}
