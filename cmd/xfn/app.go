@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	err = kctx.Run()
 	term.Finish()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+		err = hint.Wrap(errors.New("interrupted"), hint.Of(err))
 	}
 	return report(term, name, err)
 }

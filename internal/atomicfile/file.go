@@ -23,6 +23,7 @@ type File struct {
 	started   int64 // up to where the disk has been told to write
 	committed bool
 	closed    bool
+	resumable bool
 }
 
 var _ interface {
@@ -36,9 +37,9 @@ var _ interface {
 // in bytes.
 const writeback = 16 << 20
 
-// named is what the name of a temporary file looks like. Nobody else's file is
-// taken for one.
-var named = regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.tmp$`)
+// named is what the name of a temporary file looks like, and of one that Resume
+// makes. Nobody else's file is taken for one.
+var named = regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`)
 
 // IsTemporary reports whether a file of this name, without its directory, is one
 // that is still to become another: for those who read a directory that somebody
@@ -48,7 +49,7 @@ func IsTemporary(name string) bool { return named.MatchString(name) }
 // Create makes a temporary file in a directory, which has to be closed. It
 // removes others there that a killed process left behind, except on Windows,
 // where a file cannot be renamed while it is locked. Those of processes that
-// are alive stay.
+// are alive stay, and those for Resume do for a day.
 func Create(dir string) (*File, error) {
 	sweep(dir)
 	f, err := create(dir)
@@ -86,7 +87,7 @@ func sweep(dir string) {
 	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if IsTemporary(e.Name()) && e.Type().IsRegular() {
+		if IsTemporary(e.Name()) && e.Type().IsRegular() && !isFresh(e) {
 			removeLeft(filepath.Join(dir, e.Name()))
 		}
 	}

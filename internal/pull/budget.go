@@ -5,9 +5,6 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const (
@@ -53,77 +50,4 @@ func (b *budget) layers(descs []v1.Descriptor) error {
 		}
 	}
 	return b.count(len(descs))
-}
-
-// artifact returns a remote image or index with its metadata in memory: these
-// bytes, and no others, are checked, written and asked again.
-func (b *budget) artifact(a xpkg.Artifact, depth int) (xpkg.Artifact, error) {
-	if depth > oci.MaxDepth {
-		return nil, fmt.Errorf("its indexes are nested more than %d deep", oci.MaxDepth)
-	}
-	raw, err := a.RawManifest()
-	if err != nil {
-		return nil, err
-	}
-	if err := b.take(int64(len(raw))); err != nil {
-		return nil, err
-	}
-	switch a := a.(type) {
-	case v1.ImageIndex:
-		return b.index(a, raw, depth)
-	case v1.Image:
-		return b.image(a, raw)
-	default:
-		return nil, errors.New("it is neither an image nor an index")
-	}
-}
-
-func (b *budget) index(idx v1.ImageIndex, raw []byte, depth int) (xpkg.Artifact, error) {
-	m, err := idx.IndexManifest()
-	if err != nil {
-		return nil, fmt.Errorf("reading an index: %w", err)
-	}
-	children := make([]oci.Artifact, 0, len(m.Manifests))
-	for _, desc := range m.Manifests {
-		c, err := oci.Child(idx, desc)
-		if err != nil {
-			return nil, err
-		}
-		if size, err := c.Size(); err != nil {
-			return nil, err
-		} else if size != desc.Size {
-			return nil, fmt.Errorf("its manifest %s has %d bytes, and should have %d", desc.Digest, size, desc.Size)
-		}
-		if c, err = b.artifact(c, depth+1); err != nil {
-			return nil, err
-		}
-		children = append(children, c)
-	}
-	return oci.Index(raw, children...)
-}
-
-func (b *budget) image(img v1.Image, raw []byte) (xpkg.Artifact, error) {
-	m, err := img.Manifest()
-	if err != nil {
-		return nil, fmt.Errorf("reading a manifest: %w", err)
-	}
-	if err := b.take(m.Config.Size); err != nil {
-		return nil, err
-	}
-	if err := b.count(len(m.Layers)); err != nil {
-		return nil, err
-	}
-	config, err := img.RawConfigFile()
-	if err != nil {
-		return nil, fmt.Errorf("reading config %s: %w", m.Config.Digest, err)
-	}
-	layers := make([]v1.Layer, 0, len(m.Layers))
-	for _, desc := range m.Layers {
-		l, err := img.LayerByDigest(desc.Digest)
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, l)
-	}
-	return oci.Image(raw, config, layers...)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -39,7 +38,8 @@ func (o Options) client() *remote.Client {
 // Artifact returns the image or index at ref. All its manifests and configs
 // are fetched now, up to 63 MiB, so that a tag stands for one digest from then
 // on; a layer is fetched when it is asked for, until ctx is done, and checked as
-// it is read. An error of such later reading is for remote.Client.Explain.
+// it is read. Where a connection breaks, that goes on from where it was. An
+// error of such later reading is for remote.Client.Explain.
 //
 // An error is one sentence that names ref, or what it is pinned to, without any
 // credential.
@@ -49,7 +49,7 @@ func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact
 	if err != nil {
 		return nil, err
 	}
-	a, err := fetch(ref, client.Options(ctx))
+	_, a, err := fetch(ctx, ref, client)
 	if err != nil {
 		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
@@ -64,41 +64,40 @@ func (o Options) pinned(ref name.Reference) (name.Reference, error) {
 	return o.Pin(ref)
 }
 
-func fetch(ref name.Reference, opts []ggcr.Option) (xpkg.Artifact, error) {
-	desc, err := ggcr.Get(ref, opts...)
+func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fetcher, xpkg.Artifact, error) {
+	b, err := client.Blobs(ctx, ref.Context())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var a xpkg.Artifact
-	switch {
-	case desc.MediaType.IsIndex():
-		a, err = desc.ImageIndex()
-	case desc.MediaType.IsImage():
-		a, err = desc.Image()
-	default:
-		err = fmt.Errorf("it is neither an image nor an index, but %q", desc.MediaType)
-	}
+	f := &fetcher{ctx: ctx, blobs: b, budget: newBudget()}
+	m, err := b.Manifest(ctx, ref.Identifier())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return newBudget().artifact(a, 0)
+	if !m.MediaType.IsIndex() && !m.MediaType.IsImage() {
+		return nil, nil, fmt.Errorf("it is neither an image nor an index, but %q", m.MediaType)
+	}
+	a, err := f.artifact(m.Raw, 0)
+	return f, a, err
 }
 
 // File writes the package at ref to path as an .xpkg file, the one that was
 // pushed, and returns what it wrote. The file is there whole or not at all, and
 // is one that xpkg.Open opens: an image that is no package is an error.
+//
+// A layer that comes with another digest is fetched once more. If the registry
+// stops sending, or ctx ends, what has arrived is kept beside path for a day, if
+// that is at least 1 MiB: the next File of the same package in that directory
+// need not fetch it, nor does one after a process that was killed. On Windows
+// nothing is kept.
 func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg.Artifact, error) {
-	o.Remote = o.client()
-	a, err := Artifact(ctx, ref, o)
-	if err != nil {
-		return nil, err
-	}
-	err = checkPackage(ctx, a)
+	client := o.client()
+	f, a, err := fetch(ctx, ref, client)
 	if err == nil {
-		err = xpkg.WriteFile(ctx, path, a, o.Progress)
+		err = f.save(path, a, o.Progress)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), o.Remote.Explain(ref, err))
+		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
 	return a, nil
 }

@@ -2,13 +2,10 @@ package pull
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
@@ -18,9 +15,8 @@ import (
 // them, which is nil if there is none. Errors are for remote.Client.Explain.
 func Signatures(ctx context.Context, repo name.Repository, digest v1.Hash, client *remote.Client) (v1.Image, []signature.Signature, error) {
 	tag := signature.Tag(repo, digest)
-	a, err := fetch(tag, client.Options(ctx))
-	var status *transport.Error
-	if errors.As(err, &status) && status.StatusCode == http.StatusNotFound {
+	_, a, err := fetch(ctx, tag, client)
+	if remote.NotFound(err) {
 		return nil, nil, nil
 	}
 	if err != nil {

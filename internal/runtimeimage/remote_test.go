@@ -176,7 +176,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 // What a registry does to a layer is told as what it does to a manifest.
 func TestFromRemoteLayers(t *testing.T) {
 	spoilt := map[string]func(w http.ResponseWriter, body []byte){
-		"verifying sha256 checksum": func(w http.ResponseWriter, body []byte) {
+		"other content than its digest says": func(w http.ResponseWriter, body []byte) {
 			body[len(body)/2] ^= 1
 			_, _ = w.Write(body)
 		},

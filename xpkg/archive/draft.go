@@ -189,12 +189,16 @@ func (d *Draft) Finish(ctx context.Context, a oci.Artifact, text string, report 
 			return false, nil
 		}
 	}
-	out := newOutput(&offsetWriter{d.file, d.end}, text, report)
+	end := &offsetWriter{d.file, d.end}
+	out := newOutput(end, text, report)
 	for _, f := range there {
 		out.done += f.size
 	}
 	out.total = out.done
-	return true, out.files(ctx, files[len(there):])
+	if err := out.files(ctx, files[len(there):]); err != nil {
+		return true, err
+	}
+	return true, d.file.Truncate(end.at)
 }
 
 // An offsetWriter writes to a file from an offset on.

@@ -88,3 +88,10 @@ func (p Patience) Check() error {
 func (p Patience) Apply(o *remote.Options) {
 	o.Tries, o.RetryWait, o.ConnectTimeout, o.IdleTimeout = p.Retry+1, p.RetryDelay, p.ConnectTimeout, p.IdleTimeout
 }
+
+// PatientClient is Client with this patience.
+func (f Flags) PatientClient(p terminal.Program, patience Patience) *remote.Client {
+	o := f.Options(p)
+	patience.Apply(&o)
+	return remote.New(o)
+}

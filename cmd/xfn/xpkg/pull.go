@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/pull"
 )
@@ -13,18 +14,23 @@ type PullCmd struct {
 	Package string `arg:"" help:"What to pull: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the repository's last part with .xpkg, in the current directory."`
+
+	registries.Patience
 	registryFlags
 }
 
 // Help is shown by --help.
 func (PullCmd) Help() string {
-	return `The file is the same as the one that was pushed. Prints its name and digest.
+	return `The file is the same as the one that was pushed. Prints its name and digest. If a pull is interrupted, what has arrived is kept for a day, and the next pull of the same package into the same directory goes on from there.
 
 Example:
 
     xfn xpkg pull registry.example.org/acme/hello:v0.1.0 -o hello.xpkg
 `
 }
+
+// Validate refuses numbers that make no sense.
+func (c *PullCmd) Validate() error { return c.Patience.Check() }
 
 // Run pulls, and prints what was written.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
@@ -36,7 +42,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if file == "" {
 		file = path.Base(ref.Context().RepositoryStr()) + ".xpkg"
 	}
-	artifact, err := pull.File(ctx, ref, file, pull.Options{Remote: c.Client(p), Progress: term.Progress})
+	artifact, err := pull.File(ctx, ref, file, pull.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
 	if err != nil {
 		return err
 	}

@@ -44,9 +44,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 		}
 		opts.MountFrom = append(opts.MountFrom, repo)
 	}
-	o := f.Options(p)
-	f.Apply(&o)
-	opts.Remote, opts.DryRun = remote.New(o), f.DryRun
+	opts.Remote, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
 	return opts, nil
 }
 
