@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -260,6 +261,28 @@ func TestCopyToWhatRefuses(t *testing.T) {
 			}
 			checkTag(t, direct, before)
 		})
+	}
+}
+
+// A tag that may have moved, as only the answer was lost, is not said to be where
+// it was.
+func TestLostAnswer(t *testing.T) {
+	inner := remotetest.Handler()
+	var tries atomic.Int64
+	to := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/v1.0.0"):
+			inner.ServeHTTP(w, r)
+		case tries.Add(1) == 1:
+			inner.ServeHTTP(httptest.NewRecorder(), r)
+			remotetest.Reset(w, r)
+		default:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})))
+	_, err := push.Artifact(t.Context(), to, single(t), fast())
+	if err == nil || !strings.Contains(err.Error(), `tag "v1.0.0" may be at the old or the new package`) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -156,10 +156,11 @@ func LacksBlob(err error) bool {
 }
 
 // Refused says whether the registry answered that it will not do something.
-// After other errors it may have done it, with the answer lost.
+// After other errors it may have done it, with the answer lost: also after one
+// that it is busy, which may be that to another try.
 func Refused(err error) bool {
 	var status *transport.Error
-	return errors.As(err, &status) && status.StatusCode < http.StatusInternalServerError
+	return errors.As(err, &status) && status.StatusCode < http.StatusInternalServerError && !busy(status.StatusCode)
 }
 
 // notThere are the answers to a question for what may be read nowhere.
