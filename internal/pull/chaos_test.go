@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +26,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // A large package has layers of more than a MiB. bytes is its file.
@@ -66,40 +65,12 @@ func (keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
 // Whatever a registry and a network do, a pull ends with the right file, or says
 // why not and leaves the old one; and the next one is right.
 func TestChaos(t *testing.T) {
-	const runs = 200
-	seeds := uint64(runs)
-	if testing.Short() {
-		seeds = 20
-	}
 	pkg, inner := newLarge(t), remotetest.Handler()
 	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
-	var mu sync.Mutex
-	harm, failed := map[string]int{}, 0
-	t.Run("seeds", func(t *testing.T) {
-		for seed := range seeds {
-			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				t.Parallel()
-				done, err := chaos(t, seed, pkg, inner)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					failed++
-				}
-				for kind, n := range done {
-					harm[kind] += n
-				}
-			})
-		}
+	kinds := []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole"}
+	remotetest.Seeds(t, 200, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
+		return chaos(t, seed, pkg, inner)
 	})
-	t.Logf("%d of %d pulls failed, after %v", failed, seeds, harm)
-	for _, kind := range []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole"} {
-		if harm[kind] == 0 && seeds == runs {
-			t.Errorf("nothing was tested of %q", kind)
-		}
-	}
-	if seeds == runs && (failed == 0 || failed > runs/2) {
-		t.Errorf("%d of %d pulls failed, which tests too little", failed, seeds)
-	}
 }
 
 // chaos pulls through a proxy that does harm, and checks what came of it.
@@ -140,7 +111,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 func checkClear(t *testing.T, err error) {
 	t.Helper()
 	text := err.Error()
-	known := strings.Contains(text, "registry ") || errors.As(err, new(*oci.MismatchError)) || strings.Contains(text, "other content than its digest says")
+	known := strings.Contains(text, "registry ") || strings.Contains(text, "other content than its digest says")
 	if strings.Contains(text, "\n") || strings.Contains(text, "s3cret") || !known {
 		t.Errorf("unclear: %v", err)
 	}
@@ -161,6 +132,13 @@ func holds(t *testing.T, path string, want []byte) {
 		if e.Name() != filepath.Base(path) && !atomicfile.IsTemporary(e.Name()) {
 			t.Errorf("there is %q, too", e.Name())
 		}
+	}
+}
+
+func needsKeeping(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows keeps nothing of a pull that did not end")
 	}
 }
 
@@ -225,6 +203,7 @@ func (s *stopWriter) Write(p []byte) (int, error) {
 
 // What an earlier pull has left is not fetched again, whatever became of it since.
 func TestGoesOn(t *testing.T) {
+	needsKeeping(t)
 	pkg := newLarge(t)
 	layers, err := pkg.image.Layers()
 	must(t, err)
@@ -281,6 +260,7 @@ func TestGoesOn(t *testing.T) {
 
 // Ctrl-C keeps what has arrived, too.
 func TestInterrupted(t *testing.T) {
+	needsKeeping(t)
 	pkg, inner := newLarge(t), remotetest.Handler()
 	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
 	layers, err := pkg.image.Layers()

@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 }
 
 func child(args string) error {
+	if args, ok := strings.CutPrefix(args, "file "); ok {
+		return fileChild(args)
+	}
 	dir, reference, _ := strings.Cut(args, " ")
 	s, err := pull.Open(dir)
 	if err != nil {

@@ -1,0 +1,115 @@
+package remote_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// listOf answers with so many referrers, and where the list goes on.
+func listOf(n int, mediaType, link string) http.HandlerFunc {
+	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: make([]v1.Descriptor, n)}
+	for i := range m.Manifests {
+		m.Manifests[i].Digest = v1.Hash{Algorithm: "sha256", Hex: fmt.Sprintf("%064x", i)}
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		if link != "" {
+			w.Header().Add("Link", `</elsewhere>; rel="prev"`)
+			w.Header().Add("Link", link)
+		}
+		_, _ = w.Write(raw)
+	}
+}
+
+func TestReferrers(t *testing.T) {
+	const (
+		api   = "/v2/gold/image/referrers/"
+		index = string(types.OCIImageIndex)
+	)
+	subject := descOf(t, blob).Digest
+	first, tag := api+subject.String(), "/v2/gold/image/manifests/"+remote.FallbackTag(subject)
+	next := func(path string) string { return "<" + path + `>; rel="next"` }
+	cases := map[string]struct {
+		reason string
+		serve  map[string]http.HandlerFunc
+		want   int
+		listed bool
+		err    string
+	}{
+		"Listed":    {"the registry lists them", map[string]http.HandlerFunc{first: listOf(2, index, ""), tag: listOf(5, index, "")}, 2, true, ""},
+		"None":      {"or that there are none", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
+		"Pages":     {"in parts", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
+		"Elsewhere": {"which are all its own", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "no address of it"},
+		"Endless":   {"and end", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
+		"TooMany":   {"one part may have too many, too", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
+		"Cut":       {"a part that is not there", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends in its middle"},
+		"Fallback":  {"a registry that knows nothing of them", map[string]http.HandlerFunc{tag: listOf(3, index, "")}, 3, false, ""},
+		"Nothing":   {"and has no list", map[string]http.HandlerFunc{}, 0, false, ""},
+		"Page":      {"what answers everything with a page", map[string]http.HandlerFunc{first: listOf(2, "text/html", ""), tag: listOf(3, index, "")}, 3, false, ""},
+		"Method":    {"or does not allow it", map[string]http.HandlerFunc{first: remotetest.Status(405), tag: listOf(3, index, "")}, 3, false, ""},
+		"Broken": {"what is no list", map[string]http.HandlerFunc{first: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", index)
+			_, _ = w.Write([]byte("<html>"))
+		}}, 0, false, "is not valid"},
+		"Forbidden": {"what may not be seen", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "does not permit"},
+		"BadTag":    {"what is no list either", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "no list of at most 1000 referrers"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			c, b, repo := blobsOf(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				at := r.URL.Path
+				if r.URL.RawQuery != "" {
+					at += "?" + r.URL.RawQuery
+				}
+				if answer := tc.serve[at]; answer != nil {
+					answer(w, r)
+				} else if at != "/v2/" {
+					w.WriteHeader(http.StatusNotFound)
+				}
+			})))
+			got, err := b.Referrers(t.Context(), subject)
+			checkError(t, tc.reason, c.Explain(repo.Tag("v1"), err), tc.err, "")
+			if err == nil && (len(got.Manifests) != tc.want || got.Listed != tc.listed) {
+				t.Errorf("%s: got %d, listed %v", tc.reason, len(got.Manifests), got.Listed)
+			}
+			up, err := c.Uploader(t.Context(), repo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same, err := up.Referrers(t.Context(), subject)
+			if err == nil && (len(same.Manifests) != tc.want || same.Listed != tc.listed) || (err == nil) != (tc.err == "") {
+				t.Errorf("%s: who writes gets %+v, %v", tc.reason, same, err)
+			}
+		})
+	}
+}
+
+// A tag has 128 characters at most.
+func TestFallbackTag(t *testing.T) {
+	cases := map[string]string{
+		"sha256:" + strings.Repeat("a", 64):  "sha256-" + strings.Repeat("a", 64),
+		"sha512:" + strings.Repeat("a", 128): "sha512-" + strings.Repeat("a", 121),
+	}
+	for digest, want := range cases {
+		h, err := v1.NewHash(digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := remote.FallbackTag(h); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// blobsOf logs in to a repository of host.
+func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Blobs, name.Repository) {
+	t.Helper()
+	repo, err := name.NewRepository(host + "/gold/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fast(remote.Options{})
+	b, err := c.Blobs(t.Context(), repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, b, repo
+}
+
+func descOf(t *testing.T, content []byte) v1.Descriptor {
+	t.Helper()
+	h, size, err := v1.SHA256(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v1.Descriptor{Digest: h, Size: size}
+}
+
+// steps answer one request after another for a blob; the last one stays.
+func steps(asked *[]string, all ...http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			return
+		}
+		step := all[min(len(*asked), len(all)-1)]
+		*asked = append(*asked, r.Header.Get("Range"))
+		step(w, r)
+	}
+}
+
+// first sends so many bytes more of the blob, and then breaks off, or says that
+// this is all.
+func first(n int, breaks bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var from int
+		if k, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); k == 1 {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(blob)-1, len(blob)))
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		_, _ = w.Write(blob[from : from+n])
+		_ = http.NewResponseController(w).Flush()
+		if breaks {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	whole := http.HandlerFunc(serveBlob)
+	noParts := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }
+	cases := map[string]struct {
+		reason string
+		serve  []http.HandlerFunc
+		from   int64
+		asked  []string
+		err    string
+	}{
+		"Whole":   {reason: "a blob from its start", serve: []http.HandlerFunc{whole}, asked: []string{""}},
+		"From":    {reason: "or from a byte on", serve: []http.HandlerFunc{whole}, from: 10, asked: []string{"bytes=10-999"}},
+		"End":     {reason: "nothing is asked for behind its end", serve: []http.HandlerFunc{whole}, from: 1000},
+		"Broken":  {reason: "a connection that breaks", serve: []http.HandlerFunc{first(300, true), first(300, true), whole}, asked: []string{"", "bytes=300-999", "bytes=600-999"}},
+		"Short":   {reason: "an answer that ends early", serve: []http.HandlerFunc{first(300, false), whole}, asked: []string{"", "bytes=300-999"}},
+		"NoParts": {reason: "a registry that has no parts", serve: []http.HandlerFunc{first(300, true), noParts}, asked: []string{"", "bytes=300-999"}},
+		"Busy":    {reason: "a registry that is busy", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503), whole}, asked: []string{"", "bytes=300-999", "bytes=300-999"}},
+		"Spent":   {reason: "tries end, also if each brings a little", serve: []http.HandlerFunc{first(10, true)}, asked: []string{"", "bytes=10-999", "bytes=20-999"}, err: "closed the connection early"},
+		"Down":    {reason: "tries end", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503)}, asked: []string{"", "bytes=300-999", "bytes=300-999"}, err: "answered 503"},
+		"Gone":    {reason: "what is not there is not asked for again", serve: []http.HandlerFunc{first(300, true), remotetest.Status(404)}, asked: []string{"", "bytes=300-999"}, err: "lacks a blob"},
+		"TooLong": {reason: "a blob that does not end", serve: []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(append(bytes.Clone(blob), 'x')) }}, asked: []string{""}, err: "longer than the 1000 bytes"},
+		"BadParts": {reason: "another part than was asked for", serve: []http.HandlerFunc{first(300, true), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Range", "bytes 0-999/1000")
+			w.WriteHeader(http.StatusPartialContent)
+		}}, asked: []string{"", "bytes=300-999"}, err: "another part"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			var asked []string
+			c, b, repo := blobsOf(t, remotetest.Serve(t, steps(&asked, tc.serve...)))
+			rc := b.Stream(t.Context(), descOf(t, blob), tc.from)
+			got, err := io.ReadAll(rc)
+			if closeErr := rc.Close(); closeErr != nil {
+				t.Error(closeErr)
+			}
+			checkError(t, tc.reason, c.Explain(repo.Tag("v1"), err), tc.err, "")
+			if err == nil && !bytes.Equal(got, blob[tc.from:]) {
+				t.Errorf("%s: got %d bytes", tc.reason, len(got))
+			}
+			if !slices.Equal(asked, tc.asked) {
+				t.Errorf("%s: asked for ranges %q, want %q", tc.reason, asked, tc.asked)
+			}
+		})
+	}
+}
+
+func TestStreamCancelled(t *testing.T) {
+	_, b, _ := blobsOf(t, remotetest.Serve(t, http.HandlerFunc(serveBlob)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rc := b.Stream(ctx, descOf(t, blob), 0)
+	if _, err := io.ReadAll(rc); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	raw := []byte(`{"schemaVersion":2}`)
+	digest := descOf(t, raw).Digest
+	other := "sha256:" + strings.Repeat("0", 64)
+	sum512 := "sha512:" + strings.Repeat("0", 128)
+	say := func(body []byte, header string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				return
+			}
+			w.Header().Set("Content-Type", "application/x-any; charset=utf-8")
+			if header != "" {
+				w.Header().Set("Docker-Content-Digest", header)
+			}
+			_, _ = w.Write(body)
+		}
+	}
+	cases := map[string]struct {
+		reason, at string
+		serve      http.HandlerFunc
+		err        string
+	}{
+		"Tag":        {"a tag is what the registry says", "v1", say(raw, digest.String()), ""},
+		"NoHeader":   {"or does not say", "v1", say(raw, ""), ""},
+		"Digest":     {"a digest is checked", digest.String(), say(raw, ""), ""},
+		"Other":      {"and may be wrong", other, say(raw, other), "other content than its digest says"},
+		"OtherSum":   {"by whatever sum it is", sum512, say(raw, ""), "other content than its digest says: it is sha512:"},
+		"HeaderLies": {"so may that of a tag", "v1", say(raw, other), "other content than its digest says"},
+		"Large":      {"no manifest is larger than registries take", "v1", say(make([]byte, 4<<20+1), ""), "more than 4 MiB"},
+		"FlipsOnce":  {"what was wrong is asked for again", digest.String(), flaky(1, say([]byte(`{"schemaVersion":3}`), ""), say(raw, "")), ""},
+		"CutsOnce":   {"as is what broke off", digest.String(), flaky(1, cutShort(raw), say(raw, "")), ""},
+		"CutsAlways": {"but not for ever", digest.String(), flaky(99, cutShort(raw), say(raw, "")), "closed the connection early"},
+		"Missing":    {"nothing is there", "v1", flaky(99, remotetest.Status(404), say(raw, "")), "has no"},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			c, b, repo := blobsOf(t, remotetest.Serve(t, tc.serve))
+			got, err := b.Manifest(t.Context(), tc.at)
+			checkError(t, tc.reason, c.Explain(repo.Tag("v1"), err), tc.err, "")
+			if remote.NotFound(err) != (title == "Missing") {
+				t.Errorf("%s: NotFound is wrong about %v", tc.reason, err)
+			}
+			if err == nil && (got.Digest != digest || !bytes.Equal(got.Raw, raw) || got.MediaType != "application/x-any") {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// flaky answers the first n requests but that to log in by fault.
+func flaky(n int, fault, then http.HandlerFunc) http.HandlerFunc {
+	return remotetest.Faults(then, n, func(r *http.Request) bool { return r.URL.Path != "/v2/" }, fault).ServeHTTP
+}
+
+func cutShort(raw []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(raw)))
+		_, _ = w.Write(raw[:len(raw)/2])
+		panic(http.ErrAbortHandler)
+	}
+}

@@ -1,0 +1,99 @@
+package push_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// Whatever two registries and the networks to them do, a copy ends with all of the
+// new package at the tag, or says that it failed and leaves the old one.
+func TestCopyChaos(t *testing.T) {
+	after, err := random.Image(5<<18, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := remotetest.Handler()
+	if err := ggcr.Write(parse(t, remotetest.Serve(t, src)), after); err != nil {
+		t.Fatal(err)
+	}
+	s := newShelf(t, remotetest.Serve(t, src))
+	h, err := after.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cosign(object{"digest": h.String()}, ".sig")
+	kinds := []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole", "late", "cut", "expire", "lie", "absent", "present"}
+	remotetest.Seeds(t, 100, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
+		return copyChaos(t, seed, src, s, after)
+	})
+}
+
+func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg.Artifact) (map[string]int, error) {
+	t.Helper()
+	sessions := remotetest.NewSessions(remotetest.Handler())
+	dst := remotetest.Strict(sessions)
+	direct := parse(t, remotetest.Serve(t, dst))
+	before := single(t)
+	if _, err := push.Artifact(t.Context(), direct, before, fast()); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := func(h http.Handler) string {
+		return remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "" {
+				t.Error("another host gets credentials")
+			}
+			h.ServeHTTP(w, r)
+		}))
+	}
+	rate := []float64{0.1, 0.2, 0.35, 0.5}[seed%4]
+	up := remotetest.NewChaos(remotetest.BasicAuth(dst, "to", "t0ps3cret"), seed, rate, sessions.Expire, elsewhere(sessions))
+	down := remotetest.NewDownloads(remotetest.BasicAuth(src, "from", "fr0ms3cret"), seed, rate, elsewhere(src))
+	from, to := parse(t, remotetest.Serve(t, down)), parse(t, remotetest.Serve(t, up))
+	o := push.CopyOptions{Options: push.Options{Remote: remote.New(remote.Options{
+		Keychain:    keys{from.RegistryStr(): {"from", "fr0ms3cret"}, to.RegistryStr(): {"to", "t0ps3cret"}},
+		Tries:       5,
+		IdleTimeout: 300 * time.Millisecond,
+		Sleep:       func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	})}}
+	_, copyErr := push.Copy(t.Context(), from, to, o)
+	done := maps.Clone(up.Done)
+	for kind, n := range down.Done {
+		done[kind] += n
+	}
+	want := before
+	switch {
+	case copyErr == nil:
+		want = after
+		s.check(direct.Context(), nil)
+	case strings.Contains(copyErr.Error(), "may be at the old or the new package") && isAt(t, direct, after):
+		want = after
+	}
+	checkTag(t, direct, want)
+	img, err := ggcr.Image(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(img); err != nil {
+		t.Errorf("the package at the tag is broken: %v", err)
+	}
+	if copyErr != nil {
+		text := copyErr.Error()
+		if strings.Contains(text, "\n") || strings.Contains(text, "s3cret") || !strings.Contains(text, "registry ") && !strings.Contains(text, "than its digest says") {
+			t.Errorf("unclear: %v", copyErr)
+		}
+	}
+	return done, copyErr
+}
