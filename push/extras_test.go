@@ -182,3 +182,25 @@ func mounting(t *testing.T, base v1.Image) http.Handler {
 		}
 	})
 }
+
+// A package whose layers are not what its config says is refused before
+// anything is sent, if somebody asks for that. What is at the tag is not read.
+func TestProve(t *testing.T) {
+	wrong := artifact(t, "file-wrong-diffid/in/a.xpkg")
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	_, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: true})
+	if err == nil || !strings.Contains(err.Error(), "in its config") || !strings.Contains(err.Error(), "0 of 3 blobs are in the registry") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if isAt(t, ref, wrong) {
+		t.Error("it was pushed")
+	}
+	if _, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Prove: true}); err != nil {
+		t.Errorf("a package that is right: %v", err)
+	}
+	for _, prove := range []bool{false, true} {
+		if _, err := push.Artifact(t.Context(), ref, wrong, push.Options{Prove: prove}); err != nil {
+			t.Errorf("prove %t, while it is at the tag: %v", prove, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -21,6 +23,8 @@ type plan struct {
 	result Result
 	// blobs are the layers and configs of all images, each once.
 	blobs []remote.Blob
+	// layers are those among blobs.
+	layers []v1.Layer
 	// manifests are those of the package, each once: children before those that
 	// point at them, so that the last one is the package itself.
 	manifests []manifest
@@ -121,7 +125,9 @@ func (p *plan) addBlobs(img v1.Image) error {
 		if err != nil {
 			return fmt.Errorf("finding layer %s: %w", d.Digest, err)
 		}
-		p.addBlob(d, l.Compressed)
+		if p.addBlob(d, l.Compressed) {
+			p.layers = append(p.layers, l)
+		}
 	}
 	config, err := img.RawConfigFile()
 	if err != nil {
@@ -131,13 +137,31 @@ func (p *plan) addBlobs(img v1.Image) error {
 	return nil
 }
 
-func (p *plan) addBlob(d v1.Descriptor, open func() (io.ReadCloser, error)) {
+// addBlob returns false for one that is there already.
+func (p *plan) addBlob(d v1.Descriptor, open func() (io.ReadCloser, error)) bool {
 	if p.seen[d.Digest] {
-		return
+		return false
 	}
 	p.seen[d.Digest] = true
 	p.blobs = append(p.blobs, remote.Blob{Descriptor: d, Open: open})
 	p.size += d.Size
+	return true
+}
+
+// maxUnpacked bounds the bytes that a layer unpacks to.
+const maxUnpacked = 64 << 30
+
+// prove makes sure that layers unpack to what their config says.
+func (p *plan) prove(ctx context.Context, jobs int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(jobs)
+	for _, l := range p.layers {
+		g.Go(func() error {
+			left := int64(maxUnpacked)
+			return oci.CheckDiffID(ctx, l, &left)
+		})
+	}
+	return g.Wait()
 }
 
 func (p *plan) addBase(annotations map[string]string) {

@@ -37,6 +37,10 @@ type Options struct {
 	// tag moves. One that this key has made is enough, and those of others stay.
 	// Nil means no signature.
 	SignKey *signature.PrivateKey
+	// Prove reads all layers of a package that is at none of the tags, before
+	// anything is sent: one that unpacks to something else than its config says
+	// is an error, as container engines could not run the package.
+	Prove bool
 	// DryRun finds out what would be done, and changes nothing.
 	DryRun bool
 	// Progress is told the bytes that are in the registry, out of those that
@@ -106,6 +110,7 @@ type work struct {
 	refs   []name.Reference // where the artifact goes, tags or its digest
 	jobs   int
 	dry    bool
+	proves bool
 	key    *signature.PrivateKey
 	remote *remote.Client
 	to     *remote.Uploader
@@ -122,7 +127,7 @@ type work struct {
 }
 
 func newWork(p *plan, ref name.Tag, o Options, text string) *work {
-	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, key: o.SignKey, remote: o.Remote}
+	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, proves: o.Prove, key: o.SignKey, remote: o.Remote}
 	for _, t := range o.Tags {
 		w.refs = append(w.refs, t)
 	}
@@ -166,6 +171,11 @@ func (w *work) bring(ctx context.Context) error {
 		w.traffic.Skipped = w.size // What a tag points at is whole.
 		return nil
 	}
+	if w.proves {
+		if err := w.prove(ctx, w.jobs); err != nil {
+			return err
+		}
+	}
 	return w.sendBlobs(ctx, w.find)
 }
 
@@ -197,6 +207,16 @@ func (w *work) look(ctx context.Context) (there bool, err error) {
 		w.moved[i] = at == w.result.Digest
 	}
 	return slices.Contains(w.moved, true), nil
+}
+
+// sendAll brings what the registry lacks into the repository.
+func (w *work) sendAll(ctx context.Context, prove bool) error {
+	if prove {
+		if err := w.prove(ctx, w.jobs); err != nil {
+			return err
+		}
+	}
+	return w.sendBlobs(ctx, w.find)
 }
 
 // sendBlobs brings all blobs into the repository, some at a time.

@@ -2,7 +2,6 @@ package push_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -252,64 +251,6 @@ func TestCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the cancellation", err)
 	}
-}
-
-// The pushed package is really there: its manifest, fetched with plain HTTP,
-// says which layer holds package.yaml.
-func TestRealRegistry(t *testing.T) {
-	host := remotetest.Registry(t)
-	for name, a := range map[string]xpkg.Artifact{"image": single(t), "index": multi(t)} {
-		ref, err := remote.ParseTag("xfn-test/"+name+":v1.0.0", host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := push.Artifact(t.Context(), ref, a, push.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := fetch(t, ref, "v1.0.0", result.MediaType)
-		if len(m.Manifests) > 0 {
-			m = fetch(t, ref, m.Manifests[0].Digest.String(), m.Manifests[0].MediaType)
-		}
-		marks := 0
-		for _, l := range m.Layers {
-			if l.Annotations["io.crossplane.xpkg"] == "base" {
-				marks++
-			}
-		}
-		if marks != 1 {
-			t.Errorf("%s: %d layers are marked as base, want one", ref, marks)
-		}
-	}
-}
-
-type anyManifest struct {
-	Manifests []v1.Descriptor `json:"manifests"`
-	Layers    []v1.Descriptor `json:"layers"`
-}
-
-func fetch(t *testing.T, ref name.Tag, identifier string, accept types.MediaType) anyManifest {
-	t.Helper()
-	url := "http://" + ref.RegistryStr() + "/v2/" + ref.RepositoryStr() + "/manifests/" + identifier
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", string(accept))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v", url, resp.Status, err)
-	}
-	var m anyManifest
-	if err := json.Unmarshal(body, &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // The file that comes back is the one that was pushed.

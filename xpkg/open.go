@@ -21,6 +21,9 @@ type File struct {
 	// Artifact is the package. Its layers are read from the file when they are
 	// asked for, and checked as they are read.
 	Artifact Artifact
+	// Unproven says that nobody has checked what the layers unpack to: a Docker
+	// archive has no manifest, so whoever wrote it need not have known.
+	Unproven bool
 
 	file *archive.File
 }
@@ -55,7 +58,7 @@ func OpenImage(ctx context.Context, path string) (*File, error) {
 			return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
 		}
 	}
-	return &File{Artifact: a, file: f}, nil
+	return &File{Artifact: a, Unproven: f.Docker, file: f}, nil
 }
 
 // checkPackage finds package.yaml in each image of a.

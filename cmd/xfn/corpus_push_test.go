@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -27,21 +26,27 @@ import (
 const pushCorpus = "../../testdata/golden/xpkg/push"
 
 // TestPushCorpus pushes every case, by a process of its own, to registries like
-// those of the incumbent. What DIFFERENCES.md does not list ends in the same
-// verdict, with the same at the tag, and what it lists does not.
+// those of the incumbent: ours, and Docker's. What DIFFERENCES.md does not list
+// ends in the same verdict, with the same at the tag, and what it lists does not.
 func TestPushCorpus(t *testing.T) {
 	known := pushDifferences(t)
 	cases, err := os.ReadDir(pushCorpus)
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("found %d cases: %v", len(cases), err)
 	}
-	for _, c := range cases {
-		_, listed := known[c.Name()]
-		delete(known, c.Name())
-		t.Run(c.Name(), func(t *testing.T) { comparePush(t, filepath.Join(pushCorpus, c.Name()), listed) })
+	for name, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
+		t.Run(name, func(t *testing.T) {
+			servers := serve(t)
+			for _, c := range cases {
+				_, listed := known[c.Name()]
+				t.Run(c.Name(), func(t *testing.T) { comparePush(t, servers, filepath.Join(pushCorpus, c.Name()), listed) })
+			}
+		})
 	}
 	for name := range known {
-		t.Errorf("DIFFERENCES.md names %q, which is no case", name)
+		if _, err := os.Stat(filepath.Join(pushCorpus, name)); err != nil {
+			t.Errorf("DIFFERENCES.md names %q, which is no case", name)
+		}
 	}
 }
 
@@ -59,15 +64,16 @@ func pushDifferences(t *testing.T) map[string]string {
 	return known
 }
 
-// A pushSite is where a case is pushed: its directory, and registries.
-type pushSite struct {
-	tmp   string
-	ports *strings.Replacer
-	// plain is the address of the registry without any protection.
-	plain string
+// pushServers are addresses of the same registry: without any protection, for
+// the user gold with the password s3cret, by TLS, and for readers only.
+type pushServers struct {
+	plain, users, signed, readOnly string
+	// ca is the file of who signed the certificate.
+	ca string
 }
 
-func newPushSite(t *testing.T, dir string) pushSite {
+// ourServers are of the registry that xfn serves.
+func ourServers(t *testing.T) pushServers {
 	t.Helper()
 	reg, err := registry.Open(filepath.Join(t.TempDir(), "registry"))
 	if err != nil {
@@ -85,17 +91,51 @@ func newPushSite(t *testing.T, dir string) pushSite {
 		}
 		reg.ServeHTTP(w, r)
 	})
-	plain, signed := remotetest.Serve(t, reg), remotetest.ServeTLS(t, reg)
-	_, port, _ := strings.Cut(signed, ":")
-	s := pushSite{tmp: t.TempDir(), plain: plain, ports: strings.NewReplacer(
-		"127.0.0.1:5055", plain,
-		"127.0.0.1:5056", remotetest.Serve(t, remotetest.BasicAuth(reg, "gold", "s3cret")),
-		"127.0.0.1:5057", signed, "localhost:5057", "localhost:"+port,
-		"127.0.0.1:5058", remotetest.Serve(t, readOnly),
+	cert := remotetest.NewCertificate(t)
+	return pushServers{
+		plain:    remotetest.Serve(t, reg),
+		users:    remotetest.Serve(t, remotetest.BasicAuth(reg, "gold", "s3cret")),
+		signed:   cert.Serve(t, reg),
+		readOnly: remotetest.Serve(t, readOnly),
+		ca:       cert.CA,
+	}
+}
+
+// dockerServers are those of Docker's registry.
+func dockerServers(t *testing.T) pushServers {
+	t.Helper()
+	dir, cert := t.TempDir(), remotetest.NewCertificate(t)
+	return pushServers{
+		plain:    remotetest.Distribution{Dir: dir}.Start(t),
+		users:    remotetest.Distribution{Dir: dir, User: "gold", Password: "s3cret"}.Start(t),
+		signed:   remotetest.Distribution{Dir: dir, Certificate: cert}.Start(t),
+		readOnly: remotetest.Distribution{Dir: dir, ReadOnly: true}.Start(t),
+		ca:       cert.CA,
+	}
+}
+
+// A pushSite is where a case is pushed: its directory, and registries.
+type pushSite struct {
+	pushServers
+	tmp   string
+	ports *strings.Replacer
+}
+
+func newPushSite(t *testing.T, servers pushServers, dir string) pushSite {
+	t.Helper()
+	_, port, _ := strings.Cut(servers.signed, ":")
+	s := pushSite{pushServers: servers, tmp: t.TempDir(), ports: strings.NewReplacer(
+		"127.0.0.1:5055", servers.plain,
+		"127.0.0.1:5056", servers.users,
+		"127.0.0.1:5057", servers.signed, "localhost:5057", "localhost:"+port,
+		"127.0.0.1:5058", servers.readOnly,
 	)}
 	s.copy(t, filepath.Join(dir, "in"), "case")
 	s.copy(t, filepath.Join(dir, "helper"), "helper")
-	writeCertificate(t, signed, filepath.Join(s.tmp, "reg", "cert.pem"))
+	cert := filepath.Join(s.tmp, "reg", "cert.pem")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(cert), 0o755), os.WriteFile(cert, []byte(readFile(t, servers.ca)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -116,20 +156,6 @@ func (s pushSite) copy(t *testing.T, from, to string) {
 		})
 	}
 	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// writeCertificate writes that of a server to a file.
-func writeCertificate(t *testing.T, host, path string) {
-	t.Helper()
-	conn, err := tls.Dial("tcp", host, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	block := pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, pem.EncodeToMemory(&block), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -159,11 +185,11 @@ func (s pushSite) run(t *testing.T, dir string, args ...string) (code int, stdou
 }
 
 // comparePush pushes a case, and compares what came of it.
-func comparePush(t *testing.T, dir string, listed bool) {
+func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	if runtime.GOOS == "windows" && strings.Contains(dir, "cred-helper") {
 		t.Skip("the helper is a shell script")
 	}
-	s := newPushSite(t, dir)
+	s := newPushSite(t, servers, dir)
 	if before := optional(t, filepath.Join(dir, "before.txt")); before != "" {
 		var commands [][]string
 		if err := json.Unmarshal([]byte(before), &commands); err != nil {
@@ -197,23 +223,27 @@ func comparePush(t *testing.T, dir string, listed bool) {
 
 // A registry whose CA only a file has is trusted by that file, for push and pull.
 func TestCAFile(t *testing.T) {
-	dir := filepath.Join(pushCorpus, "tls-self-signed")
-	s := newPushSite(t, dir)
-	const ref = "127.0.0.1:5057/gold/ca:v1.0.0"
-	for _, tc := range []struct {
-		reason string
-		code   int
-		args   []string
-	}{
-		{"nobody vouches for it", failed, []string{"xpkg", "push", "-f", "a.xpkg", ref}},
-		{"the file does", done, []string{"xpkg", "push", "-f", "a.xpkg", ref, "--ca-file={tmp}/reg/cert.pem"}},
-		{"pull needs it, too", failed, []string{"xpkg", "pull", ref, "-o", "b.xpkg"}},
-		{"and takes it", done, []string{"xpkg", "pull", ref, "-o", "b.xpkg", "--ca-file={tmp}/reg/cert.pem"}},
-		{"a file that is not there", misuse, []string{"xpkg", "pull", ref, "--ca-file={tmp}/reg/none.pem"}},
-	} {
-		if code, _, stderr := s.run(t, dir, tc.args...); code != tc.code {
-			t.Errorf("%s: exit code %d, want %d: %s", tc.reason, code, tc.code, stderr)
-		}
+	for name, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(pushCorpus, "tls-self-signed")
+			s := newPushSite(t, serve(t), dir)
+			const ref = "127.0.0.1:5057/gold/ca:v1.0.0"
+			for _, tc := range []struct {
+				reason string
+				code   int
+				args   []string
+			}{
+				{"nobody vouches for it", failed, []string{"xpkg", "push", "-f", "a.xpkg", ref}},
+				{"the file does", done, []string{"xpkg", "push", "-f", "a.xpkg", ref, "--ca-file={tmp}/reg/cert.pem"}},
+				{"pull needs it, too", failed, []string{"xpkg", "pull", ref, "-o", "b.xpkg"}},
+				{"and takes it", done, []string{"xpkg", "pull", ref, "-o", "b.xpkg", "--ca-file={tmp}/reg/cert.pem"}},
+				{"a file that is not there", misuse, []string{"xpkg", "pull", ref, "--ca-file={tmp}/reg/none.pem"}},
+			} {
+				if code, _, stderr := s.run(t, dir, tc.args...); code != tc.code {
+					t.Errorf("%s: exit code %d, want %d: %s", tc.reason, code, tc.code, stderr)
+				}
+			}
+		})
 	}
 }
 
@@ -287,6 +317,9 @@ func fetchManifest(t *testing.T, host, repo, reference string) json.RawMessage {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, accepted := range []types.MediaType{types.OCIImageIndex, types.OCIManifestSchema1, types.DockerManifestList, types.DockerManifestSchema2} {
+		req.Header.Add("Accept", string(accepted))
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

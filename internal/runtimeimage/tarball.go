@@ -245,7 +245,7 @@ func (t *taker) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.
 	var done v1.Layer
 	g, ctx := errgroup.WithContext(ctx)
 	if desc.Digest == (v1.Hash{}) {
-		g.Go(func() error { return checkDiffID(ctx, l, blob.DiffID) })
+		g.Go(func() error { return proven(ctx, l) })
 	} else if rc, err = oci.Verify(rc, desc.Digest, desc.Size); err != nil {
 		return nil, blob, err
 	}
@@ -257,24 +257,12 @@ func (t *taker) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.
 	return done, blob, err
 }
 
-// checkDiffID makes sure that a layer unpacks to the tar that its config says:
-// in a Docker archive, nothing else says what it has to be. Where a manifest
-// gives the digest of what is stored, that is checked, and costs less.
-func checkDiffID(ctx context.Context, l v1.Layer, want v1.Hash) (err error) {
+// proven makes sure that a layer is what its config says: in a Docker archive,
+// nothing else says what it has to be. Where a manifest gives the digest of what
+// is stored, that is checked, and costs less.
+func proven(ctx context.Context, l v1.Layer) error {
 	left := int64(maxUnpacked)
-	in, err := oci.Plain(ctx, l, &left)
-	if err != nil {
-		return fmt.Errorf("its layer %s: %w", want, err)
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	got, _, err := v1.SHA256(in)
-	if err != nil {
-		return fmt.Errorf("its layer %s: %w", want, err)
-	}
-	if got != want {
-		return fmt.Errorf("its layer %s is %s in its config", got, want)
-	}
-	return nil
+	return oci.CheckDiffID(ctx, l, &left)
 }
 
 func (t *taker) write(ctx context.Context, w io.Writer, l v1.Layer) (err error) {

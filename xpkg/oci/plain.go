@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -91,3 +92,25 @@ func (p *Tar) Finish() error {
 
 // Close frees what reading took.
 func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }
+
+// CheckDiffID makes sure that a layer unpacks to the tar that its config says:
+// container engines refuse one that does not. It reads the layer as Plain does.
+func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
+	want, err := l.DiffID()
+	if err != nil {
+		return fmt.Errorf("finding the digest of a layer's tar: %w", err)
+	}
+	in, err := Plain(ctx, l, left)
+	if err != nil {
+		return fmt.Errorf("its layer %s: %w", want, err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	got, _, err := v1.SHA256(in)
+	if err != nil {
+		return fmt.Errorf("its layer %s: %w", want, err)
+	}
+	if got != want {
+		return fmt.Errorf("its layer %s is %s in its config", got, want)
+	}
+	return nil
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -79,5 +80,43 @@ func TestPlainStops(t *testing.T) {
 	cancel()
 	if _, err := rc.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestCheckDiffID(t *testing.T) {
+	data := bytes.Repeat([]byte("some text, "), 1000)
+	zipped, _ := compress(t, data)
+	digest := func(b []byte) v1.Hash {
+		h, _, err := v1.SHA256(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	cases := map[string]struct {
+		reason string
+		stored []byte
+		diffID v1.Hash
+		left   int64
+		want   string
+	}{
+		"Right":    {"it is what comes out that counts", zipped, digest(data), int64(len(data)) + 1, ""},
+		"Plain":    {"a layer need not be compressed", data, digest(data), int64(len(data)) + 1, ""},
+		"Stored":   {"the sum of what is stored is another", zipped, digest(zipped), int64(len(data)) + 1, "is " + digest(zipped).String() + " in its config"},
+		"TooLarge": {"no layer takes for ever", zipped, digest(data), 100, "more bytes than may be read"},
+		"Broken":   {"it cannot be unpacked", zipped[:20], digest(data), 1 << 20, "unexpected EOF"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			blob := oci.Blob{Digest: digest(tc.stored), Size: int64(len(tc.stored)), DiffID: tc.diffID, MediaType: types.OCILayer}
+			l, err := oci.Layer(bytes.NewReader(tc.stored), blob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = oci.CheckDiffID(t.Context(), l, &tc.left)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
 	}
 }

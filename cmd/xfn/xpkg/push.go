@@ -73,6 +73,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	named := make([]xpkg.Named, len(files))
 	for i, f := range files {
 		named[i] = xpkg.Named{Name: paths[i], Artifact: f.Artifact}
+		opts.Prove = opts.Prove || f.Unproven
 	}
 	artifact, err := xpkg.Join(ctx, named)
 	if err != nil {

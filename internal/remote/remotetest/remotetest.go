@@ -7,29 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 )
-
-// Registry returns the address (HOST:PORT) of the real registry that
-// XFN_TEST_REGISTRY names. Without one the test is skipped, or fails if
-// XFN_REQUIRE, a comma-separated list, holds "registry".
-func Registry(t testing.TB) string {
-	t.Helper()
-	if host := os.Getenv("XFN_TEST_REGISTRY"); host != "" {
-		return host
-	}
-	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "registry") {
-		t.Fatal("XFN_REQUIRE asks for a registry, but XFN_TEST_REGISTRY names none")
-	}
-	t.Skip("XFN_TEST_REGISTRY names no registry (HOST:PORT)")
-	return ""
-}
 
 // Handler returns an empty registry that keeps everything in memory.
 func Handler() http.Handler {

@@ -1,7 +1,12 @@
 package remotetest_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -19,24 +24,27 @@ func (o *outcome) Skip(...any) { o.stop("skip") }
 
 func (o *outcome) Fatal(...any) { o.stop("fail") }
 
+func (o *outcome) Fatalf(string, ...any) { o.stop("fail") }
+
 func (o *outcome) stop(end string) {
 	o.end = end
 	runtime.Goexit()
 }
 
-func TestRegistry(t *testing.T) {
+func TestRequired(t *testing.T) {
 	cases := map[string]struct {
-		reason              string
-		host, require, want string
+		reason                 string
+		program, require, want string
 	}{
-		"There":         {"the service is there", "127.0.0.1:5000", "registry", "127.0.0.1:5000"},
 		"Absent":        {"a test may skip for a missing service", "", "", "skip"},
 		"OtherRequired": {"another service is another matter", "", "docker,python", "skip"},
 		"Required":      {"but not if the service is required", "", "docker,registry", "fail"},
+		"NoProgram":     {"a program that is named has to be there", "none/docker-registry", "", "fail"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("XFN_TEST_REGISTRY", tc.host)
+			t.Setenv("PATH", "")
+			t.Setenv("XFN_TEST_DOCKER_REGISTRY", tc.program)
 			t.Setenv("XFN_REQUIRE", tc.require)
 			o := &outcome{TB: t}
 			done := make(chan struct{})
@@ -47,6 +55,58 @@ func TestRegistry(t *testing.T) {
 			<-done
 			if o.end != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, o.end, tc.want)
+			}
+		})
+	}
+}
+
+// A registry is what it was asked to be.
+func TestDistribution(t *testing.T) {
+	cert := remotetest.NewCertificate(t)
+	pem, err := os.ReadFile(cert.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	cases := map[string]struct {
+		reason       string
+		distribution remotetest.Distribution
+		scheme       string
+		method       string
+		login        bool
+		want         int
+	}{
+		"Plain":    {"anybody may do anything", remotetest.Distribution{}, "http", http.MethodPost, false, http.StatusAccepted},
+		"Nobody":   {"nobody without the password", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, false, http.StatusUnauthorized},
+		"User":     {"the user with it", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, true, http.StatusAccepted},
+		"TLS":      {"TLS, by the CA of the certificate", remotetest.Distribution{Certificate: cert}, "https", http.MethodPost, false, http.StatusAccepted},
+		"ReadOnly": {"nobody may write", remotetest.Distribution{ReadOnly: true}, "http", http.MethodPost, false, http.StatusMethodNotAllowed},
+		"Deletes":  {"what is not there cannot be deleted", remotetest.Distribution{Deletes: true}, "http", http.MethodDelete, false, http.StatusNotFound},
+		"Keeps":    {"and by default nothing can", remotetest.Distribution{}, "http", http.MethodDelete, false, http.StatusMethodNotAllowed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := "/v2/a/blobs/uploads/"
+			if tc.method == http.MethodDelete {
+				path = "/v2/a/manifests/sha256:" + strings.Repeat("0", 64)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), tc.method, tc.scheme+"://"+tc.distribution.Start(t)+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.login {
+				req.SetBasicAuth("gold", "s3cret")
+			}
+			client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+			defer client.CloseIdleConnections()
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != tc.want {
+				t.Errorf("%s: got %s, want %d", tc.reason, resp.Status, tc.want)
 			}
 		})
 	}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A skopeoSite is a registry, and how to push to it and to copy out of it.
+type skopeoSite struct {
+	host         string
+	push, copies []string
+}
+
+// What xfn pushes, skopeo copies out of registries unharmed: all images of an
+// index, with the digests that they had in the file.
+func TestSkopeoCopiesPushed(t *testing.T) {
+	skopeoCommand(t)
+	dir := writeInputs(t)
+	files := map[string]string{}
+	for name, tc := range builtPackages {
+		files[name] = buildPackage(t, dir, name, tc)
+	}
+	for registry, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
+		t.Run(registry, func(t *testing.T) {
+			s := serve(t)
+			t.Setenv("DOCKER_CONFIG", writeLogin(t, s.users))
+			for kind, site := range map[string]skopeoSite{
+				"plain":    {s.plain, nil, []string{"--src-tls-verify=false"}},
+				"htpasswd": {s.users, nil, []string{"--src-tls-verify=false", "--src-creds=gold:s3cret"}},
+				"tls":      {s.signed, []string{"--ca-file", s.ca}, []string{"--src-cert-dir", filepath.Dir(s.ca)}},
+			} {
+				for name, file := range files {
+					t.Run(kind+"/"+name, func(t *testing.T) {
+						site.thereAndOut(t, file, kind+"/"+strings.ToLower(name)+":v1")
+					})
+				}
+			}
+		})
+	}
+}
+
+// writeLogin writes a Docker configuration with a login, and returns its folder.
+func writeLogin(t *testing.T, host string) string {
+	t.Helper()
+	dir := t.TempDir()
+	auths := fmt.Sprintf(`{"auths": {%q: {"username": "gold", "password": "s3cret"}}}`, host)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(auths), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// thereAndOut pushes a package by xfn, and copies it out by skopeo.
+func (s skopeoSite) thereAndOut(t *testing.T, file, name string) {
+	t.Helper()
+	skopeo, ref := skopeoCommand(t), s.host+"/"+name
+	args := append([]string{"xpkg", "push", "-f", file, ref}, s.push...)
+	if out, err := exec.CommandContext(t.Context(), "xfn", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	unpacked := unpack(t, file)
+	out, raw := filepath.Join(t.TempDir(), "oci"), filepath.Join(t.TempDir(), "dir")
+	skopeo(append([]string{"copy", "--all", "docker://" + ref, "oci:" + out + ":v1"}, s.copies...)...)
+	assertSame(t, layoutImages(t, unpacked), layoutImages(t, out))
+	skopeo(append([]string{"copy", "--all", "docker://" + ref, "dir:" + raw}, s.copies...)...)
+	if got, want := readFile(t, filepath.Join(raw, "manifest.json")), topManifest(t, unpacked); got != want {
+		t.Errorf("the manifest changed: got %s, want %s", got, want)
+	}
+}

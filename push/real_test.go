@@ -1,0 +1,110 @@
+package push_test
+
+import (
+	"crypto/x509"
+	"os"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// What is pushed to Docker's registry, however that is protected, is there: each
+// image whole, with one layer that is marked as the package.
+func TestRealRegistry(t *testing.T) {
+	cert := remotetest.NewCertificate(t)
+	for name, site := range map[string]struct {
+		registry remotetest.Distribution
+		options  remote.Options
+	}{
+		"Plain": {},
+		"Users": {
+			remotetest.Distribution{User: "gold", Password: "s3cret"},
+			remote.Options{Keychain: keychain{"gold", "s3cret"}},
+		},
+		"TLS": {
+			remotetest.Distribution{Certificate: cert},
+			remote.Options{RootCAs: roots(t, cert)},
+		},
+		"Both": {
+			remotetest.Distribution{User: "gold", Password: "s3cret", Certificate: cert},
+			remote.Options{Keychain: keychain{"gold", "s3cret"}, RootCAs: roots(t, cert)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, client := site.registry.Start(t), remote.New(site.options)
+			for name, a := range map[string]xpkg.Artifact{"image": single(t), "index": multi(t)} {
+				ref, err := remote.ParseTag("xfn-test/"+name+":v1.0.0", host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				result, err := push.Artifact(t.Context(), ref, a, push.Options{Remote: client})
+				if err != nil {
+					t.Fatal(err)
+				}
+				desc, err := ggcr.Get(ref, client.Options(t.Context())...)
+				if err != nil || desc.Digest != result.Digest {
+					t.Fatalf("%s: %v: got %v, want %s", ref, err, desc, result.Digest)
+				}
+				checkPackages(t, desc)
+			}
+		})
+	}
+}
+
+// roots is the pool of who signed a certificate.
+func roots(t *testing.T, c *remotetest.Certificate) *x509.CertPool {
+	t.Helper()
+	pem, err := os.ReadFile(c.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return pool
+}
+
+// checkPackages reads all of the images at a descriptor.
+func checkPackages(t *testing.T, desc *ggcr.Descriptor) {
+	t.Helper()
+	var a xpkg.Artifact
+	a, err := desc.Image()
+	if desc.MediaType.IsIndex() {
+		a, err = desc.ImageIndex()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := xpkg.Images(a)
+	if err != nil || len(images) == 0 {
+		t.Fatalf("got %d images, %v", len(images), err)
+	}
+	for _, i := range images {
+		if err := validate.Image(i.Image); err != nil {
+			t.Error(err)
+		}
+		if n := marks(t, i.Image); n != 1 {
+			t.Errorf("%d layers are marked as base, want one", n)
+		}
+	}
+}
+
+func marks(t *testing.T, img v1.Image) (n int) {
+	t.Helper()
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range m.Layers {
+		if l.Annotations[xpkg.Annotation] == "base" {
+			n++
+		}
+	}
+	return n
+}
