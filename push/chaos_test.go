@@ -3,42 +3,78 @@ package push_test
 import (
 	"context"
 	"fmt"
-	"maps"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
 )
 
+// canary is a password, which is nowhere to be told. Tokens hold it, too.
+const canary = "s3cret"
+
+// kinds are the harms that a Chaos does.
+var kinds = []string{
+	"drop", "late", "busy", "truncate", "cut", "stall", "delay", "expire", "lie", "absent", "present", "elsewhere", "redirect",
+	"token", "full", "readonly", "forbidden", "shut",
+}
+
 // Whatever a registry and a network do, a push ends with the new package at the
-// tag, or says that it failed and leaves the old one.
+// tag, or says that it failed and leaves the old one. It tells nobody a password.
 func TestChaos(t *testing.T) {
-	const runs = 200
-	seeds := uint64(runs)
+	runs := uint64(200)
 	if testing.Short() {
-		seeds = 20
+		runs = 20
 	}
+	chaos(t, runs, func(t *testing.T) http.Handler {
+		reg, err := registry.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = reg.Close() })
+		return reg
+	})
+}
+
+// So it does with Docker's registry.
+func TestChaosOfDistribution(t *testing.T) {
+	host := remotetest.Registry(t)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
+	chaos(t, 60, func(*testing.T) http.Handler { return proxy })
+}
+
+func chaos(t *testing.T, runs uint64, open func(*testing.T) http.Handler) {
+	t.Helper()
 	after, err := random.Image(5<<18, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
+	cert := remotetest.NewCertificate(t)
 	var mu sync.Mutex
 	harm, failed := map[string]int{}, 0
 	t.Run("seeds", func(t *testing.T) {
-		for seed := range seeds {
+		for seed := range runs {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				done, err := chaos(t, seed, after)
+				done, err := newTrial(t, seed, open(t), cert).push(t, after)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -50,55 +86,115 @@ func TestChaos(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d of %d pushes failed, after %v", failed, seeds, harm)
-	for _, kind := range []string{"drop", "late", "busy", "truncate", "cut", "expire", "lie", "absent", "present", "elsewhere"} {
-		if harm[kind] == 0 && seeds == runs {
+	t.Logf("%d of %d pushes failed, after %v", failed, runs, harm)
+	for _, kind := range kinds {
+		if harm[kind] == 0 && runs >= 200 {
 			t.Errorf("nothing was tested of %q", kind)
 		}
 	}
-	if seeds == runs && (failed == 0 || failed > runs/2) {
-		t.Errorf("%d of %d pushes failed, which tests too little", failed, seeds)
+	if runs >= 200 && (failed == 0 || uint64(failed) > runs/2) {
+		t.Errorf("%d of %d pushes failed, which tests too little", failed, runs)
 	}
 }
 
-// chaos pushes through a proxy that does harm, and checks what came of it.
-func chaos(t *testing.T, seed uint64, after v1.Image) (map[string]int, error) {
+// A trial is a push through a proxy that does harm.
+type trial struct {
+	seed uint64
+	// direct is the tag at the registry, and through at the proxy.
+	direct, through name.Tag
+	proxy           *remotetest.Chaos
+	client          *remote.Client
+}
+
+// newTrial sets up a trial, of which the seed says all: what guards the registry,
+// whether by TLS, how much harm is done, and how it ends.
+func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Certificate) trial {
 	t.Helper()
-	sessions := remotetest.NewSessions(remotetest.Handler())
-	registry := remotetest.Strict(sessions)
-	direct := parse(t, remotetest.Serve(t, registry))
-	before := single(t)
-	if _, err := push.Artifact(t.Context(), direct, before, push.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			t.Error("another host gets credentials")
-		}
-		sessions.ServeHTTP(w, r)
-	}))
-	rate := []float64{0.05, 0.15, 0.3, 0.5}[seed%4]
-	proxy := remotetest.NewChaos(remotetest.BasicAuth(registry, "gold", "s3cret"), seed, rate, sessions.Expire, storage)
-	client := remote.New(remote.Options{
-		Keychain: keychain{"gold", "s3cret"},
+	serve, scheme := func(h http.Handler) string { return remotetest.Serve(t, h) }, "http"
+	options := remote.Options{
+		Keychain: keychain{"gold", canary},
 		Tries:    5,
 		Sleep:    func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
-	})
-	_, pushErr := push.Artifact(t.Context(), parse(t, remotetest.Serve(t, proxy)), after, push.Options{Remote: client})
-	want := before
-	if pushErr == nil || strings.Contains(pushErr.Error(), "may be at the old or the new package") && isAt(t, direct, after) {
-		want = after
 	}
-	checkTag(t, direct, want)
-	desc, err := ggcr.Image(direct)
+	if seed%3 == 0 {
+		serve, scheme = func(h http.Handler) string { return cert.Serve(t, h) }, "https"
+		options.RootCAs = roots(t, cert)
+	}
+	proxy := &remotetest.Chaos{
+		Direct: reg, Storage: scheme + "://" + serve(stranger(t, reg)),
+		RetryAfter: "1",
+		Rate: []float64{0.05, 0.15, 0.3, 0.5}[seed%4],
+		Fate: map[uint64]string{3: "full", 8: "readonly", 13: "forbidden", 18: "shut"}[seed%20], FateAt: int(4 + seed/20%6),
+	}
+	proxy.Next = remotetest.BasicAuth(reg, "gold", canary)
+	if seed%2 == 0 {
+		proxy.Tokens = remotetest.NewTokens(reg, "gold", canary)
+		proxy.Next = proxy.Tokens
+	}
+	if seed%5 == 0 {
+		proxy.Slow, options.IdleTimeout = 2, 300*time.Millisecond
+	}
+	proxy.Begin(seed)
+	path := fmt.Sprintf("gold/package-%d:v1.0.0", seed)
+	return trial{
+		seed: seed, proxy: proxy, client: remote.New(options),
+		direct: parsePath(t, remotetest.Serve(t, reg), path), through: parsePath(t, serve(proxy), path),
+	}
+}
+
+func parsePath(t *testing.T, host, path string) name.Tag {
+	t.Helper()
+	ref, err := remote.ParseTag(path, host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := validate.Image(desc); err != nil {
+	return ref
+}
+
+// stranger is another host, which is to get no credentials.
+func stranger(t *testing.T, reg http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || strings.Contains(fmt.Sprint(r.Header, r.URL), canary) {
+			t.Error("another host gets credentials")
+		}
+		reg.ServeHTTP(w, r)
+	})
+}
+
+// push pushes an image over another one, and checks what came of it. It returns
+// what harm was done, and the push's error.
+func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
+	t.Helper()
+	before := single(t)
+	if _, err := push.Artifact(t.Context(), tr.direct, before, push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var told strings.Builder
+	_, err := push.Artifact(t.Context(), tr.through, after, push.Options{Remote: tr.client, Progress: func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(&told, "%+v\n", e)
+	}})
+	done := tr.proxy.End()
+	want := before
+	if err == nil || strings.Contains(err.Error(), "may be at the old or the new package") && isAt(t, tr.direct, after) {
+		want = after
+	}
+	checkTag(t, tr.direct, want)
+	at, getErr := ggcr.Image(tr.direct)
+	if getErr != nil {
+		t.Fatal(getErr)
+	}
+	if err := validate.Image(at); err != nil {
 		t.Errorf("the package at the tag is broken: %v", err)
 	}
-	if pushErr != nil && (strings.Contains(pushErr.Error(), "\n") || strings.Contains(pushErr.Error(), "s3cret") || !strings.Contains(pushErr.Error(), "registry ")) {
-		t.Errorf("unclear: %v", pushErr)
+	if err != nil && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "registry ")) {
+		t.Errorf("unclear: %v", err)
 	}
-	return maps.Clone(proxy.Done), pushErr
+	if text := fmt.Sprint(&told, err, hint.Of(err)); strings.Contains(text, canary) {
+		t.Errorf("a password is told: %s", text)
+	}
+	return done, err
 }
+

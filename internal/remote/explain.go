@@ -58,6 +58,8 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		timeout net.Error
 		op      *net.OpError
 		broken  textproto.ProtocolError
+		target  *targetError
+		sent    *url.Error
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -89,6 +91,8 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "where its network can be trusted, give --plain-http"
+	case errors.As(err, &sent) && !errors.As(err, &target):
+		return fmt.Sprintf("the exchange with registry %q failed: %s", host, c.clean(sent)), ""
 	default:
 		return c.clean(err), ""
 	}

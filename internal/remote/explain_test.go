@@ -187,7 +187,7 @@ func TestExplain(t *testing.T) {
 		"Half":        {"an answer that ends in its header", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
 		"EOF":         {"a connection that ends", get(io.EOF), `registry "r.example" closed the connection early`, ""},
 		"Cancelled":   {"the user stopped it", get(context.Canceled), "context canceled", ""},
-		"URL":         {"the URL is not shown: it may hold a token", get(errors.New("strange")), "strange", ""},
+		"URL":         {"the URL is not shown: it may hold a token", get(errors.New("strange")), `the exchange with registry "r.example" failed: strange`, ""},
 		"Token":       {"an answer of a token server is not shown", errors.New("no token in bearer response:\n{\"refresh_token\":\"" + password + "\"}"), "no token in bearer response", ""},
 		"Query":       {"queries are cut out of any text", errors.New("HEAD https://cdn.example/b?sig=" + password + ": no size"), "HEAD https://cdn.example/b no size", ""},
 		"Local":       {"what is not about the registry keeps its words", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},

@@ -2,102 +2,128 @@ package remotetest
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
+	"testing/iotest"
 )
-
-// Strict refuses manifests that point at what h does not have, as registries
-// do (OCI distribution spec, "Error Codes").
-func Strict(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		repository, _, found := strings.Cut(r.URL.Path, "/manifests/")
-		if r.Method != http.MethodPut || !found {
-			h.ServeHTTP(w, r)
-			return
-		}
-		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			return // The connection broke.
-		}
-		for _, path := range pointedAt(raw) {
-			head := httptest.NewRequest(http.MethodHead, repository+path, nil)
-			answer := httptest.NewRecorder()
-			if h.ServeHTTP(answer, head); answer.Code != http.StatusOK {
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(http.StatusBadRequest)
-				_, _ = io.WriteString(w, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`)
-				return
-			}
-		}
-		r.Body = io.NopCloser(bytes.NewReader(raw))
-		h.ServeHTTP(w, r)
-	})
-}
-
-func pointedAt(manifest []byte) (paths []string) {
-	type desc struct{ Digest string }
-	var m struct {
-		Config            desc
-		Layers, Manifests []desc
-	}
-	if json.Unmarshal(manifest, &m) != nil {
-		return nil
-	}
-	for _, d := range append(m.Layers, m.Config) {
-		if d.Digest != "" {
-			paths = append(paths, "/blobs/"+d.Digest)
-		}
-	}
-	for _, d := range m.Manifests {
-		paths = append(paths, "/manifests/"+d.Digest)
-	}
-	return paths
-}
 
 // Chaos is a proxy to a registry that does harm to some requests, by a seed.
 type Chaos struct {
-	next    http.Handler
-	expire  func()
-	storage string
-	rate    float64
+	// Next is the registry, and who guards it.
+	Next http.Handler
+	// Direct is the registry without its guard.
+	Direct http.Handler
+	// Storage is another host of the same registry without its guard, as
+	// http://HOST:PORT: some uploads and blobs are sent there.
+	Storage string
+	// Tokens guards the registry, or is nil.
+	Tokens *Tokens
+	// Rate is the share of requests that are harmed.
+	Rate float64
+	// RetryAfter is what a busy registry asks for, if that is not "".
+	RetryAfter string
+	// Slow is how many requests may wait for their answer in vain.
+	Slow int
+	// Fate is what happens at request FateAt, and stays so: "full", "readonly",
+	// "shut", "forbidden", or nothing.
+	Fate   string
+	FateAt int
 
-	mu   sync.Mutex
-	rand *rand.Rand
-	// Done counts the harm by its kind.
-	Done map[string]int
+	mu    sync.Mutex
+	rand  *rand.Rand
+	seen  int
+	done  map[string]int
+	next  chan struct{} // closed by the next request
+	end   chan struct{}
+	under sync.WaitGroup
 }
 
-// NewChaos returns a proxy to next, which harms that share of the requests. It
-// calls expire to end upload sessions, and sends some uploads to the host
-// storage, which must have the same sessions.
-func NewChaos(next http.Handler, seed uint64, rate float64, expire func(), storage string) *Chaos {
-	return &Chaos{next: next, expire: expire, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 1)), Done: map[string]int{}}
+// Begin sets the seed. A Chaos serves after it, and until End.
+func (c *Chaos) Begin(seed uint64) {
+	c.rand, c.done = rand.New(rand.NewPCG(seed, 1)), map[string]int{}
+	c.next, c.end = make(chan struct{}), make(chan struct{})
+}
+
+// End lets go of all requests that wait, and returns after they have ended: how
+// often each kind of harm was done.
+func (c *Chaos) End() map[string]int {
+	close(c.end)
+	c.under.Wait()
+	return maps.Clone(c.done)
 }
 
 // ServeHTTP implements http.Handler.
 func (c *Chaos) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	harms := c.harms(r)
-	c.mu.Lock()
-	kind, n := "", c.rand.Int64N(1<<20)
-	if c.rand.Float64() < c.rate {
-		kind = harms[c.rand.IntN(len(harms))]
-		c.Done[kind]++
+	c.under.Add(1)
+	defer c.under.Done()
+	kind, n, next := c.choose(r)
+	switch kind {
+	case "":
+		c.Next.ServeHTTP(w, r)
+	case "delay":
+		c.delay(w, r, next)
+	default:
+		c.harm(kind, n, w, r)
 	}
-	c.mu.Unlock()
-	c.harm(kind, n, w, r)
+}
+
+// choose returns what happens to a request, a number for it, and what the next
+// request closes.
+func (c *Chaos) choose(r *http.Request) (kind string, n int64, next chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.next)
+	c.next = make(chan struct{})
+	c.seen++
+	harms := c.harms(r)
+	n = c.rand.Int64N(1 << 20)
+	hit := c.rand.Float64() < c.Rate
+	switch {
+	case c.Fate != "" && c.seen >= c.FateAt && c.fits(r):
+		kind = c.Fate
+	case hit:
+		kind = harms[c.rand.IntN(len(harms))]
+	}
+	switch kind {
+	case "delay", "stall":
+		c.Slow--
+	case "token":
+		if !c.Tokens.Expire() {
+			kind = ""
+		}
+	}
+	if kind != "" {
+		c.done[kind]++
+	}
+	return kind, n, c.next
+}
+
+// fits says whether the proxy's fate is one for a request: most are for those
+// that would change something.
+func (c *Chaos) fits(r *http.Request) bool {
+	return c.Fate == "shut" || r.Method != http.MethodGet && r.Method != http.MethodHead
 }
 
 // harms are what can happen to a request.
 func (c *Chaos) harms(r *http.Request) []string {
 	all := []string{"drop", "busy", "late", "truncate"}
-	upload := strings.Contains(r.URL.Path, "/blobs/uploads/")
+	upload, blob := strings.Contains(r.URL.Path, "/blobs/uploads/"), strings.Contains(r.URL.Path, "/blobs/")
+	if c.Slow > 0 {
+		all = append(all, "stall", "delay")
+	}
+	if c.Tokens != nil {
+		all = append(all, "token")
+	}
 	switch {
+	case r.Method == http.MethodHead && blob:
+		all = append(all, "absent", "present", "redirect")
 	case r.Method == http.MethodHead:
 		all = append(all, "absent", "present")
 	case r.Method == http.MethodPost && upload:
@@ -117,58 +143,135 @@ func (c *Chaos) harm(kind string, n int64, w http.ResponseWriter, r *http.Reques
 	case "drop": // before anything is done
 		Reset(w, r)
 	case "late": // after all is done
-		c.next.ServeHTTP(httptest.NewRecorder(), r)
+		c.Next.ServeHTTP(httptest.NewRecorder(), r)
 		Reset(w, r)
-	case "busy":
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader([]int{429, 500, 502, 503}[n%4])
-	case "truncate":
-		c.truncate(w, r)
-	case "cut":
+	case "cut": // in the middle
 		part := r.Clone(r.Context())
-		part.Body = io.NopCloser(io.LimitReader(r.Body, n))
-		if r.Method == http.MethodPatch {
-			c.next.ServeHTTP(httptest.NewRecorder(), part)
-		}
+		part.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		c.Next.ServeHTTP(httptest.NewRecorder(), part)
 		Reset(w, r)
+	case "truncate":
+		c.truncate(n, w, r)
+	case "stall":
+		c.stall(n, w, r)
 	case "expire":
-		c.expire()
-		c.next.ServeHTTP(w, r)
-	case "lie":
-		w.Header().Set("Range", fmt.Sprintf("0-%d", n*4))
-		w.WriteHeader(http.StatusNoContent)
-	case "absent":
-		w.WriteHeader(http.StatusNotFound)
-	case "present":
-		w.Header().Set("Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))
+		c.Direct.ServeHTTP(httptest.NewRecorder(), direct(http.MethodDelete, r))
+		c.Next.ServeHTTP(w, r)
 	case "elsewhere":
-		answer := httptest.NewRecorder()
-		c.next.ServeHTTP(answer, r)
-		copyHeader(w, answer)
-		if at := answer.Header().Get("Location"); strings.HasPrefix(at, "/") {
-			w.Header().Set("Location", "http://"+c.storage+at)
-		}
-		w.WriteHeader(answer.Code)
+		c.elsewhere(w, r)
+	case "token": // has expired
+		c.Next.ServeHTTP(w, r)
+	case "full", "readonly", "forbidden", "shut":
+		c.fail(kind, w, r)
 	default:
-		c.next.ServeHTTP(w, r)
+		c.lie(kind, n, w, r)
 	}
 }
 
-// truncate ends an answer in its middle.
-func (c *Chaos) truncate(w http.ResponseWriter, r *http.Request) {
-	answer := httptest.NewRecorder()
-	c.next.ServeHTTP(answer, r)
+// lie answers what is not so.
+func (c *Chaos) lie(kind string, n int64, w http.ResponseWriter, r *http.Request) {
+	code := http.StatusOK
+	switch kind {
+	case "busy":
+		if c.RetryAfter != "" {
+			w.Header().Set("Retry-After", c.RetryAfter)
+		}
+		code = []int{429, 500, 502, 503}[n%4]
+	case "lie":
+		w.Header().Set("Range", fmt.Sprintf("0-%d", n*4))
+		code = http.StatusNoContent
+	case "absent":
+		code = http.StatusNotFound
+	case "present":
+		w.Header().Set("Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))
+	case "redirect":
+		w.Header().Set("Location", c.Storage+r.URL.RequestURI())
+		code = http.StatusTemporaryRedirect
+	}
+	w.WriteHeader(code)
+}
+
+// fail answers as a registry does that does nothing more.
+func (c *Chaos) fail(fate string, w http.ResponseWriter, r *http.Request) {
+	code, text := 0, ""
+	switch fate {
+	case "full":
+		code, text = http.StatusInsufficientStorage, "no space left on device"
+	case "readonly":
+		code, text = http.StatusMethodNotAllowed, "the registry is read-only"
+	case "forbidden": // and tells what it should not
+		code, text = http.StatusForbidden, "not with "+r.Header.Get("Authorization")
+	case "shut":
+		if c.Tokens != nil {
+			c.Tokens.Shut()
+			c.Next.ServeHTTP(w, r)
+			return
+		}
+		code, text = http.StatusUnauthorized, "not any more"
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`, text)
+}
+
+// delay serves a request only when the next one has come, which may be the same
+// again, from a client that has lost patience.
+func (c *Chaos) delay(w http.ResponseWriter, r *http.Request, next chan struct{}) {
+	select {
+	case <-next:
+		c.Next.ServeHTTP(w, r)
+	case <-r.Context().Done():
+	case <-c.end:
+	}
+}
+
+// stall takes some of a request, and then nothing more.
+func (c *Chaos) stall(n int64, w http.ResponseWriter, r *http.Request) {
+	_, _ = io.CopyN(io.Discard, r.Body, n)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	text := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 1000\r\nLocat", answer.Code, http.StatusText(answer.Code))
-	_, _ = io.WriteString(conn, text)
+	<-c.end
 	_ = conn.Close()
 }
 
-func copyHeader(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
-	for key, values := range answer.Header() {
-		w.Header()[key] = values
+// truncate sends so many bytes of an answer, or fewer than there are.
+func (c *Chaos) truncate(n int64, w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	c.Next.ServeHTTP(answer, r)
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
 	}
+	var pad, whole bytes.Buffer
+	if answer.Code != http.StatusNoContent {
+		pad.WriteString(strings.Repeat(" ", 100))
+	}
+	resp := answer.Result()
+	resp.ContentLength, resp.Request = int64(answer.Body.Len()+pad.Len()), r
+	resp.Body = io.NopCloser(io.MultiReader(resp.Body, &pad))
+	_ = resp.Write(&whole)
+	_, _ = conn.Write(whole.Bytes()[:n%int64(whole.Len()-1)])
+	_ = conn.Close()
+}
+
+// elsewhere lets an upload go on at another host.
+func (c *Chaos) elsewhere(w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	c.Next.ServeHTTP(answer, r)
+	maps.Copy(w.Header(), answer.Header())
+	if at, err := url.Parse(answer.Header().Get("Location")); err == nil && answer.Code == http.StatusAccepted {
+		w.Header().Set("Location", c.Storage+at.RequestURI())
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// direct is a request to the same place as another.
+func direct(method string, r *http.Request) *http.Request {
+	same := httptest.NewRequest(method, r.URL.RequestURI(), nil)
+	same.Host = r.Host
+	return same
 }

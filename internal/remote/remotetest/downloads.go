@@ -1,6 +1,7 @@
 package remotetest
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -80,7 +81,7 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	d.next.ServeHTTP(answer, r)
 	body := answer.Body.Bytes()
 	part := body[:n%uint64(len(body)+1)]
-	copyHeader(w, answer)
+	maps.Copy(w.Header(), answer.Header())
 	switch {
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// largePackage builds a package of which one layer does not fit into the buffers
+// of a connection.
+func largePackage(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := random.Layer(16<<20, types.DockerLayer)
+	if err == nil {
+		img, err = mutate.AppendLayers(img, layer)
+	}
+	saved := filepath.Join(dir, "runtime.tar")
+	if err == nil {
+		err = tarball.WriteToFile(saved, nil, img)
+	}
+	meta := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: large}\n"
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(meta), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "large.xpkg")
+	build := exec.CommandContext(t.Context(), "xfn", "xpkg", "build", "-f", dir, "--embed-runtime-image-tarball", saved, "-o", file)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
+}
+
+// Whatever happens, and however much is to be told of it, no password is.
+func TestPushTellsNoPassword(t *testing.T) {
+	reg, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reg.Close() }()
+	file := largePackage(t)
+	storage := "http://" + remotetest.Serve(t, reg)
+	for seed, fate := range []string{"", "full", "readonly", "forbidden", "shut", ""} {
+		t.Run(fmt.Sprint(seed, fate), func(t *testing.T) {
+			proxy := &remotetest.Chaos{Direct: reg, Storage: storage, Rate: 0.2, Fate: fate, FateAt: 6}
+			proxy.Next = remotetest.BasicAuth(reg, "gold", "s3cret")
+			if seed%2 == 0 {
+				proxy.Tokens = remotetest.NewTokens(reg, "gold", "s3cret")
+				proxy.Next = proxy.Tokens
+			}
+			proxy.Begin(uint64(seed))
+			host := remotetest.Serve(t, proxy)
+			t.Setenv("DOCKER_CONFIG", writeLogin(t, host))
+			ref := fmt.Sprintf("%s/acme/chaos-%d:v1", host, seed)
+			out, err := exec.CommandContext(t.Context(), "xfn", "xpkg", "push", "-f", file, "--verbose", "--retry-delay=1ms", ref).CombinedOutput()
+			harm := proxy.End()
+			if strings.Contains(string(out), "s3cret") || strings.Contains(string(out), "Z29sZDpzM2NyZXQ") { // base64 of the login
+				t.Errorf("a password is told: %s", out)
+			}
+			var exit *exec.ExitError
+			if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != failed || !strings.Contains(string(out), "error: pushing")) {
+				t.Errorf("after %v: %v: %s", harm, err, out)
+			}
+			if fate != "" && (err == nil || harm[fate] == 0) {
+				t.Errorf("nothing was tested of %q: %v, %v", fate, harm, err)
+			}
+		})
+	}
+}
+
+// Ctrl-C ends a push at once, whatever the registry does: here it takes some of a
+// layer, and then neither takes nor answers anything.
+func TestPushInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent an interrupt there")
+	}
+	reg, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reg.Close() }()
+	stalled, end := make(chan struct{}, 9), make(chan struct{})
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
+			stalled <- struct{}{}
+			<-end
+			return
+		}
+		reg.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { close(end) }) // before the server closes
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out strings.Builder
+	cmd := exec.CommandContext(ctx, "xfn", "xpkg", "push", "-f", largePackage(t), host+"/acme/large:v1")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-stalled
+	began := time.Now()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	err = cmd.Wait()
+	t.Logf("it ended after %v", time.Since(began))
+	if ctx.Err() != nil || err == nil || !strings.Contains(out.String(), "interrupted") {
+		t.Errorf("got %v: %s", err, &out)
+	}
+}

@@ -1,0 +1,82 @@
+package remotetest
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Tokens lets only those reach a registry who have a token, which a user gets by
+// password: the Docker registry's "Token Authentication".
+type Tokens struct {
+	next           http.Handler
+	user, password string
+
+	mu    sync.Mutex
+	last  int
+	valid map[string]bool
+	shut  bool
+}
+
+// NewTokens returns Tokens for next. All tokens hold the password: what looks
+// for that finds them, too.
+func NewTokens(next http.Handler, user, password string) *Tokens {
+	return &Tokens{next: next, user: user, password: password, valid: map[string]bool{}}
+}
+
+// Expire ends all tokens, and returns whether there were any.
+func (t *Tokens) Expire() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	some := len(t.valid) > 0
+	clear(t.valid)
+	return some
+}
+
+// Shut ends all tokens, and gives no more.
+func (t *Tokens) Shut() {
+	t.Expire()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shut = true
+}
+
+// ServeHTTP implements http.Handler.
+func (t *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch {
+	case r.URL.Path == "/token":
+		t.give(w, r)
+	case t.knows(token):
+		t.next.ServeHTTP(w, r)
+	default:
+		scheme := "http"
+		if r.TLS != nil {
+			scheme = "https"
+		}
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=%q", scheme+"://"+r.Host+"/token", r.Host))
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+func (t *Tokens) give(w http.ResponseWriter, r *http.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	user, password, _ := r.BasicAuth()
+	if t.shut || user != t.user || subtle.ConstantTimeCompare([]byte(password), []byte(t.password)) != 1 {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	t.last++
+	token := fmt.Sprintf("token-%d-%s", t.last, t.password)
+	t.valid[token] = true
+	_, _ = fmt.Fprintf(w, `{"token": %q}`, token)
+}
+
+func (t *Tokens) knows(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.valid[token]
+}

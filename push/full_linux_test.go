@@ -1,0 +1,69 @@
+package push_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/random"
+
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+)
+
+// A registry whose disk gets full in the middle of a push keeps the old package
+// at the tag, and takes the new one when there is room again.
+func TestFullDisk(t *testing.T) {
+	for name, tc := range map[string]struct {
+		serve func(t *testing.T, dir string) string
+		says  string
+	}{
+		"ours": {func(t *testing.T, dir string) string {
+			reg, err := registry.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = reg.Close() })
+			return remotetest.Serve(t, reg)
+		}, "answered 507 Insufficient Storage"},
+		"docker-registry": {func(t *testing.T, dir string) string {
+			return remotetest.Distribution{Dir: filepath.Join(dir, "registry")}.Start(t)
+		}, "answered 500 Internal Server Error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+				t.Skipf("no disk can be mounted here: %v", err)
+			}
+			t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+			ref := parse(t, tc.serve(t, dir))
+			before := single(t)
+			if _, err := push.Artifact(t.Context(), ref, before, push.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			filler := filepath.Join(dir, "filler")
+			if err := os.WriteFile(filler, make([]byte, 5<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			after, err := random.Image(3<<19, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = push.Artifact(t.Context(), ref, after, fast())
+			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.HasSuffix(err.Error(), `tag "v1.0.0" was not changed`) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+			checkTag(t, ref, before)
+			if err := os.Remove(filler); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := push.Artifact(t.Context(), ref, after, fast()); err != nil {
+				t.Errorf("with room: %v", err)
+			}
+			checkTag(t, ref, after)
+		})
+	}
+}
