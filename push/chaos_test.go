@@ -123,8 +123,8 @@ func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Cert
 	proxy := &remotetest.Chaos{
 		Direct: reg, Storage: scheme + "://" + serve(stranger(t, reg)),
 		RetryAfter: "1",
-		Rate: []float64{0.05, 0.15, 0.3, 0.5}[seed%4],
-		Fate: map[uint64]string{3: "full", 8: "readonly", 13: "forbidden", 18: "shut"}[seed%20], FateAt: int(4 + seed/20%6),
+		Rate:       []float64{0.05, 0.15, 0.3, 0.5}[seed%4],
+		Fate:       map[uint64]string{3: "full", 8: "readonly", 13: "forbidden", 18: "shut"}[seed%20], FateAt: int(4 + seed/20%6),
 	}
 	proxy.Next = remotetest.BasicAuth(reg, "gold", canary)
 	if seed%2 == 0 {
@@ -197,4 +197,3 @@ func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 	}
 	return done, err
 }
-
