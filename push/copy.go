@@ -59,7 +59,9 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	if err := c.read(ctx); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
-	if err := c.do(ctx); err != nil {
+	err := c.do(ctx)
+	c.end(err)
+	if err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q to %q: %w%s", from.Name(), to.Name(), err, c.state(err))
 	}
 	result := CopyResult{Result: c.done()}

@@ -2,7 +2,6 @@ package push_test
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -43,8 +43,11 @@ func TestCopyChaos(t *testing.T) {
 
 func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg.Artifact) (map[string]int, error) {
 	t.Helper()
-	sessions := remotetest.NewSessions(remotetest.Handler())
-	dst := remotetest.Strict(sessions)
+	dst, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dst.Close() })
 	direct := parse(t, remotetest.Serve(t, dst))
 	before := single(t)
 	if _, err := push.Artifact(t.Context(), direct, before, fast()); err != nil {
@@ -59,7 +62,8 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 		}))
 	}
 	rate := []float64{0.1, 0.2, 0.35, 0.5}[seed%4]
-	up := remotetest.NewChaos(remotetest.BasicAuth(dst, "to", "t0ps3cret"), seed, rate, sessions.Expire, elsewhere(sessions))
+	up := &remotetest.Chaos{Next: remotetest.BasicAuth(dst, "to", "t0ps3cret"), Direct: dst, Storage: "http://" + elsewhere(dst), Rate: rate}
+	up.Begin(seed)
 	down := remotetest.NewDownloads(remotetest.BasicAuth(src, "from", "fr0ms3cret"), seed, rate, elsewhere(src))
 	from, to := parse(t, remotetest.Serve(t, down)), parse(t, remotetest.Serve(t, up))
 	o := push.CopyOptions{Options: push.Options{Remote: remote.New(remote.Options{
@@ -69,7 +73,7 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 		Sleep:       func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})}}
 	_, copyErr := push.Copy(t.Context(), from, to, o)
-	done := maps.Clone(up.Done)
+	done := up.End()
 	for kind, n := range down.Done {
 		done[kind] += n
 	}

@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -8,11 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
 )
@@ -203,4 +207,87 @@ func TestProve(t *testing.T) {
 			t.Errorf("prove %t, while it is at the tag: %v", prove, err)
 		}
 	}
+}
+
+// A gated layer, once it is closed, gives no more than half of it until its gate
+// is opened.
+type gated struct {
+	v1.Layer
+	closed              atomic.Bool
+	waiting, gate, read chan struct{}
+}
+
+func (g *gated) Compressed() (io.ReadCloser, error) {
+	rc, err := g.Layer.Compressed()
+	if err != nil || !g.closed.Load() {
+		return rc, err
+	}
+	half := io.LimitReader(rc, 1<<20)
+	read := readerFunc(func(p []byte) (int, error) {
+		if n, err := half.Read(p); err == nil {
+			return n, nil
+		}
+		close(g.waiting)
+		<-g.gate
+		n, _ := rc.Read(p)
+		return n, io.ErrUnexpectedEOF
+	})
+	return gatedReader{read, g.read}, nil
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// A gatedReader is closed after all that it gave was counted.
+type gatedReader struct {
+	io.Reader
+	closed chan struct{}
+}
+
+func (r gatedReader) Close() error {
+	close(r.closed)
+	return nil
+}
+
+// refuse answers while the layer is still being sent.
+func (g *gated) refuse(w http.ResponseWriter, _ *http.Request) {
+	<-g.waiting
+	c := http.NewResponseController(w)
+	_ = c.EnableFullDuplex()
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusForbidden)
+	_ = c.Flush()
+	<-g.read
+}
+
+// Nothing is told after the push has ended, even if what it gave up is still
+// being read.
+func TestProgressEnds(t *testing.T) {
+	layer, err := random.Layer(2<<20, types.OCILayer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gated{Layer: layer, waiting: make(chan struct{}), gate: make(chan struct{}), read: make(chan struct{})}
+	a, err := mutate.AppendLayers(empty.Image, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.RawManifest(); err != nil {
+		t.Fatal(err)
+	}
+	g.closed.Store(true)
+	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, remotetest.Method(http.MethodPatch), g.refuse))
+	var ended atomic.Bool
+	_, err = push.Artifact(t.Context(), parse(t, host), a, push.Options{Progress: func(e progress.Event) {
+		if ended.Load() {
+			t.Errorf("after the end: %+v", e)
+		}
+	}})
+	ended.Store(true)
+	if err == nil {
+		t.Error("the push was refused, and says nothing of it")
+	}
+	close(g.gate)
+	<-g.read
 }

@@ -98,6 +98,7 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if err == nil {
 		err = w.do(ctx)
 	}
+	w.end(err)
 	if err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.Remote.Explain(ref, err), w.state(err))
 	}
@@ -145,7 +146,6 @@ func (w *work) connect(ctx context.Context, client *remote.Client, mountFrom []n
 
 // done is what came of it.
 func (w *work) done() Result {
-	w.report(w.size)
 	result := w.result
 	result.Traffic = w.traffic
 	for _, r := range w.refs {
@@ -282,6 +282,17 @@ func (w *work) advance(n int64) {
 	if w.moving += n; w.moving < w.size {
 		w.report(w.moving)
 	}
+}
+
+// end reports the end, and nothing after it: a request that was given up may
+// still read what it was to send.
+func (w *work) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.report(w.size)
+	}
+	w.report = func(int64) {}
 }
 
 // tag puts the manifests by their digests, then the signature, and the package at

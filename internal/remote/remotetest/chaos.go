@@ -52,16 +52,34 @@ func (c *Chaos) Begin(seed uint64) {
 }
 
 // End lets go of all requests that wait, and returns after they have ended: how
-// often each kind of harm was done.
+// often each kind of harm was done. Those that arrive later are not served.
 func (c *Chaos) End() map[string]int {
+	c.mu.Lock()
 	close(c.end)
+	c.mu.Unlock()
 	c.under.Wait()
-	return maps.Clone(c.done)
+	return c.done
+}
+
+// enter counts a request as one that is served, unless all is over.
+func (c *Chaos) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.end:
+		return false
+	default:
+		c.under.Add(1)
+		return true
+	}
 }
 
 // ServeHTTP implements http.Handler.
 func (c *Chaos) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.under.Add(1)
+	if !c.enter() {
+		Reset(w, r)
+		return
+	}
 	defer c.under.Done()
 	kind, n, next := c.choose(r)
 	switch kind {
