@@ -205,37 +205,6 @@ func cutLine(text string) (line int, rest string) {
 	return line, text[len(m[0]):]
 }
 
-// Split cuts data, the content of path, into its documents, at lines that
-// begin with "---". Documents that hold nothing but blanks and comments are
-// left out. A separator line may only hold blanks or a comment besides; any
-// other is an *Error.
-func Split(path string, data []byte) ([]Document, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	var docs []Document
-	start, startLine, line := 0, 1, 1
-	flush := func(end int) {
-		if text := data[start:end]; !blank(text) {
-			docs = append(docs, Document{Path: path, Line: startLine, Text: text})
-		}
-	}
-	for at := 0; at < len(data); line++ {
-		next := len(data)
-		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
-			next = at + i + 1
-		}
-		if rest, ok := bytes.CutPrefix(data[at:next], []byte("---")); ok {
-			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' {
-				return nil, &Error{path, line, fmt.Errorf("a document separator is followed by %q on its line", clip(rest))}
-			}
-			flush(at)
-			start, startLine = next, line+1
-		}
-		at = next
-	}
-	flush(len(data))
-	return docs, nil
-}
-
 // blank reports whether text holds only blanks and comments.
 func blank(text []byte) bool {
 	for l := range bytes.Lines(text) {

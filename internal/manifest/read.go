@@ -118,19 +118,14 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
-	in := r.Stdin
-	if path != Stdin {
-		f, err := r.FS.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
-		}
-		defer f.Close()
-		in = f
+	in, err := r.open(path)
+	if err != nil {
+		return nil, err
 	}
-	if in == nil {
-		return nil, errors.New("reading \"-\": there is no standard input")
-	}
-	data, err = readAll(ctx, in)
+	defer in.Close()
+	from, stop := interruptible(ctx, in)
+	defer stop()
+	data, err = io.ReadAll(io.LimitReader(from, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
 	}
@@ -138,24 +133,4 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)
 	}
 	return data, nil
-}
-
-// readAll reads up to a byte more than MaxSize, or until the context is done:
-// standard input may never end.
-func readAll(ctx context.Context, in io.Reader) ([]byte, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	read := make(chan result, 1)
-	go func() {
-		data, err := io.ReadAll(io.LimitReader(in, MaxSize+1))
-		read <- result{data, err}
-	}()
-	select {
-	case r := <-read:
-		return r.data, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }

@@ -2,6 +2,8 @@ package ordered
 
 import (
 	"context"
+	"iter"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -16,6 +18,12 @@ const ahead = 8
 // of each, or why ctx ended: then no further work is begun, and what was begun
 // has come to its end, its context done.
 func Each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, int, T) R, each func(R) error) error {
+	return Stream(ctx, limit, slices.Values(items), work, each)
+}
+
+// Stream is Each for items that are taken as they are needed, so that there may be
+// any number of them.
+func Stream[T, R any](ctx context.Context, limit int, items iter.Seq[T], work func(context.Context, int, T) R, each func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	waiting := make(chan chan R, limit*ahead)
@@ -23,7 +31,10 @@ func Each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	g.SetLimit(limit + 1)
 	g.Go(func() error {
 		defer close(waiting)
-		for i, item := range items {
+		n := 0
+		for item := range items {
+			i := n
+			n++
 			result := make(chan R, 1)
 			select {
 			case waiting <- result:

@@ -68,3 +68,36 @@ func TestEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestStream takes no more items than are needed soon, of any number.
+func TestStream(t *testing.T) {
+	const limit, last = 2, 1000
+	var taken atomic.Int64
+	enough := errors.New("enough")
+	endless := func(yield func(int) bool) {
+		for yield(int(taken.Add(1) - 1)) {
+		}
+	}
+	got := 0
+	err := ordered.Stream(t.Context(), limit, endless, func(_ context.Context, i, item int) int {
+		if i != item {
+			t.Errorf("item %d has number %d", item, i)
+		}
+		return item
+	}, func(r int) error {
+		if r != got {
+			t.Errorf("got %d, want %d", r, got)
+		}
+		got++
+		if ahead := int(taken.Load()) - got; ahead > limit*16 {
+			t.Errorf("%d items were taken ahead", ahead)
+		}
+		if got == last {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || got != last {
+		t.Errorf("got %v after %d", err, got)
+	}
+}
