@@ -115,9 +115,9 @@ func (d definitions) validate(ctx context.Context, obj map[string]any, ignore []
 	}
 	// Numbers come from functions as protobuf has them, without whole ones.
 	plain, _ := expression.Plain(obj).(map[string]any)
-	found, err := def.Validate(ctx, plain)
+	found, err := def.Validate(ctx, plain, schema.Options{})
 	if err != nil {
 		return []schema.Fault{{Text: err.Error()}}
 	}
-	return found
+	return slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })
 }

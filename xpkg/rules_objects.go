@@ -212,12 +212,12 @@ func (j judge) example(ctx context.Context, f *finding, at string, data map[stri
 		f.add(rule, below("apiVersion"), "", "%s: %v", what, err)
 		return
 	}
-	faults, err := def.Validate(ctx, data)
+	faults, err := def.Validate(ctx, data, schema.Options{})
 	if err != nil {
 		return // Its schema is a problem of the rule about schemas.
 	}
 	for _, fault := range faults {
-		if isPlaceholder(fault.Value) || created && inStatus(fault.Field) {
+		if fault.Unchecked || isPlaceholder(fault.Value) || created && inStatus(fault.Field) {
 			continue
 		}
 		if fault.Unknown {

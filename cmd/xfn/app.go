@@ -24,6 +24,7 @@ import (
 	runcmd "github.com/xfn-dev/xfn/cmd/xfn/run"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/cmd/xfn/test"
+	"github.com/xfn-dev/xfn/cmd/xfn/validate"
 	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/hint"
 	engine "github.com/xfn-dev/xfn/render"
@@ -46,6 +47,7 @@ type app struct {
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
 	Test       test.Cmd       `cmd:"" help:"Check what Compositions make of composite resources."`
 	Diff       diff.Cmd       `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
+	Validate   validate.Cmd   `cmd:"" help:"Judge resources by XRDs, CRDs and the kinds of Kubernetes."`
 	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
 	Lock       lock.Cmd       `cmd:"" help:"Write down which digests tags and versions mean."`
 	Run        runcmd.Cmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
@@ -59,19 +61,25 @@ type app struct {
 	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:""`
 	Beta        beta                   `cmd:"" hidden:""`
 	Composition composition            `cmd:"" hidden:""`
+	Resource    resource               `cmd:"" hidden:""`
 }
 
-// beta and composition are where the crossplane CLI has had its commands.
+// beta, composition and resource are where the crossplane CLI has had its commands.
 type beta struct {
-	Convert convert.Cmd `cmd:""`
-	Render  render.Cmd  `cmd:""`
-	Xpkg    struct {
+	Convert  convert.Cmd  `cmd:""`
+	Render   render.Cmd   `cmd:""`
+	Validate validate.Cmd `cmd:""`
+	Xpkg     struct {
 		Init xpkg.InitCmd `cmd:""`
 	} `cmd:""`
 }
 
 type composition struct {
 	Render render.Cmd `cmd:""`
+}
+
+type resource struct {
+	Validate validate.Cmd `cmd:""`
 }
 
 const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, push. No Docker, no cluster, no network needed.

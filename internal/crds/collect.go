@@ -44,6 +44,9 @@ type Options struct {
 	Remote   *remote.Client
 	Registry string
 	Follow   Follow
+	// Faulty, if not nil, is told of each document and definition that cannot be
+	// read, and the others count all the same. If it is nil, the first is an error.
+	Faulty func(error)
 	// Progress is told which packages are read, and warned of CRDs that are
 	// delivered twice.
 	Progress progress.Func
@@ -58,8 +61,10 @@ type Definition struct {
 	// Name is that of the CRD, and Object all of it.
 	Name   string
 	Object map[string]any
-	// From is the file or package.
-	From string
+	// From is the file and line, or the package. Path and Line are the same apart;
+	// of a package Line is 0.
+	From, Path string
+	Line       int
 }
 
 // Storage is the version that objects are stored in, or else the first.
@@ -159,37 +164,54 @@ func (c *collector) file(ctx context.Context, name string) error {
 		return err
 	}
 	for _, doc := range docs {
-		obj, err := doc.Object()
-		if err != nil {
+		if err := c.document(doc); err != nil {
 			return err
-		}
-		if err := c.object(obj, doc.Position()); err != nil {
-			return &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
 		}
 	}
 	return nil
 }
 
+func (c *collector) document(doc manifest.Document) error {
+	obj, err := doc.Object()
+	if err != nil {
+		return c.faulty(err)
+	}
+	if err := c.object(obj, doc); err != nil {
+		return c.faulty(&manifest.Error{Path: doc.Path, Line: doc.Line, Err: err})
+	}
+	return nil
+}
+
+// faulty returns err, unless somebody else wants it.
+func (c *collector) faulty(err error) error {
+	if c.Faulty == nil {
+		return err
+	}
+	c.Faulty(err)
+	return nil
+}
+
 // object takes what there is to take of an object in a file.
-func (c *collector) object(obj map[string]any, from string) error {
+func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	apiVersion, _ := obj["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {
 	case crd.Defines(obj):
 		return c.add(obj, from)
 	case group == "meta.pkg.crossplane.io" && c.Follow != FollowNone:
-		c.depend(inspect.Dependencies(obj), from)
+		c.depend(inspect.Dependencies(obj), from.Position())
 	case group == "pkg.crossplane.io":
 		spec, _ := obj["spec"].(map[string]any)
 		if pkg, _ := spec["package"].(string); pkg != "" {
-			c.enqueue(requirement{pkg: pkg, by: from})
+			c.enqueue(requirement{pkg: pkg, by: from.Position()})
 		}
 	}
 	return nil
 }
 
 // add takes the CRDs of a definition.
-func (c *collector) add(obj map[string]any, from string) error {
+func (c *collector) add(obj map[string]any, at manifest.Document) error {
+	from := at.Position()
 	all, err := crd.All(obj)
 	if err != nil {
 		return err
@@ -199,7 +221,7 @@ func (c *collector) add(obj map[string]any, from string) error {
 		if err != nil {
 			return err
 		}
-		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, From: from}
+		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, From: from, Path: at.Path, Line: at.Line}
 		was, known := c.known[next.Name]
 		switch {
 		case !known:
@@ -269,8 +291,11 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) 
 		if !crd.Defines(o.Data()) {
 			continue
 		}
-		if err := c.add(o.Data(), name); err != nil {
-			return fmt.Errorf("reading %s %q of %q: %w", o.Kind, o.Name, name, err)
+		if err := c.add(o.Data(), manifest.Document{Path: name}); err != nil {
+			err = c.faulty(fmt.Errorf("reading %s %q of %q: %w", o.Kind, o.Name, name, err))
+			if err != nil {
+				return err
+			}
 		}
 	}
 	if c.Follow == FollowAll || c.Follow != FollowNone && d.Package.Kind == "Configuration" {

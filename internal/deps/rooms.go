@@ -36,6 +36,7 @@ func Rooms() []Room {
 		{"internal/registry", 4},
 		{"internal/crds", 4},
 		{"internal/lock", 4},
+		{"internal/validate", 4},
 
 		{"internal/pull", 3},
 		{"internal/rootfs", 3},
@@ -43,6 +44,7 @@ func Rooms() []Room {
 		{"internal/dependency", 3},
 
 		{"xpkg", 2},
+		{"internal/kinds", 2},
 		{"internal/sandbox", 2},
 
 		{"function", 1},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,6 +17,8 @@ import (
 type Definition struct {
 	// GroupKind is what it defines.
 	GroupKind schema.GroupKind
+	// Namespaced says that objects of it are in namespaces.
+	Namespaced bool
 
 	versions []version
 }
@@ -38,6 +41,8 @@ type version struct {
 	structural *structural.Structural
 	// err says why the schema cannot be made a tree.
 	err error
+	// judge is what the schema comes to, once it was asked for.
+	judge func() judge
 }
 
 // Versions returns the names of all versions, in their order.
@@ -53,6 +58,7 @@ func (d *Definition) Versions() []string {
 type definer struct {
 	Spec struct {
 		Group    string
+		Scope    string
 		Names    struct{ Kind string }
 		Versions []struct {
 			Name   string
@@ -81,7 +87,7 @@ func New(crd map[string]any) (*Definition, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, errors.New("its schema is not one of OpenAPI")
 	}
-	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}}
+	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
 	for i, from := range d.Spec.Versions {
 		v := version{name: from.Name, served: from.Served, at: field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")}
 		if from.Schema != nil && from.Schema.OpenAPIV3Schema != nil {
@@ -97,5 +103,8 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 	if v.err = extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s, v.props, nil); v.err != nil {
 		return
 	}
-	v.structural, v.err = structural.NewStructural(v.props)
+	if v.structural, v.err = structural.NewStructural(v.props); v.err == nil {
+		props, tree := v.props, v.structural
+		v.judge = sync.OnceValue(func() judge { return newJudge(props, tree) })
+	}
 }

@@ -1,14 +1,13 @@
 package schema
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -20,129 +19,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// A Fault is what the API server would refuse of an object, or drop from it.
-type Fault struct {
-	// Field is as in "spec.sizes[0].unit". It is empty for the whole object.
-	Field string
-	// Unknown says that the field would be dropped, for no schema has it.
-	Unknown bool
-	// Value is what the field holds, if that is known.
-	Value any
-	// Text says what is wrong with the field.
-	Text string
-}
-
-// Check returns what the API server would refuse of the object that defines the
-// kind: a version without a schema, a schema that is not structural, a default
-// that does not fit it, a type that is none, a CEL rule that does not compile.
-// The cost of rules is not estimated. Fields are those of that object.
-func (d *Definition) Check(ctx context.Context) []Fault {
-	var found []Fault
-	for _, v := range d.versions {
-		found = append(found, v.check(ctx)...)
-	}
-	return found
-}
-
-func (v version) check(ctx context.Context) []Fault {
-	switch {
-	case v.err != nil:
-		return []Fault{{Field: fieldName(v.at.String()), Text: v.err.Error()}}
-	case v.structural == nil:
-		return []Fault{{Field: fieldName(v.at.String()), Text: "is required"}}
-	}
-	errs := structural.ValidateStructural(v.at, v.structural)
-	if len(errs) > 0 {
-		return faults(errs)
-	}
-	errs, err := defaulting.ValidateDefaults(ctx, v.at, v.structural, true, true)
-	if err != nil {
-		return []Fault{{Field: fieldName(v.at.String()), Text: err.Error()}}
-	}
-	return faults(append(errs, checkEach(v.at, v.structural, true)...))
-}
-
-// types are those of JSON schemas, and none, which structural schemas restrict.
-var types = []string{"", "array", "boolean", "integer", "number", "object", "string"}
-
-// checkEach returns what is wrong with the type and CEL rules of a
-// schema, and of those below.
-func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
-	var errs field.ErrorList
-	if !slices.Contains(types, s.Type) {
-		errs = append(errs, field.NotSupported(at.Child("type"), s.Type, types[1:]))
-	}
-	if len(s.XValidations) > 0 {
-		errs = append(errs, compile(at.Child("x-kubernetes-validations"), s, root)...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		prop := s.Properties[name]
-		errs = append(errs, checkEach(at.Child("properties").Key(name), &prop, prop.XEmbeddedResource)...)
-	}
-	if s.Items != nil {
-		errs = append(errs, checkEach(at.Child("items"), s.Items, s.Items.XEmbeddedResource)...)
-	}
-	if p := s.AdditionalProperties; p != nil && p.Structural != nil {
-		errs = append(errs, checkEach(at.Child("additionalProperties"), p.Structural, p.Structural.XEmbeddedResource)...)
-	}
-	return errs
-}
-
-// compile returns what is wrong with the CEL rules of a schema.
-func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
-	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
-	if err != nil {
-		return field.ErrorList{field.Invalid(at, nil, err.Error())}
-	}
-	var errs field.ErrorList
-	for i, r := range rules {
-		if r.Error != nil {
-			errs = append(errs, field.Invalid(at.Index(i).Child("rule"), s.XValidations[i].Rule, r.Error.Detail))
-		}
-		if r.MessageExpressionError != nil {
-			errs = append(errs, field.Invalid(at.Index(i).Child("messageExpression"), s.XValidations[i].MessageExpression, r.MessageExpressionError.Detail))
-		}
-	}
-	return errs
-}
-
-// ErrNotServed is the error of a version that exists, but that the API server
-// does not serve.
-var ErrNotServed = errors.New("it is not served")
-
-// Serves returns an error unless the kind has the version and the API server
-// serves it.
-func (d *Definition) Serves(name string) error {
-	v, ok := d.version(name)
-	if !ok {
-		return fmt.Errorf("there is no version %s of it, only %s", name, strings.Join(d.Versions(), ", "))
-	}
-	if !v.served {
-		return fmt.Errorf("version %s: %w", name, ErrNotServed)
-	}
-	return nil
-}
-
-func (d *Definition) version(name string) (version, bool) {
-	i := slices.IndexFunc(d.versions, func(v version) bool { return v.name == name })
-	if i < 0 {
-		return version{}, false
-	}
-	return d.versions[i], true
+// Options say how an object is judged. The zero value is for one that is
+// created, and whose metadata does not count.
+type Options struct {
+	// Old is the object that is to be replaced: of the same version, group and
+	// kind. It stays as it is.
+	Old map[string]any
+	// Metadata judges the object's metadata, too, as the function Metadata does.
+	Metadata bool
 }
 
 // Validate returns what the API server would refuse of an object of the kind,
-// or drop from it, when it is created: unknown fields, values that do not fit
-// the schema of its version, CEL rules that it breaks. As there, what is left
-// out counts with its default, and rules are only tried on what fits the
-// schema. The object is as JSON decodes, but for whole numbers, which must be
-// int64, and stays as it is. A version that does not exist, or whose own schema
-// is faulty, is an error.
-func (d *Definition) Validate(ctx context.Context, obj map[string]any) ([]Fault, error) {
+// or drop from it, when it is created, or updated if there is an old one:
+// unknown fields, values that do not fit the schema of its version, CEL rules
+// that it breaks. As there, what is left out counts with its default, CEL rules
+// are only tried on what has the right form, and those about a transition only
+// with an old object. The status counts, too, though it is not the one who makes
+// an object that writes it. The object is as JSON decodes, but for whole
+// numbers, which must be int64, and stays as it is. A version that does not
+// exist, or whose own schema is faulty, is an error. It is safe for concurrent
+// use.
+func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
 	name := apiVersion[strings.LastIndexByte(apiVersion, '/')+1:]
 	v, ok := d.version(name)
@@ -152,95 +52,115 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any) ([]Fault,
 	if v.err != nil || v.structural == nil {
 		return nil, fmt.Errorf("version %s has no schema that can be used", name)
 	}
-	validator, _, err := validation.NewSchemaValidator(v.props)
-	if err != nil {
-		return nil, fmt.Errorf("reading the schema of version %s: %w", name, err)
+	j := v.judge()
+	if j.err != nil {
+		return nil, fmt.Errorf("reading the schema of version %s: %w", name, j.err)
 	}
 	obj = runtime.DeepCopyJSON(obj)
 	found := v.unknown(obj)
-	defaulting.Default(obj, v.structural)
-	defaulting.PruneNonNullableNullsWithoutDefaults(obj, v.structural)
-	errs := validation.ValidateCustomResource(nil, obj, validator)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, obj)...)
-	if len(errs) == 0 {
-		rules := cel.NewValidator(v.structural, true, celconfig.PerCallLimit)
-		errs, _ = rules.Validate(ctx, nil, v.structural, obj, nil, celconfig.RuntimeCELCostBudget)
+	v.fill(obj)
+	old := o.Old
+	if old != nil {
+		old = runtime.DeepCopyJSON(old)
+		v.unknown(old)
+		v.fill(old)
 	}
-	return append(found, faults(errs)...), nil
+	var errs field.ErrorList
+	if o.Metadata {
+		errs = metadata(obj, old, d.Namespaced, subdomain)
+	}
+	found = append(found, j.faults(ctx, obj, old, errs)...)
+	slices.SortStableFunc(found, compare)
+	// What the library says twice is said once.
+	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
-var misfit = regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
-
-// inWords says of metadata which field is wrong, where Go's decoder names types.
-func inWords(found []Fault) []Fault {
-	for i, f := range found {
-		if m := misfit.FindStringSubmatch(f.Text); m != nil {
-			found[i].Field, found[i].Text = f.Field+"."+m[2], "cannot be a "+strings.TrimSuffix(m[1], "ean")
-		}
+// compare orders faults by their fields, since the library has no order, and puts
+// what was not checked last.
+func compare(a, b Fault) int {
+	switch {
+	case a.Unchecked != b.Unchecked && a.Unchecked:
+		return 1
+	case a.Unchecked != b.Unchecked:
+		return -1
 	}
-	return found
+	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.String(), b.String()))
+}
+
+// fill puts in what is left out.
+func (v version) fill(obj map[string]any) {
+	defaulting.Default(obj, v.structural)
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, v.structural)
 }
 
 // unknown removes what the schema does not have, and returns that, and metadata
 // that is no metadata.
 func (v version) unknown(obj map[string]any) []Fault {
 	var found []Fault
-	for _, path := range pruning.PruneWithOptions(obj, v.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
-		found = append(found, Fault{Field: fieldName(path), Unknown: true, Text: "unknown field"})
-	}
-	err, paths := objectmeta.CoerceWithOptions(nil, obj, v.structural, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
-	for _, path := range paths {
-		found = append(found, Fault{Field: fieldName(path), Unknown: true, Text: "unknown field"})
+	paths := pruning.PruneWithOptions(obj, v.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	err, more := objectmeta.CoerceWithOptions(nil, obj, v.structural, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	for _, path := range append(paths, more...) {
+		name := FieldName(path)
+		found = append(found, Fault{Field: name, Unknown: true, Nearest: nearestTo(name, v.structural), Text: "unknown field"})
 	}
 	if err != nil {
-		found = append(found, inWords(faults(field.ErrorList{err}))...)
+		found = append(found, inWords(err))
 	}
 	return found
 }
 
-func faults(errs field.ErrorList) []Fault {
-	found := make([]Fault, 0, len(errs))
-	for i, err := range errs {
-		// The error about a fraction, which has a type error besides.
-		if i > 0 && err.Field == "<nil>" && strings.HasSuffix(err.Detail, " in "+errs[i-1].Field) {
-			continue
-		}
-		found = append(found, Fault{Field: fieldName(err.Field), Value: err.BadValue, Text: faultText(err)})
-	}
-	return found
+// A judge is what a schema comes to. It is safe for concurrent use.
+type judge struct {
+	tree  *structural.Structural
+	forms validation.SchemaValidator
+	rules *cel.Validator
+	err   error
 }
 
-// keyed is a key of a map, as field paths have it.
-var keyed = regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`)
-
-// fieldName returns a field path in the form of Fault's.
-func fieldName(path string) string {
-	if path == "<nil>" {
-		return ""
+func newJudge(props *apiextensions.JSONSchemaProps, tree *structural.Structural) judge {
+	forms, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		return judge{err: err}
 	}
-	return strings.TrimPrefix(keyed.ReplaceAllString(path, ".$1"), ".")
+	return judge{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
-// faultText returns what an error says besides the field's name.
-func faultText(err *field.Error) string {
-	_, detail, ok := strings.Cut(err.Detail, " in body ")
-	if !ok {
-		detail = err.Detail
+// faults returns errs and what else is wrong with an object, in the order and by
+// the conditions of the API server's strategy for custom resources.
+func (j judge) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
+	var was any // Not a nil map: to the library that is an object.
+	var ratchet []cel.Option
+	if old == nil {
+		errs = append(errs, validation.ValidateCustomResource(nil, obj, j.forms)...)
+	} else {
+		both := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: j.tree})
+		was, ratchet = old, []cel.Option{cel.WithRatcheting(both)}
+		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, obj, old, j.forms, validation.WithRatcheting(both))...)
 	}
-	switch err.Type {
-	case field.ErrorTypeRequired:
-		if detail == "" {
-			return "is required"
-		}
-		return "is required: " + detail
-	case field.ErrorTypeNotSupported:
-		return fmt.Sprintf("is %q: %s", err.BadValue, detail)
-	case field.ErrorTypeDuplicate:
-		return "occurs twice"
+	errs = append(errs, objectmeta.Validate(nil, obj, j.tree, false)...)
+	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, j.tree, old)) == 0 {
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, j.tree, obj)...)
+	}
+	switch {
+	case j.rules == nil:
+	case malformed(errs):
+		const text = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+		return append(faults(errs), Fault{Unchecked: true, Text: text, Err: field.Invalid(nil, nil, text)})
 	default:
-		if detail == "" {
-			return err.ErrorBody()
-		}
-		return detail
+		broken, _ := j.rules.Validate(ctx, nil, j.tree, obj, was, celconfig.RuntimeCELCostBudget, ratchet...)
+		errs = append(errs, broken...)
 	}
+	return faults(errs)
+}
+
+// malformed reports whether an object has not even the form that rules are
+// written for.
+func malformed(errs field.ErrorList) bool {
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,2 @@
+// Package validate is the command that judges resources by their definitions.
+package validate

@@ -1,0 +1,213 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/junit"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/validate"
+)
+
+// An output prints results as they come, and counts them.
+type output struct {
+	term *terminal.Terminal
+	// quiet leaves out what is valid.
+	quiet  bool
+	counts validate.Counts
+	// broken is how many definitions cannot be read.
+	broken int
+	format
+}
+
+// A format is how results are printed.
+type format interface {
+	result(r validate.Result) error
+	end(c validate.Counts) error
+}
+
+func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
+	o := &output{term: term, quiet: quiet}
+	switch name {
+	case "json":
+		o.format = &jsonFormat{w: term.Stdout}
+	case "junit":
+		o.format = &junitFormat{w: term.Stdout}
+	default:
+		o.format = textFormat{term}
+	}
+	return o
+}
+
+// faulty prints what is wrong with a definition that cannot be read.
+func (o *output) faulty(err error) {
+	o.broken++
+	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
+}
+
+func (o *output) take(r validate.Result) error {
+	o.counts.Add(r)
+	if o.quiet && r.Status == validate.Valid {
+		return nil
+	}
+	return o.result(r)
+}
+
+func (o *output) finish() error { return o.end(o.counts) }
+
+// verdict returns an error if something is wrong.
+func (o *output) verdict(missing bool) error {
+	switch {
+	case o.counts.Invalid > 0:
+		return fmt.Errorf("%d of %s invalid", o.counts.Invalid, are(o.counts.Total, "resource"))
+	case o.broken > 0:
+		return fmt.Errorf("%s faulty", are(o.broken, "schema"))
+	case missing && o.counts.NoSchema > 0:
+		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, terminal.Count(o.counts.Total, "resource"))
+	default:
+		return nil
+	}
+}
+
+func are(n int, thing string) string {
+	if n == 1 {
+		return terminal.Count(n, thing) + " is"
+	}
+	return terminal.Count(n, thing) + " are"
+}
+
+// of names a resource as kubectl's users know it: "example.org/v1, Kind=A, name".
+func of(r validate.Result) string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + name
+	}
+	return kindOf(r) + ", " + name
+}
+
+func kindOf(r validate.Result) string { return r.APIVersion + ", Kind=" + r.Kind }
+
+func at(path string, line int) string {
+	if path == "" {
+		return ""
+	}
+	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
+}
+
+// sentence is what a fault says, on one line.
+func sentence(f validate.Fault) string {
+	text := strings.Join(strings.Fields(f.Text), " ")
+	if f.Nearest != "" {
+		text += ", did you mean " + f.Nearest + "?"
+	}
+	return text
+}
+
+// textFormat prints lines like those of the crossplane CLI, whose beginnings
+// scripts know, with the place at their ends.
+type textFormat struct{ term *terminal.Terminal }
+
+func (t textFormat) result(r validate.Result) error {
+	var b strings.Builder
+	switch {
+	case r.Status == validate.Valid:
+		fmt.Fprintf(&b, "[✓] %s validated successfully\n", of(r))
+	case r.Status == validate.NoSchema && len(r.Faults) > 0:
+		fmt.Fprintf(&b, "[!] could not use CRD/XRD for: %s: %s%s\n", kindOf(r), r.Faults[0].Text, at(r.Path, r.Line))
+	case r.Status == validate.NoSchema:
+		fmt.Fprintf(&b, "[!] could not find CRD/XRD for: %s%s\n", kindOf(r), at(r.Path, r.Line))
+	}
+	for _, f := range r.Faults {
+		if r.Status != validate.Invalid {
+			break
+		}
+		what := "schema validation error " + of(r) + " : "
+		if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
+			what = ""
+		}
+		fmt.Fprintf(&b, "[x] %s%s%s\n", what, sentence(f), at(r.Path, f.Line))
+	}
+	if err := t.write(b.String()); err != nil {
+		return err
+	}
+	for _, f := range r.Faults {
+		note := terminal.Annotation{Warning: r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: sentence(f)}
+		if err := t.term.Annotate(note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t textFormat) end(c validate.Counts) error {
+	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases\n", c.Total, c.NoSchema, c.Valid, c.Invalid))
+}
+
+// write writes lines, of which a stranger's text makes no more than there are.
+func (t textFormat) write(text string) error {
+	_, err := io.WriteString(t.term.Stdout, terminal.Printable(text))
+	return err
+}
+
+// jsonFormat prints one object, a result on each line of it.
+type jsonFormat struct {
+	w     io.Writer
+	begun bool
+}
+
+func (j *jsonFormat) result(r validate.Result) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	before := ",\n"
+	if !j.begun {
+		before, j.begun = "{\"results\": [\n", true
+	}
+	_, err = io.WriteString(j.w, before+string(text))
+	return err
+}
+
+func (j *jsonFormat) end(c validate.Counts) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	before := "\n],"
+	if !j.begun {
+		before = "{\"results\": [],"
+	}
+	_, err = fmt.Fprintf(j.w, "%s\n\"summary\": %s}\n", before, text)
+	return err
+}
+
+// junitFormat prints a suite for each file.
+type junitFormat struct {
+	w      io.Writer
+	suites []junit.Suite
+}
+
+func (j *junitFormat) result(r validate.Result) error {
+	if n := len(j.suites); n == 0 || j.suites[n-1].Name != r.Path {
+		j.suites = append(j.suites, junit.Suite{Name: r.Path})
+	}
+	suite := &j.suites[len(j.suites)-1]
+	c := junit.Case{Name: of(r), Class: r.Path}
+	switch r.Status {
+	case validate.Invalid:
+		var lines []string
+		for _, f := range r.Faults {
+			lines = append(lines, sentence(f)+at(r.Path, f.Line))
+		}
+		c.Failure = &junit.Failure{Message: lines[0], Text: strings.Join(lines, "\n")}
+	case validate.NoSchema:
+		c.Skipped = "there is no schema that can be used"
+	}
+	suite.Cases = append(suite.Cases, c)
+	return nil
+}
+
+func (j *junitFormat) end(validate.Counts) error { return junit.Write(j.w, j.suites) }

@@ -1,0 +1,100 @@
+package kinds
+
+import (
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	own "github.com/xfn-dev/xfn/internal/schema"
+)
+
+// A Kind is one of an API server.
+type Kind struct {
+	// Namespaced says that its objects are in namespaces.
+	Namespaced bool
+	// Name says what is wrong with the name of one.
+	Name own.NameFunc
+
+	fields reflect.Type
+}
+
+// Find returns the kind of objects of an apiVersion and kind, and false if it is
+// none of those that are always there. It is safe for concurrent use.
+func Find(gvk schema.GroupVersionKind) (Kind, bool) {
+	t, ok := types()[gvk]
+	if !ok {
+		return Kind{}, false
+	}
+	name := own.NameFunc(validation.NameIsDNSSubdomain)
+	if special, ok := names[gvk.GroupKind()]; ok {
+		name = special
+	}
+	return Kind{Namespaced: !clusterScoped[gvk.GroupKind()], Name: name, fields: t}, true
+}
+
+// types returns the Go types of all kinds that are objects of their own.
+var types = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
+	all := map[schema.GroupVersionKind]reflect.Type{}
+	for gvk, t := range registered() {
+		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
+			all[gvk] = t
+		}
+	}
+	return all
+})
+
+// names are the rules for names that are not subdomains (k8s.io/kubernetes,
+// pkg/apis/*/validation; Kubernetes' documentation, "Object Names and IDs").
+var names = map[schema.GroupKind]own.NameFunc{
+	{Kind: "Namespace"}: validation.NameIsDNSLabel,
+	{Kind: "Service"}:   validation.NameIsDNS1035Label,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               path.ValidatePathSegmentName,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        path.ValidatePathSegmentName,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:        path.ValidatePathSegmentName,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: path.ValidatePathSegmentName,
+	{Group: "batch", Kind: "CronJob"}:                                cronJobName,
+}
+
+// cronJobName leaves room for what the Jobs' names end in.
+func cronJobName(name string, prefix bool) []string {
+	const longest = 52
+	if len(name) > longest {
+		return []string{"must be no more than 52 characters"}
+	}
+	return validation.NameIsDNSSubdomain(name, prefix)
+}
+
+// clusterScoped are the kinds that are not in namespaces.
+var clusterScoped = groupKinds(map[string][]string{
+	"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
+	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"authentication.k8s.io":        {"SelfSubjectReview", "TokenReview"},
+	"certificates.k8s.io":          {"CertificateSigningRequest"},
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
+	"node.k8s.io":                  {"RuntimeClass"},
+	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
+	"apiextensions.crossplane.io":  {"CompositeResourceDefinition", "Composition", "CompositionRevision", "EnvironmentConfig", "ManagedResourceActivationPolicy", "ManagedResourceDefinition", "Usage"},
+	"ops.crossplane.io":            {"CronOperation", "Operation", "WatchOperation"},
+	"pkg.crossplane.io":            {"Configuration", "DeploymentRuntimeConfig", "Function", "FunctionRevision", "ImageConfig", "Lock", "Provider"},
+	"protection.crossplane.io":     {"ClusterUsage"},
+	"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
+})
+
+func groupKinds(byGroup map[string][]string) map[schema.GroupKind]bool {
+	all := map[schema.GroupKind]bool{}
+	for group, kinds := range byGroup {
+		for _, kind := range kinds {
+			all[schema.GroupKind{Group: group, Kind: kind}] = true
+		}
+	}
+	return all
+}

@@ -1,0 +1,104 @@
+package kinds
+
+import (
+	"maps"
+	"reflect"
+
+	xpv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	xpv1alpha1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1alpha1"
+	xpv1beta1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1beta1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/apiextensions/v2"
+	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
+	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
+	pkgmetav1alpha1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1alpha1"
+	pkgmetav1beta1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1beta1"
+	pkgv1beta1 "github.com/crossplane/crossplane/apis/v2/pkg/v1beta1"
+	protectionv1beta1 "github.com/crossplane/crossplane/apis/v2/protection/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// groups registers the groups whose types can be had without a client of the API
+// server.
+var groups = runtime.NewSchemeBuilder(
+	admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
+	batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme,
+	discoveryv1.AddToScheme, eventsv1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme,
+	nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, resourcev1.AddToScheme,
+	schedulingv1.AddToScheme, storagev1.AddToScheme, extv1.AddToScheme,
+	xpv1.AddToScheme, xpv2.AddToScheme, xpv1beta1.AddToScheme, xpv1alpha1.AddToScheme,
+	opsv1alpha1.AddToScheme, pkgv1beta1.AddToScheme, protectionv1beta1.AddToScheme,
+)
+
+// pkgv1 is the group of packages, whose own Go package needs a client of the API
+// server. Its types are those of v1beta1 and what they are made of.
+var pkgv1 = map[string]reflect.Type{
+	"Function":         reflect.TypeFor[pkgv1beta1.Function](),
+	"FunctionRevision": reflect.TypeFor[pkgv1beta1.FunctionRevision](),
+	"Provider":         reflect.TypeFor[pkgv1beta1.Function](),
+	"Configuration":    reflect.TypeFor[configuration](),
+}
+
+// configuration is a Configuration of pkg.crossplane.io/v1.
+type configuration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   pkgv1beta1.PackageSpec    `json:"spec,omitempty"`
+	Status pkgv1beta1.FunctionStatus `json:"status,omitempty"`
+}
+
+// pkgMeta is the group of package metadata, by version. No API server has it, but
+// it lies beside what one has.
+var pkgMeta = map[string]map[string]reflect.Type{
+	"v1": {
+		"Configuration": reflect.TypeFor[pkgmetav1.Configuration](),
+		"Function":      reflect.TypeFor[pkgmetav1.Function](),
+		"Provider":      reflect.TypeFor[pkgmetav1.Provider](),
+	},
+	"v1beta1": {"Function": reflect.TypeFor[pkgmetav1beta1.Function]()},
+	"v1alpha1": {
+		"Configuration": reflect.TypeFor[pkgmetav1alpha1.Configuration](),
+		"Provider":      reflect.TypeFor[pkgmetav1alpha1.Provider](),
+	},
+}
+
+// registered returns the Go types of every kind, those of lists and options
+// among them.
+func registered() map[schema.GroupVersionKind]reflect.Type {
+	scheme := runtime.NewScheme()
+	if err := groups.AddToScheme(scheme); err != nil {
+		// The packages register their own types, which is tested.
+		panic(err)
+	}
+	all := maps.Clone(scheme.AllKnownTypes())
+	for kind, t := range pkgv1 {
+		all[schema.GroupVersionKind{Group: pkgv1beta1.Group, Version: "v1", Kind: kind}] = t
+	}
+	for version, kinds := range pkgMeta {
+		for kind, t := range kinds {
+			all[schema.GroupVersionKind{Group: "meta.pkg.crossplane.io", Version: version, Kind: kind}] = t
+		}
+	}
+	return all
+}

@@ -1,0 +1,159 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// A reference judges as the API server's strategy for custom resources does, by
+// the same library but none of the code under test.
+type reference struct {
+	props *apiextensions.JSONSchemaProps
+	tree  *structural.Structural
+}
+
+func newReference(t *testing.T, crd map[string]any) reference {
+	t.Helper()
+	data, err := json.Marshal(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var typed extv1.CustomResourceDefinition
+	if err := json.Unmarshal(data, &typed); err != nil {
+		t.Fatal(err)
+	}
+	r := reference{props: &apiextensions.JSONSchemaProps{}}
+	if err := extv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(typed.Spec.Versions[0].Schema.OpenAPIV3Schema, r.props, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r.tree, err = structural.NewStructural(r.props); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// create returns the errors of a request to create an object, after what strict
+// decoding says of it.
+func (r reference) create(t *testing.T, obj map[string]any) []string {
+	t.Helper()
+	obj = runtime.DeepCopyJSON(obj)
+	var all []string
+	unknown := pruning.PruneWithOptions(obj, r.tree, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	_, more := objectmeta.CoerceWithOptions(nil, obj, r.tree, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	for _, path := range append(unknown, more...) {
+		all = append(all, `unknown field "`+path+`"`)
+	}
+	defaulting.Default(obj, r.tree)
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, r.tree)
+	validator, _, err := validation.NewSchemaValidator(r.props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	var errs field.ErrorList
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessor(u, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))...)
+	errs = append(errs, validation.ValidateCustomResource(nil, obj, validator)...)
+	errs = append(errs, objectmeta.Validate(nil, obj, r.tree, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.tree, obj)...)
+	blocked := false
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			blocked = true
+		}
+		all = append(all, err.Error())
+	}
+	if blocked {
+		return append(all, "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")
+	}
+	broken, _ := cel.NewValidator(r.tree, true, celconfig.PerCallLimit).Validate(t.Context(), nil, r.tree, obj, nil, celconfig.RuntimeCELCostBudget)
+	for _, err := range broken {
+		all = append(all, err.Error())
+	}
+	return all
+}
+
+// inFull are the faults as the API server has them.
+func inFull(found []schema.Fault) []string {
+	var all []string
+	for _, f := range found {
+		if f.Err == nil {
+			all = append(all, f.String())
+		} else {
+			all = append(all, f.Err.Error())
+		}
+	}
+	return all
+}
+
+// TestAgrees compares fields and texts with those of the
+// library's parts as the API server puts them together.
+func TestAgrees(t *testing.T) {
+	const spec = `
+      {type: object, required: [size], properties: {
+        size: {type: integer, minimum: 1, maximum: 9, multipleOf: 1},
+        unit: {type: string, enum: [m, ft], default: m, minLength: 1, maxLength: 3},
+        since: {type: string, format: date-time}, at: {type: string, format: ipv4}, sum: {type: integer, format: int32},
+        code: {type: string, pattern: '^[a-z]+$'},
+        tags: {type: array, maxItems: 3, items: {type: string}, x-kubernetes-list-type: set},
+        rules: {type: array, items: {type: object, required: [name], properties: {name: {type: string}, n: {type: integer, default: 1}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]},
+        labels: {type: object, maxProperties: 2, additionalProperties: {type: string}},
+        either: {type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]}, {required: [b]}]},
+        not: {type: string, not: {enum: [bad]}},
+        template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},
+        any: {type: object, x-kubernetes-preserve-unknown-fields: true},
+        maybe: {type: string, nullable: true}, port: {x-kubernetes-int-or-string: true},
+        deep: {type: object, properties: {list: {type: array, items: {type: object, properties: {v: {type: integer, x-kubernetes-validations: [{rule: "self > 2", messageExpression: "'v is ' + string(self)"}]}}}}}},
+        frozen: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: is frozen}]}},
+       x-kubernetes-validations: [{rule: "self.size < 5 || self.unit == 'm'", message: feet are few, fieldPath: ".unit", reason: FieldValueForbidden}, {rule: "!has(self.labels) || self.labels.all(k, self.labels[k] != '')"}]}`
+	crd := object(t, widgets(spec))
+	reference, def := newReference(t, crd), definition(t, widgets(spec))
+	for _, text := range []string{
+		`{metadata: {name: w, namespace: ns}, spec: {size: 2}}`,
+		`{}`, `{spec: 1, metadata: {name: w}}`, `{metadata: {name: W_1, generateName: -}, spec: null}`, `{metadata: {name: w, namespace: N.n, labels: {"a b": "c d", ok: "-"}, annotations: {"/": x}, finalizers: [a b]}, spec: {size: 1}}`,
+		`{metadata: {name: w, nme: x}, sepc: {}, spec: {sise: 1, size: 2, deep: {list: [{v: 3, w: 1}]}}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 0}}`, `{metadata: {name: w, namespace: ns}, spec: {size: 10, unit: yards, since: now, at: 1.2.3, sum: 3000000000, code: "1"}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: "2", unit: 1, tags: {}, labels: []}}`, `{metadata: {name: w, namespace: ns}, spec: {size: 2, tags: [a, a, b, c], labels: {a: b, c: d, e: f}}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 2, tags: [a, b, a], rules: [{name: x}, {name: x, n: 2}, {}]}}`, `{metadata: {name: w, namespace: ns}, spec: {size: 2, rules: [{name: x}, {name: x, n: 2}]}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 2, either: {a: "1", b: "2"}, not: bad}}`, `{metadata: {name: w, namespace: ns}, spec: {size: 2, either: {}}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 2, template: {kind: 1, metadata: {name: A}}, any: {x: [1, null]}, maybe: null, port: 1.5}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 2, template: {apiVersion: v1, kind: Pod, metadata: {name: A_, labels: {"": x}, nme: 1}}}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 7, unit: ft, labels: {a: ""}, deep: {list: [{v: 1}, {v: 3}, {v: 2}]}, frozen: x}}`,
+		`{metadata: {name: w, namespace: ns}, spec: {size: 7, unit: ft, code: "1"}}`, `{metadata: {name: w, namespace: ns}, spec: {size: 2, labels: {a.b/c: 1}, since: null, unit: null}}`,
+		`{metadata: {name: w, namespace: ns, labels: {a: null}, ownerReferences: [{apiVersion: v1, kind: Event, name: e, uid: u}]}, spec: {size: 2}, status: {x: 1}}`,
+	} {
+		obj := object(t, text)
+		obj["apiVersion"], obj["kind"] = "gold.test/v1", "Widget"
+		found, err := def.Validate(t.Context(), obj, schema.Options{Metadata: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The library's order is one of chance.
+		want, got := reference.create(t, obj), inFull(found)
+		slices.Sort(want)
+		want = slices.Compact(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\n(-the API server +here):\n%s", text, diff)
+		}
+	}
+}

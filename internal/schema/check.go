@@ -1,0 +1,118 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// Check returns what the API server would refuse of the object that defines the
+// kind: a version without a schema, a schema that is not structural, a default
+// that does not fit it, a type that is none, a CEL rule that does not compile.
+// The cost of rules is not estimated. Fields are those of that object.
+func (d *Definition) Check(ctx context.Context) []Fault {
+	var found []Fault
+	for _, v := range d.versions {
+		found = append(found, v.check(ctx)...)
+	}
+	return found
+}
+
+func (v version) check(ctx context.Context) []Fault {
+	switch {
+	case v.err != nil:
+		return []Fault{{Field: FieldName(v.at.String()), Text: v.err.Error()}}
+	case v.structural == nil:
+		return []Fault{{Field: FieldName(v.at.String()), Text: "is required"}}
+	}
+	errs := structural.ValidateStructural(v.at, v.structural)
+	if len(errs) > 0 {
+		return faults(errs)
+	}
+	errs, err := defaulting.ValidateDefaults(ctx, v.at, v.structural, true, true)
+	if err != nil {
+		return []Fault{{Field: FieldName(v.at.String()), Text: err.Error()}}
+	}
+	return faults(append(errs, checkEach(v.at, v.structural, true)...))
+}
+
+// types are those of JSON schemas, and none, which structural schemas restrict.
+var types = []string{"", "array", "boolean", "integer", "number", "object", "string"}
+
+// checkEach returns what is wrong with the type and CEL rules of a
+// schema, and of those below.
+func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
+	var errs field.ErrorList
+	if !slices.Contains(types, s.Type) {
+		errs = append(errs, field.NotSupported(at.Child("type"), s.Type, types[1:]))
+	}
+	if len(s.XValidations) > 0 {
+		errs = append(errs, compile(at.Child("x-kubernetes-validations"), s, root)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		prop := s.Properties[name]
+		errs = append(errs, checkEach(at.Child("properties").Key(name), &prop, prop.XEmbeddedResource)...)
+	}
+	if s.Items != nil {
+		errs = append(errs, checkEach(at.Child("items"), s.Items, s.Items.XEmbeddedResource)...)
+	}
+	if p := s.AdditionalProperties; p != nil && p.Structural != nil {
+		errs = append(errs, checkEach(at.Child("additionalProperties"), p.Structural, p.Structural.XEmbeddedResource)...)
+	}
+	return errs
+}
+
+// compile returns what is wrong with the CEL rules of a schema.
+func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, nil, err.Error())}
+	}
+	var errs field.ErrorList
+	for i, r := range rules {
+		if r.Error != nil {
+			errs = append(errs, field.Invalid(at.Index(i).Child("rule"), s.XValidations[i].Rule, r.Error.Detail))
+		}
+		if r.MessageExpressionError != nil {
+			errs = append(errs, field.Invalid(at.Index(i).Child("messageExpression"), s.XValidations[i].MessageExpression, r.MessageExpressionError.Detail))
+		}
+	}
+	return errs
+}
+
+// ErrNotServed is the error of a version that exists, but that the API server
+// does not serve.
+var ErrNotServed = errors.New("it is not served")
+
+// Serves returns an error unless the kind has the version and the API server
+// serves it.
+func (d *Definition) Serves(name string) error {
+	v, ok := d.version(name)
+	if !ok {
+		return fmt.Errorf("there is no version %s of it, only %s", name, strings.Join(d.Versions(), ", "))
+	}
+	if !v.served {
+		return fmt.Errorf("version %s: %w", name, ErrNotServed)
+	}
+	return nil
+}
+
+func (d *Definition) version(name string) (version, bool) {
+	i := slices.IndexFunc(d.versions, func(v version) bool { return v.name == name })
+	if i < 0 {
+		return version{}, false
+	}
+	return d.versions[i], true
+}

@@ -1,0 +1,90 @@
+package schema
+
+import (
+	"maps"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A NameFunc says what is wrong with a name, or with what a name begins with. The
+// names of custom resources are subdomains (RFC 1123).
+type NameFunc = apivalidation.ValidateNameFunc
+
+var subdomain NameFunc = apivalidation.NameIsDNSSubdomain
+
+// Metadata returns what the API server would refuse of an object's metadata when
+// it is created, or replaces old if that is not nil: names, labels, annotations
+// and finalizers that it does not take, a namespace that is missing or cannot be,
+// a change of what cannot change. What the server fills in may be missing, as may
+// the UID of an owner.
+func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
+	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
+}
+
+// metadata changes obj.
+func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {
+	path := field.NewPath("metadata")
+	meta, ok := obj["metadata"].(map[string]any)
+	if !ok && obj["metadata"] != nil {
+		return field.ErrorList{field.TypeInvalid(path, obj["metadata"], "must be an object")}
+	}
+	// Whoever makes an object of nothing does not have to give it one.
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta = maps.Clone(meta)
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": meta}}
+	fillOwners(u)
+	if u.GetName() == "" && u.GetGenerateName() != "" {
+		u.SetName(generated(u.GetGenerateName()))
+	}
+	if old == nil {
+		return apivalidation.ValidateObjectMetaAccessor(u, namespaced, name, path)
+	}
+	was := &unstructured.Unstructured{Object: old}
+	fillFrom(u, was)
+	return apivalidation.ValidateObjectMetaAccessorUpdate(u, was, path)
+}
+
+// serverOwned are the fields that an update keeps where it does not have them.
+var serverOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
+
+func fillFrom(u, old *unstructured.Unstructured) {
+	meta, _ := u.Object["metadata"].(map[string]any)
+	was, _ := old.Object["metadata"].(map[string]any)
+	for _, key := range serverOwned {
+		if v, ok := was[key]; ok && meta[key] == nil {
+			meta[key] = v
+		}
+	}
+	if u.GetResourceVersion() == "" {
+		u.SetResourceVersion("0")
+	}
+}
+
+// fillOwners gives owners a UID that have none yet, as in what is rendered.
+func fillOwners(u *unstructured.Unstructured) {
+	owners := u.GetOwnerReferences()
+	if len(owners) == 0 {
+		return
+	}
+	for i, o := range owners {
+		if o.UID == "" {
+			owners[i].UID = "unknown"
+		}
+	}
+	u.SetOwnerReferences(owners)
+}
+
+// generated returns a name as the API server makes one of what it begins with.
+func generated(prefix string) string {
+	const random, longest = "xxxxx", 63
+	return prefix[:min(len(prefix), longest-len(random))] + random
+}
+
+// metadataFields are the names of fields of metadata.
+var metadataFields = strings.Fields("annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid")

@@ -1,0 +1,51 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/xfn-dev/xfn/internal/nearest"
+)
+
+// nearestTo returns the field beside an unknown one that may be meant, or "".
+func nearestTo(unknown string, root *structural.Structural) string {
+	at := strings.LastIndexByte(unknown, '.')
+	parent, name := unknown[:max(at, 0)], unknown[at+1:]
+	if parent == "metadata" {
+		return nearest.Name(name, metadataFields)
+	}
+	s := root
+	for _, key := range strings.FieldsFunc(parent, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		if s = below(s, key); s == nil {
+			return ""
+		}
+	}
+	return nearest.Name(name, siblings(s, s == root || s.XEmbeddedResource))
+}
+
+// below returns the schema of a key or element, or nil.
+func below(s *structural.Structural, key string) *structural.Structural {
+	if prop, ok := s.Properties[key]; ok {
+		return &prop
+	}
+	if s.Items != nil {
+		return s.Items
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return nil
+}
+
+// siblings are the fields of an object, in order. Each Kubernetes object has some
+// more.
+func siblings(s *structural.Structural, whole bool) []string {
+	names := slices.Collect(maps.Keys(s.Properties))
+	if whole {
+		names = append(names, "apiVersion", "kind", "metadata")
+	}
+	return slices.Sorted(slices.Values(names))
+}
