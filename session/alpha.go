@@ -46,7 +46,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 		return err
 	}
 	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
-		r := Result{N: n, Source: doc.Position(), Functions: p.runs}
+		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
 		r.Result, r.Err = p.render(ctx, doc)
 		return r
 	}, each)

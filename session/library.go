@@ -136,6 +136,8 @@ func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Res
 		r := Result{N: n, Source: doc.Position(), Observed: s.Observed}
 		if len(made) > 0 {
 			r.N = int(f.next.Add(1) - 1)
+		} else {
+			r.Document = doc
 		}
 		r.Result, r.Functions, r.Err = f.one(ctx, r.N, s)
 		r.Err = f.session.advise(r.Err)
@@ -158,8 +160,11 @@ func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Res
 		return made
 	}
 	failed := Result{N: n, Source: doc.Position(), Err: err}
+	if len(made) == 0 {
+		failed.Document = doc
+	}
 	if last := len(made) - 1; last >= 0 && made[last].Err != nil {
-		failed.N, failed.Functions = made[last].N, made[last].Functions
+		failed.N, failed.Functions, failed.Document = made[last].N, made[last].Functions, made[last].Document
 		made = made[:last]
 	} else if last >= 0 {
 		failed.N = int(f.next.Add(1) - 1)

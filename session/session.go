@@ -107,6 +107,9 @@ type Result struct {
 	// "path:line", and for one that another composes, how it got there.
 	N      int
 	Source string
+	// Document is the one that holds the XR, or its claim. It has no Text for one
+	// that another composes.
+	Document manifest.Document
 	// Result is nil if Err is not. It is the last of several passes, if there
 	// is an observe loop.
 	*converge.Result
@@ -172,7 +175,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return err
 	}
 	return ordered.Each(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
-		r := Result{N: n, Source: doc.Position(), Functions: runs}
+		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
 		r.Result, r.Observed, r.Err = p.render(ctx, in.around(n, runner), doc)
 		r.Err = s.advise(r.Err)
 		return r

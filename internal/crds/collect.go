@@ -44,6 +44,9 @@ type Options struct {
 	Remote   *remote.Client
 	Registry string
 	Follow   Follow
+	// Offline reads no package of a registry: those that something else names are
+	// passed over, and one that is a source is an error.
+	Offline bool
 	// Faulty, if not nil, is told of each document and definition that cannot be
 	// read, and the others count all the same. If it is nil, the first is an error.
 	Faulty func(error)
@@ -126,6 +129,8 @@ func (c *collector) source(ctx context.Context, name string) error {
 		return c.packageFile(ctx, name)
 	case isYAML(name) || filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".xpkg"):
 		return fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
+	case c.Offline:
+		return hint.Wrap(fmt.Errorf("reading package %q: nothing is fetched offline", name), "name a package file")
 	default:
 		c.enqueue(requirement{pkg: name})
 		return nil
@@ -245,7 +250,7 @@ func (c *collector) depend(all []inspect.Dependency, by string) {
 // enqueue notes a package to read, once.
 func (c *collector) enqueue(d requirement) {
 	key := d.pkg + " " + d.version
-	if !c.packages[key] {
+	if !c.packages[key] && !c.Offline {
 		c.packages[key] = true
 		c.queue = append(c.queue, d)
 	}

@@ -140,3 +140,32 @@ func TestCollectStdin(t *testing.T) {
 		t.Errorf("got %d, %v", len(all), err)
 	}
 }
+
+// Offline nothing is asked of a registry, and a source that is in one is an error.
+func TestCollectOffline(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a.yaml", []byte(crd("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := crds.Collect(t.Context(), []string{"a.yaml"}, crds.Options{Offline: true})
+	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	if _, err := crds.Collect(t.Context(), []string{"registry.example.org/a/b:v1"}, crds.Options{Offline: true}); err == nil || !strings.Contains(err.Error(), "nothing is fetched offline") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What cannot be read is told, and the rest counts, if somebody listens.
+func TestCollectFaulty(t *testing.T) {
+	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crd("bs"))}
+	var told []string
+	all, err := crds.Collect(t.Context(), []string{"-"}, crds.Options{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"standard input:3: mapping values are not allowed in this context", "standard input:5: it names no group"}
+	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
+		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)
+	}
+}

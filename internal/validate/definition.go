@@ -33,6 +33,8 @@ func (d Definition) position() string {
 // A definition is one that is opened when it is needed.
 type definition struct {
 	Definition
+	cluster bool
+
 	once  sync.Once
 	def   *schema.Definition
 	wrong []schema.Fault

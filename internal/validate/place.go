@@ -47,6 +47,16 @@ func decode(doc manifest.Document) (obj map[string]any, twice, err error) {
 	return obj, twice, err
 }
 
+// plain returns an object as JSON decodes, whole numbers as int64.
+func plain(obj map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, json.Unmarshal(data, &out)
+}
+
 // firstLine is the line on which the object of a document begins.
 func firstLine(doc manifest.Document) int {
 	line := doc.Line

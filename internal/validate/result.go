@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -51,6 +52,15 @@ type Fault struct {
 
 	// last says that it is about the others.
 	last bool
+}
+
+// String returns the text on one line, with what may be meant.
+func (f Fault) String() string {
+	text := strings.Join(strings.Fields(f.Text), " ")
+	if f.Nearest != "" {
+		text += ", did you mean " + f.Nearest + "?"
+	}
+	return text
 }
 
 // byLine orders faults as they stand in a file.

@@ -46,10 +46,25 @@ func New(all []Definition, o Options) *Validator {
 		read, err := crd.Read(d.Object)
 		gk := kschema.GroupKind{Group: read.Group, Kind: read.Kind}
 		if _, known := v.definitions[gk]; err == nil && !known {
-			v.definitions[gk] = &definition{Definition: d}
+			v.definitions[gk] = &definition{Definition: d, cluster: read.Scope != "Namespaced"}
 		}
 	}
 	return v
+}
+
+// In returns a Validator with the same definitions and old objects that gives
+// objects another namespace.
+func (v *Validator) In(namespace string) *Validator {
+	other := *v
+	other.Namespace = namespace
+	return &other
+}
+
+// ClusterScoped reports whether a definition says that objects of a kind are in no
+// namespace.
+func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
+	d, ok := v.definitions[gk]
+	return ok && d.cluster
 }
 
 // Documents judges the objects of documents, several at a time, and hands the
@@ -100,12 +115,18 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 	}
 }
 
-// Objects judges objects that come of no file, such as what was rendered.
+// Objects judges objects that come of no file, such as what was rendered. Their
+// numbers may be of any type, as they come from functions.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
 	told := map[*definition]bool{}
 	var all []Result
 	for _, obj := range objs {
-		r, ok := v.object(ctx, obj, place{})
+		plain, err := plain(obj)
+		if err != nil {
+			all = append(all, unreadable(manifest.Document{}, err))
+			continue
+		}
+		r, ok := v.object(ctx, plain, place{})
 		if !ok {
 			continue
 		}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/crd"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -224,6 +226,37 @@ func TestOld(t *testing.T) {
 		if _, err := validate.ReadOld(docs(text)); err == nil {
 			t.Errorf("%s is taken for an old object", name)
 		}
+	}
+}
+
+// What is rendered has numbers as functions give them, and no file.
+func TestObjects(t *testing.T) {
+	v := validate.New(definitions(t, platform), validate.Options{}).In("default")
+	results := v.Objects(t.Context(),
+		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"region": "eu", "size": 2.0}},
+		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "b"}, "spec": map[string]any{"region": "eu", "size": 2.5}},
+		map[string]any{"apiVersion": "render.crossplane.io/v1beta1", "kind": "Result"},
+		map[string]any{"apiVersion": "example.org/v1", "kind": "Bad", "metadata": map[string]any{"name": "c"}},
+		map[string]any{"apiVersion": "example.org/v1", "kind": "Bad", "metadata": map[string]any{"name": "d"}},
+		map[string]any{"kind": math.NaN()},
+	)
+	var got []string
+	for _, r := range results {
+		got = append(got, fmt.Sprintf("%s:%d %s %s %v", r.Path, r.Line, r.Name, r.Status, r.Faults))
+	}
+	want := []string{
+		":0 a valid []",
+		`:0 b invalid [spec.size: Invalid value: "number": spec.size in body must be of type integer: "number" ` + unchecked + "]",
+		"defs.yaml:48 bads.example.org invalid [spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields]",
+		":0 c no schema [its definition, defs.yaml:48, is faulty]",
+		":0 d no schema [its definition, defs.yaml:48, is faulty]",
+		":0  invalid [json: unsupported value: NaN]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XBucket"}) || !v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XDB"}) {
+		t.Error("scopes are not those of the definitions")
 	}
 }
 

@@ -19,7 +19,7 @@ var alphaFlags = []string{
 	"profile", "crossplane-version", "literal-deletion", "timeout",
 	"crossplane-binary", "crossplane-image", "crossplane-docker-network",
 	"runtime", "offline", "registry", "cache-dir",
-	"include-full-xr", "include-function-results", "include-connection-details", "format", "output-dir", "check", "update",
+	"include-full-xr", "include-function-results", "include-connection-details", "format", "output-dir", "check", "update", "validate", "crd",
 }
 
 // checkAlpha refuses what was given that the profile has no use for.

@@ -30,6 +30,7 @@ type Cmd struct {
 	runtimes.Flags
 	outputFlags
 	traceFlags
+	validateFlags
 }
 
 // sourceFlags are what is rendered, besides the arguments.
@@ -73,6 +74,7 @@ Examples:
     xfn render xr.yaml composition.yaml functions.yaml -r -o observed.yaml
     xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
     xfn render --xr xrs/ composition.yaml functions.yaml --output-dir out
+    xfn render xr.yaml composition.yaml --xrd xrd.yaml --validate --crd crds
     xfn render --profile alpha xr.yaml composition.yaml
 
 Exit codes: 0 rendered, 1 failed, 2 used wrongly, 3 a function returned a fatal result.
@@ -109,14 +111,21 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()
 	out := &output{flags: c.outputFlags, term: term, sink: sink, loop: in.ObserveLoop > 0, many: many}
+	check, err := c.validation(ctx, term, program)
+	if err != nil {
+		return err
+	}
 	traces := c.tracer(term)
 	in.Around = traces.around()
 	err = s.Render(ctx, in, func(r session.Result) error {
 		traces.take(r)
+		if err := check.take(ctx, r); err != nil {
+			return err
+		}
 		return out.take(r)
 	})
 	if err == nil {
-		err = out.finish()
+		err = errors.Join(out.finish(), check.verdict())
 	}
 	return terminal.Cause(ctx, errors.Join(err, traces.finish()))
 }

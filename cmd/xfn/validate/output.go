@@ -97,15 +97,6 @@ func at(path string, line int) string {
 	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
 }
 
-// sentence is what a fault says, on one line.
-func sentence(f validate.Fault) string {
-	text := strings.Join(strings.Fields(f.Text), " ")
-	if f.Nearest != "" {
-		text += ", did you mean " + f.Nearest + "?"
-	}
-	return text
-}
-
 // textFormat prints lines like those of the crossplane CLI, whose beginnings
 // scripts know, with the place at their ends.
 type textFormat struct{ term *terminal.Terminal }
@@ -128,13 +119,13 @@ func (t textFormat) result(r validate.Result) error {
 		if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
 			what = ""
 		}
-		fmt.Fprintf(&b, "[x] %s%s%s\n", what, sentence(f), at(r.Path, f.Line))
+		fmt.Fprintf(&b, "[x] %s%s%s\n", what, f, at(r.Path, f.Line))
 	}
 	if err := t.write(b.String()); err != nil {
 		return err
 	}
 	for _, f := range r.Faults {
-		note := terminal.Annotation{Warning: r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: sentence(f)}
+		note := terminal.Annotation{Warning: r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
 		if err := t.term.Annotate(note); err != nil {
 			return err
 		}
@@ -200,7 +191,7 @@ func (j *junitFormat) result(r validate.Result) error {
 	case validate.Invalid:
 		var lines []string
 		for _, f := range r.Faults {
-			lines = append(lines, sentence(f)+at(r.Path, f.Line))
+			lines = append(lines, f.String()+at(r.Path, f.Line))
 		}
 		c.Failure = &junit.Failure{Message: lines[0], Text: strings.Join(lines, "\n")}
 	case validate.NoSchema:

@@ -28,6 +28,7 @@ type Cmd struct {
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
 	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Whose dependencies to read, too: ${enum}. Default: ${default}."`
+	Offline               bool     `help:"Fetch nothing: packages that files name are passed over."`
 
 	// What the crossplane CLI has for its cache and its own kinds. Here the kinds
 	// are built in, and of a package only a few kilobytes are fetched.
@@ -64,7 +65,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
 	out := newOutput(c.Format, term, c.SkipSuccessResults)
 	definitions, err := crds.Collect(ctx, schemas, crds.Options{
-		Files: reader, Remote: c.Client(p), Registry: c.Registry, Follow: crds.Follow(c.Dependencies),
+		Files: reader, Remote: c.Client(p), Registry: c.Registry, Follow: crds.Follow(c.Dependencies), Offline: c.Offline,
 		Progress: term.Progress, Faulty: out.faulty,
 	})
 	if err != nil {
