@@ -102,26 +102,7 @@ func at(path string, line int) string {
 type textFormat struct{ term *terminal.Terminal }
 
 func (t textFormat) result(r validate.Result) error {
-	var b strings.Builder
-	switch {
-	case r.Status == validate.Valid:
-		fmt.Fprintf(&b, "[✓] %s validated successfully\n", of(r))
-	case r.Status == validate.NoSchema && len(r.Faults) > 0:
-		fmt.Fprintf(&b, "[!] could not use CRD/XRD for: %s: %s%s\n", kindOf(r), r.Faults[0].Text, at(r.Path, r.Line))
-	case r.Status == validate.NoSchema:
-		fmt.Fprintf(&b, "[!] could not find CRD/XRD for: %s%s\n", kindOf(r), at(r.Path, r.Line))
-	}
-	for _, f := range r.Faults {
-		if r.Status != validate.Invalid {
-			break
-		}
-		what := "schema validation error " + of(r) + " : "
-		if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
-			what = ""
-		}
-		fmt.Fprintf(&b, "[x] %s%s%s\n", what, f, at(r.Path, f.Line))
-	}
-	if err := t.write(b.String()); err != nil {
+	if err := t.write(lines(r)...); err != nil {
 		return err
 	}
 	for _, f := range r.Faults {
@@ -133,13 +114,38 @@ func (t textFormat) result(r validate.Result) error {
 	return nil
 }
 
-func (t textFormat) end(c validate.Counts) error {
-	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases\n", c.Total, c.NoSchema, c.Valid, c.Invalid))
+// lines are what is said of a result.
+func lines(r validate.Result) []string {
+	switch {
+	case r.Status == validate.Valid:
+		return []string{fmt.Sprintf("[✓] %s validated successfully", of(r))}
+	case r.Status == validate.NoSchema && len(r.Faults) > 0:
+		return []string{fmt.Sprintf("[!] could not use CRD/XRD for: %s: %s%s", kindOf(r), r.Faults[0], at(r.Path, r.Line))}
+	case r.Status == validate.NoSchema:
+		return []string{fmt.Sprintf("[!] could not find CRD/XRD for: %s%s", kindOf(r), at(r.Path, r.Line))}
+	}
+	what := "schema validation error " + of(r) + " : "
+	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
+		what = ""
+	}
+	all := make([]string, len(r.Faults))
+	for i, f := range r.Faults {
+		all[i] = fmt.Sprintf("[x] %s%s%s", what, f, at(r.Path, f.Line))
+	}
+	return all
 }
 
-// write writes lines, of which a stranger's text makes no more than there are.
-func (t textFormat) write(text string) error {
-	_, err := io.WriteString(t.term.Stdout, terminal.Printable(text))
+func (t textFormat) end(c validate.Counts) error {
+	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
+}
+
+// write writes each line as one, whatever a stranger's text in it has.
+func (t textFormat) write(lines ...string) error {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+	}
+	_, err := io.WriteString(t.term.Stdout, terminal.Printable(b.String()))
 	return err
 }
 
