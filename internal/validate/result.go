@@ -49,6 +49,8 @@ type Fault struct {
 	Text string `json:"text"`
 	// Nearest is the field that may be meant by an unknown one, or empty.
 	Nearest string `json:"nearest,omitempty"`
+	// Warning says that it does not make the object invalid.
+	Warning bool `json:"warning,omitempty"`
 
 	// last says that it is about the others.
 	last bool

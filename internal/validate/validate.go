@@ -15,6 +15,7 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/crd"
 	"github.com/xfn-dev/xfn/internal/kinds"
@@ -30,6 +31,8 @@ type Options struct {
 	Namespace string
 	// Old holds the objects that are replaced. What it lacks is created.
 	Old Old
+	// Mode decides what is only a warning of a Composition.
+	Mode check.Mode
 }
 
 // A Validator judges objects. It is safe for concurrent use.
@@ -175,10 +178,10 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	r.Status, found, r.broken = v.judge(ctx, obj, gvk, at)
 	r.Faults = faults(at, found)
 	if gvk.Group == apiextv1.Group && gvk.Kind == apiextv1.CompositionKind {
-		r.Faults = append(r.Faults, compositionFaults(at, obj)...)
+		r.Faults = append(r.Faults, v.composition(ctx, at, obj)...)
 	}
 	slices.SortStableFunc(r.Faults, byLine)
-	if len(r.Faults) > 0 && r.Status == Valid {
+	if r.Status == Valid && slices.ContainsFunc(r.Faults, func(f Fault) bool { return !f.Warning }) {
 		r.Status = Invalid
 	}
 	if r.broken != nil {

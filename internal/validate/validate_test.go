@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/crd"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/validate"
@@ -226,6 +227,26 @@ func TestOld(t *testing.T) {
 		if _, err := validate.ReadOld(docs(text)); err == nil {
 			t.Errorf("%s is taken for an old object", name)
 		}
+	}
+}
+
+// The patches of a Composition are judged by the definitions of both sides, and the
+// mode decides what is only a warning.
+func TestComposition(t *testing.T) {
+	const text = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: net\n        base: {apiVersion: example.org/v1, kind: Net}\n        patches:\n        - {fromFieldPath: spec.regoin, toFieldPath: spec.cidr}\n      - {name: o, base: {apiVersion: other.org/v1, kind: O}}\n      - {name: cm, base: {apiVersion: v1, kind: ConfigMap}}\n"
+	const typo = "  17 spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "
+	const missing = "  18 spec.pipeline[0].input.resources[1].base: "
+	cases := map[string]struct {
+		mode check.Mode
+		want validate.Status
+	}{"default": {"", validate.Valid}, "warn": {check.Warn, validate.Valid}, "loose": {check.Loose, validate.Invalid}, "strict": {check.Strict, validate.Invalid}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := told(t, validate.New(definitions(t, platform), validate.Options{Mode: tc.mode}), text)
+			if len(got) != 3 || !strings.HasSuffix(got[0], string(tc.want)) || !strings.HasPrefix(got[1], typo) || !strings.HasPrefix(got[2], missing) {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func (o *output) faulty(err error) {
 
 func (o *output) take(r validate.Result) error {
 	o.counts.Add(r)
-	if o.quiet && r.Status == validate.Valid {
+	if o.quiet && r.Status == validate.Valid && len(r.Faults) == 0 {
 		return nil
 	}
 	return o.result(r)
@@ -106,7 +106,7 @@ func (t textFormat) result(r validate.Result) error {
 		return err
 	}
 	for _, f := range r.Faults {
-		note := terminal.Annotation{Warning: r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
+		note := terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
 		if err := t.term.Annotate(note); err != nil {
 			return err
 		}
@@ -116,9 +116,10 @@ func (t textFormat) result(r validate.Result) error {
 
 // lines are what is said of a result.
 func lines(r validate.Result) []string {
+	var all []string
 	switch {
 	case r.Status == validate.Valid:
-		return []string{fmt.Sprintf("[✓] %s validated successfully", of(r))}
+		all = append(all, fmt.Sprintf("[✓] %s validated successfully", of(r)))
 	case r.Status == validate.NoSchema && len(r.Faults) > 0:
 		return []string{fmt.Sprintf("[!] could not use CRD/XRD for: %s: %s%s", kindOf(r), r.Faults[0], at(r.Path, r.Line))}
 	case r.Status == validate.NoSchema:
@@ -128,9 +129,12 @@ func lines(r validate.Result) []string {
 	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
 		what = ""
 	}
-	all := make([]string, len(r.Faults))
-	for i, f := range r.Faults {
-		all[i] = fmt.Sprintf("[x] %s%s%s", what, f, at(r.Path, f.Line))
+	for _, f := range r.Faults {
+		if f.Warning {
+			all = append(all, fmt.Sprintf("[!] warning %s : %s%s", of(r), f, at(r.Path, f.Line)))
+		} else {
+			all = append(all, fmt.Sprintf("[x] %s%s%s", what, f, at(r.Path, f.Line)))
+		}
 	}
 	return all
 }
@@ -193,13 +197,18 @@ func (j *junitFormat) result(r validate.Result) error {
 	}
 	suite := &j.suites[len(j.suites)-1]
 	c := junit.Case{Name: of(r), Class: r.Path}
+	var wrong, warnings []string
+	for _, f := range r.Faults {
+		if text := f.String() + at(r.Path, f.Line); f.Warning {
+			warnings = append(warnings, "warning: "+text)
+		} else {
+			wrong = append(wrong, text)
+		}
+	}
+	c.Output = strings.Join(warnings, "\n")
 	switch r.Status {
 	case validate.Invalid:
-		var lines []string
-		for _, f := range r.Faults {
-			lines = append(lines, f.String()+at(r.Path, f.Line))
-		}
-		c.Failure = &junit.Failure{Message: lines[0], Text: strings.Join(lines, "\n")}
+		c.Failure = &junit.Failure{Message: wrong[0], Text: strings.Join(wrong, "\n")}
 	case validate.NoSchema:
 		c.Skipped = "there is no schema that can be used"
 	}

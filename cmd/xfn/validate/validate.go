@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/validate"
@@ -27,6 +28,7 @@ type Cmd struct {
 	Namespace             string   `short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that name none, as kubectl has it. If it is empty, they must name one. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
+	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"What of a Composition's patches is an error: warn, nothing that schemas decide; loose, what does not fit one; strict, a missing one, too. Default: what its annotation says, or warn."`
 	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Whose dependencies to read, too: ${enum}. Default: ${default}."`
 	Offline               bool     `help:"Fetch nothing: packages that files name are passed over."`
 
@@ -41,7 +43,7 @@ type Cmd struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Judges resources as an API server would that has the schemas: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Of the former only the form is judged. Nothing is fetched unless a package is named by its reference.
+	return `Judges resources as an API server would that has the schemas: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Of the former only the form is judged; of a Composition its patches, too. Nothing is fetched unless a package is named by its reference.
 
 Examples:
 
@@ -75,7 +77,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
-	v := validate.New(known(definitions), validate.Options{Namespace: c.Namespace, Old: old})
+	v := validate.New(known(definitions), validate.Options{Namespace: c.Namespace, Old: old, Mode: check.Mode(c.CompositionMode)})
 	if err := v.Documents(ctx, stream(ctx, reader, resources), out.take); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
