@@ -209,16 +209,6 @@ func (w *work) look(ctx context.Context) (there bool, err error) {
 	return slices.Contains(w.moved, true), nil
 }
 
-// sendAll brings what the registry lacks into the repository.
-func (w *work) sendAll(ctx context.Context, prove bool) error {
-	if prove {
-		if err := w.prove(ctx, w.jobs); err != nil {
-			return err
-		}
-	}
-	return w.sendBlobs(ctx, w.find)
-}
-
 // sendBlobs brings all blobs into the repository, some at a time.
 func (w *work) sendBlobs(ctx context.Context, find func(context.Context, remote.Blob) (remote.Found, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
