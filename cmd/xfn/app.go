@@ -82,7 +82,7 @@ type resource struct {
 	Validate validate.Cmd `cmd:""`
 }
 
-const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, push. No Docker, no cluster, no network needed.
+const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, test, push. No Docker, no cluster, no network needed.
 
 Example:
 
