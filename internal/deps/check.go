@@ -61,8 +61,12 @@ func passedOver(fsys fs.FS, folder string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// forTests tells a package like httptest.
-func forTests(folder string) bool { return strings.HasSuffix(folder, "test") }
+// forTests tells a package like httptest. One that is called test is not one of
+// another's.
+func forTests(folder string) bool {
+	name := path.Base(folder)
+	return strings.HasSuffix(name, "test") && name != "test"
+}
 
 type checker struct {
 	fsys   fs.FS

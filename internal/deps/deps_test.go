@@ -97,6 +97,14 @@ func TestCheck(t *testing.T) {
 			},
 			want: []string{"low/doc.go:4: imports low/lowtest: that is for tests"},
 		},
+		"Test command": {
+			reason: "a package called test is one like any other",
+			files: map[string]string{
+				"high/test/doc.go": "// Package test is one.\npackage test\n\nimport \"os\"\n\nfunc f() { os.Exit(0) }",
+				"high/doc.go":      "// Package high is one.\npackage high\n\nimport _ \"x.test/house/high/test\"",
+			},
+			want: []string{"high/test/doc.go:6: uses os.Exit: that is for the command line"},
+		},
 		"CommandLine": {
 			reason: "nothing imports the command line, tests included",
 			files: map[string]string{

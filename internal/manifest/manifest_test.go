@@ -251,3 +251,29 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// TestGivenDocuments: what a path stands for may be in no file.
+func TestGivenDocuments(t *testing.T) {
+	given := []manifest.Document{{Path: "suite.yaml", Line: 7, Text: []byte("{a: 1}")}, {Path: "suite.yaml", Line: 9, Text: []byte("{a: 2}")}}
+	fsys := afero.NewMemMapFs()
+	if err := afero.WriteFile(fsys, "file.yaml", []byte("a: 3"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := manifest.Reader{FS: fsys, Documents: func(path string) ([]manifest.Document, bool) {
+		return given, path == "inline"
+	}}
+	all, err := r.All(t.Context(), "inline")
+	if diff := cmp.Diff(given, all); diff != "" || err != nil {
+		t.Errorf("All: %v (-want +got):\n%s", err, diff)
+	}
+	first, more, err := r.First(t.Context(), "inline")
+	if diff := cmp.Diff(given[0], first); diff != "" || !more || err != nil {
+		t.Errorf("First: %v, more: %t (-want +got):\n%s", err, more, diff)
+	}
+	if docs, err := r.JSON(t.Context(), "inline"); len(docs) != 2 || err != nil {
+		t.Errorf("JSON: got %v, %v", docs, err)
+	}
+	if docs, err := r.All(t.Context(), "file.yaml"); err != nil || len(docs) != 1 || docs[0].Position() != "file.yaml:1" {
+		t.Errorf("a path that is not known is a file: got %v, %v", docs, err)
+	}
+}

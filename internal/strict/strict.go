@@ -128,7 +128,17 @@ func (d *decoder) scalar(v any, into reflect.Value, path []string) {
 	default:
 		panic("strict: there are no values for " + kind.String())
 	}
-	d.fault(path, "expected %s, got %s", expected(into.Type()), Describe(v))
+	got := Describe(v)
+	if n, ok := v.(float64); ok {
+		got = fmt.Sprint(n)
+	}
+	switch v.(type) {
+	case bool, int64, float64:
+		if into.Kind() == reflect.String {
+			got += ": put it in quotes"
+		}
+	}
+	d.fault(path, "expected %s, got %s", expected(into.Type()), got)
 }
 
 // whole returns a number that has no fraction.

@@ -234,7 +234,7 @@ func (r *run) ready(want spec.Ready) {
 		r.failf(path, "the composite resource is %sready%s%s", not(isReady), because(c), r.unready())
 	}
 	if want.After != nil && (want.XR == nil || *want.XR) && !isReady {
-		r.failf(path, "the composite resource is not ready after %s%s%s", value.Count(r.subject.Passes, "pass"), because(c), r.unready())
+		r.failf(path, "the composite resource is not ready after %s%s%s", passes(r.subject.Passes), because(c), r.unready())
 	}
 	r.readiness("resources", want.Resources, true)
 	r.readiness("unready", want.Unready, false)
@@ -274,15 +274,23 @@ func (r *run) readiness(key string, names []string, want bool) {
 	}
 }
 
+// passes says how many.
+func passes(n int) string {
+	if n == 1 {
+		return "1 pass"
+	}
+	return fmt.Sprintf("%d passes", n)
+}
+
 func (r *run) passes(want *int) {
 	if want == nil {
 		return
 	}
 	switch s := r.subject; {
 	case !s.Settled:
-		r.failf([]string{"expect", "passes"}, "after %s it still changes", value.Count(s.Passes, "pass"))
+		r.failf([]string{"expect", "passes"}, "after %s it still changes", passes(s.Passes))
 	case s.Passes > *want:
-		r.failf([]string{"expect", "passes"}, "want nothing to change after %s, but that takes %d", value.Count(*want, "pass"), s.Passes)
+		r.failf([]string{"expect", "passes"}, "want nothing to change after %s, but that takes %d", passes(*want), s.Passes)
 	}
 }
 

@@ -113,7 +113,10 @@ func (c *Case) value(name string) (any, error) {
 	if err == nil {
 		return v, nil
 	}
-	row, _ := c.row.(map[string]any)
+	row, ok := c.row.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: the row of the table is no object", name)
+	}
 	names := slices.Sorted(maps.Keys(row))
 	if near := nearest.Name(key, names); near != "" {
 		return nil, fmt.Errorf("%s: the row of the table has no %s: is it %s?", name, key, near)
