@@ -69,8 +69,8 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 func (a *attempt) loop() int {
 	passes := a.form.Observe.Passes
 	for _, want := range []*int{a.form.Expect.Ready.After, a.form.Expect.Passes} {
-		if passes == 0 && want != nil {
-			passes = *want
+		if a.form.Observe.Passes == 0 && want != nil {
+			passes = max(passes, *want)
 		}
 	}
 	if passes == 0 && len(a.form.Observe.Fixtures) > 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xfn-dev/xfn/function"
@@ -129,16 +130,21 @@ func (o *Outcome) fail(path string, line int, err error) {
 	}
 }
 
-// flat returns the errors that were joined.
+// flat returns the errors that were joined, which stand on lines of their own.
 func flat(err error) []error {
-	var all []error
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			all = append(all, flat(e)...)
-		}
-		return all
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
 	}
-	return []error{err}
+	var all []error
+	var texts []string
+	for _, e := range several.Unwrap() {
+		all, texts = append(all, flat(e)...), append(texts, e.Error())
+	}
+	if strings.Join(texts, "\n") != err.Error() {
+		return []error{err}
+	}
+	return all
 }
 
 // An attempt is the run of one case.

@@ -229,6 +229,9 @@ func (d *decoder) unknown(fields []field, key string, path []string) {
 // field decodes the value of a struct's field.
 func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	into := of.Field(f.index)
+	if isContainer := slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, into.Kind()); v == nil && isContainer {
+		return // as YAML has a key with nothing behind it
+	}
 	if _, isList := v.([]any); f.single && v != nil && !isList {
 		into.Set(reflect.MakeSlice(into.Type(), 1, 1))
 		into = into.Index(0)

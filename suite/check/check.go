@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/suite/expression"
 	"github.com/xfn-dev/xfn/suite/spec"
@@ -86,6 +87,11 @@ func (r *run) fail(f Failure) { r.failures = append(r.failures, f) }
 // failf adds a failure that is about no field.
 func (r *run) failf(path []string, format string, args ...any) {
 	r.fail(Failure{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// failErr adds an error.
+func (r *run) failErr(path []string, err error) {
+	r.fail(Failure{Path: path, Text: err.Error(), Hint: hint.Of(err)})
 }
 
 func (r *run) resource(name string, e spec.Resource) {

@@ -34,7 +34,7 @@ func (r *run) golden(g spec.Golden) {
 		at := append(slices.Clone(path), "resources", name)
 		obj, err := s.find(name)
 		if err != nil {
-			r.failf(at, "%v", err)
+			r.failErr(at, err)
 			continue
 		}
 		r.compare(at, g.Resources[name], []map[string]any{obj})
@@ -51,7 +51,7 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 	updated, updateErr := r.Goldens.Update(file, got)
 	switch {
 	case updateErr != nil:
-		r.failf(path, "%v", updateErr)
+		r.failErr(path, updateErr)
 	case updated:
 	case missing:
 		r.fail(Failure{Path: path, Text: "there is no golden file " + file + " yet", Hint: "write it by --update"})

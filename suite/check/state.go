@@ -22,7 +22,7 @@ func (r *run) only(names []string) {
 	for i, name := range names {
 		obj, err := r.subject.find(name)
 		if err != nil {
-			r.failf([]string{"expect", "only", fmt.Sprintf("[%d]", i)}, "%v", err)
+			r.failErr([]string{"expect", "only", fmt.Sprintf("[%d]", i)}, err)
 			continue
 		}
 		allowed[kindAndName(obj)+nameOf(obj)] = true
@@ -75,7 +75,7 @@ func (r *run) results(want []spec.Result) {
 		for _, got := range r.subject.Results {
 			ok, err := fits(w, got)
 			if err != nil {
-				r.failf(path, "%v", err)
+				r.failErr(path, err)
 				return
 			}
 			if ok {
@@ -267,7 +267,7 @@ func (r *run) readiness(key string, names []string, want bool) {
 		obj, err := r.subject.find(name)
 		switch {
 		case err != nil:
-			r.failf(path, "%v", err)
+			r.failErr(path, err)
 		case r.subject.Ready[nameOf(obj)] != want:
 			r.fail(Failure{Path: path, Resource: nameOf(obj), Text: fmt.Sprintf("%s: functions do %scall this resource ready", name, not(!want))})
 		}
@@ -304,7 +304,7 @@ func (r *run) valid(want spec.Valid) {
 	faults, err := r.Validate(r.ctx, r.form.Schemas, objects, want.Ignore)
 	switch {
 	case err != nil:
-		r.failf(path, "%v", err)
+		r.failErr(path, err)
 	case !*want.All && len(faults) == 0:
 		r.failf(path, "want something that does not fit its schema, but all does")
 	case *want.All:

@@ -81,7 +81,9 @@ func merged(defaults, own map[string]any) map[string]any {
 		if slices.Contains(mergeable, key) && !(key == "expect" && ends(v)) {
 			is = added(was, v)
 		}
-		all[key] = is
+		if all[key] = is; is == nil {
+			delete(all, key)
+		}
 	}
 	return all
 }
