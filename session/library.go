@@ -190,7 +190,7 @@ func (f *family) check(e composition.Entry) error {
 	f.mu.Lock()
 	check, ok := f.checked[at]
 	if !ok {
-		check = sync.OnceValue(func() error { return f.session.checkIntegrity(e, f.plan) })
+		check = sync.OnceValue(func() error { return f.session.checkIntegrity(e, composition.Check(e, nil), f.plan) })
 		f.checked[at] = check
 	}
 	f.mu.Unlock()

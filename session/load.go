@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +91,8 @@ type plan struct {
 	exists       state
 	observed     census
 	fixtures     []converge.Fixture
+	// only decodes the XR, if there is one, once for all who look at it.
+	only func() (*unstructured.Unstructured, error)
 	// source is the file of the Composition.
 	source string
 }
@@ -102,11 +105,14 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	p = newPlan(in, version)
+	if len(xrs) == 1 {
+		p.only = sync.OnceValues(func() (*unstructured.Unstructured, error) { return decodeXR(xrs[0]) })
+	}
 	doc, err := s.first(ctx, in.Composition)
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	entry, err := composition.Decode(doc)
+	entry, err := s.composition(doc)
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
@@ -117,17 +123,17 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if len(xrs) == 1 {
 		s.warnDuplicates(xrs[0])
 	}
-	s.warnDuplicates(doc)
+	s.warnDuplicate(entry.duplicate)
 	if err := checkMode(entry); err != nil {
 		return p, err
 	}
 	if err := checkSteps(in.Steps, entry.Composition); err != nil {
 		return p, err
 	}
-	if err := s.functions(ctx, &p, entry); err != nil {
+	if err := s.functions(ctx, &p, entry.Entry); err != nil {
 		return p, err
 	}
-	if err := s.checkIntegrity(entry, p); err != nil {
+	if err := s.checkIntegrity(entry.Entry, entry.problems, p); err != nil {
 		return p, err
 	}
 	if err := s.loadState(ctx, &p); err != nil {
@@ -192,34 +198,43 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 // warnDuplicates warns of a key that occurs twice in one object, of which the
 // last counts.
 func (s *Session) warnDuplicates(doc manifest.Document) {
-	if _, err := doc.StrictJSON(); err != nil {
+	_, err := doc.StrictJSON()
+	s.warnDuplicate(err)
+}
+
+func (s *Session) warnDuplicate(err error) {
+	if err != nil {
 		s.config.Progress.Warn(err.Error() + "; the last one counts")
 	}
 }
 
 // checkMode returns an error for a Composition that is no pipeline: of all
 // problems it is the one that is told before functions are looked for.
-func checkMode(e composition.Entry) error {
-	for _, problem := range composition.Check(e, nil) {
+func checkMode(c checked) error {
+	for _, problem := range c.problems {
 		if problem.Kind == composition.UnknownMode {
-			return hintMode(e, problem)
+			return hintMode(c.Entry, problem)
 		}
 	}
 	return nil
 }
 
 // checkIntegrity returns the problems of a Composition that its Crossplane fails
-// on, all at once, and warns of the others.
-func (s *Session) checkIntegrity(e composition.Entry, p plan) error {
+// on, all at once, and warns of the others. The problems are those that are known
+// of it already, without functions that are not there.
+func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
 	s.noteConverted(e)
 	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
 	known := func(name string) bool {
 		_, ok := p.functions[name]
 		return ok || s.config.Runners[name] != nil || s.config.Instead != nil || !slices.Contains(needed, name)
 	}
+	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
+		problems = composition.Check(e, known)
+	}
 	var errs []error
 	unknown := false
-	for _, problem := range composition.Check(e, known) {
+	for _, problem := range problems {
 		if !p.in.Strict && !slices.Contains(p.checks.Refuse, problem.Kind) {
 			s.config.Progress.Warn(problem.Error())
 			continue
@@ -271,6 +286,17 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 }
 
 func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
+	if p.only == nil {
+		return decodeXR(doc)
+	}
+	xr, err := p.only()
+	if err != nil {
+		return nil, err
+	}
+	return xr.DeepCopy(), nil
+}
+
+func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
 	if doc.Text == nil {
 		return &unstructured.Unstructured{Object: map[string]any{}}, nil
 	}

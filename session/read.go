@@ -155,27 +155,40 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 		return err
 	}
 	for _, doc := range docs {
-		u, err := decode(doc)
+		one, err := s.decoded.listings.of(doc, decodeListing)
 		if err != nil {
 			return err
 		}
-		if dependency.IsMetadata(u.Object) {
-			deps, err := dependency.Functions(doc, u.Object)
-			if err != nil {
-				return err
-			}
-			p.dependencies = append(p.dependencies, deps...)
+		if one.dependencies != nil {
+			p.dependencies = append(p.dependencies, one.dependencies...)
 			continue
 		}
-		fn, err := asFunction(doc, u)
-		if err != nil {
-			return err
-		}
+		fn := one.function
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
 		fn.Annotations = annotated(fn.Annotations, s.config.Annotations)
 		p.functions[fn.Name] = fn
 	}
 	return nil
+}
+
+// A listing is what a document of a functions file lists.
+type listing struct {
+	function runtimes.Function
+	// dependencies are not nil if it is a package's metadata.
+	dependencies []dependency.Dependency
+}
+
+func decodeListing(doc manifest.Document) (listing, error) {
+	u, err := decode(doc)
+	if err != nil {
+		return listing{}, err
+	}
+	if !dependency.IsMetadata(u.Object) {
+		fn, err := asFunction(doc, u)
+		return listing{function: fn}, err
+	}
+	all, err := dependency.Functions(doc, u.Object)
+	return listing{dependencies: append([]dependency.Dependency{}, all...)}, err
 }
 
 func asFunction(doc manifest.Document, u *unstructured.Unstructured) (runtimes.Function, error) {

@@ -87,6 +87,8 @@ type Session struct {
 	container   Runtime
 	noContainer error
 
+	decoded decoded
+
 	mu      sync.Mutex
 	closed  bool
 	running map[string]*started
