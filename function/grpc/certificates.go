@@ -3,7 +3,9 @@ package grpc
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,40 +18,79 @@ import (
 // that can do better do.
 const minVersion = tls.VersionTLS12
 
-// Certificates are what one side of mutual TLS has: its own certificate and key,
-// and the authorities of which the other side's certificate has to be.
+// Certificates are what one side of TLS has: its own certificate and key, and the
+// authorities of which the other side's certificate has to be.
 type Certificates struct {
-	own         tls.Certificate
+	// own is nil for a client that shows none.
+	own         *tls.Certificate
 	authorities *x509.CertPool
 }
 
 // LoadCertificates reads tls.crt, tls.key and ca.crt from a folder, PEM files as
 // Crossplane mounts them into functions. Its errors name the file.
 func LoadCertificates(dir string) (*Certificates, error) {
-	paths := [3]string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt")}
-	var pem [3][]byte
-	for i, path := range paths {
-		var err error
-		if pem[i], err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+	crt, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	certificate, err := readFile(crt)
+	if err != nil {
+		return nil, err
+	}
+	private, err := readFile(key)
+	if err != nil {
+		return nil, err
+	}
+	own, err := tls.X509KeyPair(certificate, private)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q and %q: %w", crt, key, err)
+	}
+	authorities, err := loadAuthorities(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Certificates{own: &own, authorities: authorities}, nil
+}
+
+// LoadClientCertificates is LoadCertificates for a client that need not have a
+// certificate of its own: where a folder has neither tls.crt nor tls.key, it shows
+// none, as to a server that is reached by plain TLS.
+func LoadClientCertificates(dir string) (*Certificates, error) {
+	for _, name := range []string{"tls.crt", "tls.key"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return LoadCertificates(dir)
 		}
 	}
-	own, err := tls.X509KeyPair(pem[0], pem[1])
+	authorities, err := loadAuthorities(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q and %q: %w", paths[0], paths[1], err)
+		return nil, err
+	}
+	return &Certificates{authorities: authorities}, nil
+}
+
+func loadAuthorities(dir string) (*x509.CertPool, error) {
+	path := filepath.Join(dir, "ca.crt")
+	pem, err := readFile(path)
+	if err != nil {
+		return nil, err
 	}
 	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(pem[2]) {
-		return nil, fmt.Errorf("reading %q: it holds no certificate in PEM form", paths[2])
+	if !authorities.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("reading %q: it holds no certificate in PEM form", path)
 	}
-	return &Certificates{own: own, authorities: authorities}, nil
+	return authorities, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+	}
+	return text, nil
 }
 
 // server asks every client for a certificate.
 func (c *Certificates) server() credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
 		MinVersion:   minVersion,
-		Certificates: []tls.Certificate{c.own},
+		Certificates: []tls.Certificate{*c.own},
 		ClientCAs:    c.authorities,
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 	})
@@ -58,12 +99,9 @@ func (c *Certificates) server() credentials.TransportCredentials {
 // client shows its certificate also to a server that knows other authorities,
 // which then says so.
 func (c *Certificates) client(serverName string) credentials.TransportCredentials {
-	return credentials.NewTLS(&tls.Config{
-		MinVersion: minVersion,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return &c.own, nil
-		},
-		RootCAs:    c.authorities,
-		ServerName: serverName,
-	})
+	config := &tls.Config{MinVersion: minVersion, RootCAs: c.authorities, ServerName: serverName}
+	if c.own != nil {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.own, nil }
+	}
+	return credentials.NewTLS(config)
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// ServerName is the name that the function's certificate has to be for. If
 	// empty, it is the host of the target, and "localhost" for a unix socket.
 	ServerName string
+	// RoundRobin spreads calls over all addresses that a target has, such as those
+	// of the pods behind "dns:///host:port". Else the first that answers gets all.
+	RoundRobin bool
 	// Dial connects to a TCP address that this machine cannot reach by itself,
 	// for the target's. Nil means the system's own way.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -80,7 +83,12 @@ func Dial(target string, opts Options) (*Client, error) {
 		limit = DefaultMaxMessageSize
 	}
 	d := newDialer(opts.Dial)
+	balancing := `{"loadBalancingConfig": [{"pick_first": {}}]}`
+	if opts.RoundRobin {
+		balancing = `{"loadBalancingConfig": [{"round_robin": {}}]}`
+	}
 	conn, err := grpc.NewClient(qualify(target),
+		grpc.WithDefaultServiceConfig(balancing),
 		grpc.WithTransportCredentials(handshaker{opts.credentials(), d}),
 		grpc.WithContextDialer(d.dial),
 		grpc.WithDisableServiceConfig(),

@@ -3,6 +3,7 @@ package development
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/xfn-dev/xfn/function/grpc"
@@ -12,16 +13,24 @@ import (
 
 const (
 	// TargetAnnotation says where a function listens, as a gRPC target:
-	// "host:port", "unix:///path", "dns:///host:port".
+	// "host:port", "unix:///path", "dns:///host:port". With "dns:" all addresses
+	// of the host are called in turn.
 	TargetAnnotation = "render.crossplane.io/runtime-development-target"
+	// CertificatesAnnotation names a folder with ca.crt, by which the function's
+	// certificate is known, and unless its TLS is not mutual, tls.crt and tls.key.
+	// Without it the function is called in plaintext.
+	CertificatesAnnotation = "render.crossplane.io/runtime-development-tls-certs-dir"
+	// ServerNameAnnotation is the name that the function's certificate is for.
+	// Else it is the target's host.
+	ServerNameAnnotation = "render.crossplane.io/runtime-development-tls-server-name"
 	// DefaultTarget is the target of a function without TargetAnnotation.
 	DefaultTarget = "localhost:9443"
 )
 
 const defaultConnectTimeout = 10 * time.Second
 
-// Development connects to functions that run already, without TLS. The zero
-// value is ready to use.
+// Development connects to functions that run already. The zero value is ready
+// to use.
 type Development struct {
 	// ConnectTimeout bounds the wait for a function that neither accepts nor
 	// refuses the connection. Zero means ten seconds.
@@ -41,7 +50,7 @@ func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes
 	if target == "" {
 		target = DefaultTarget
 	}
-	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: d.MaxMessageSize})
+	client, err := d.dial(target, fn.Annotations)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
@@ -54,6 +63,16 @@ func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes
 		Detail: "already running at " + target,
 		Stop:   func(context.Context) error { return client.Close() },
 	}, nil
+}
+
+func (d Development) dial(target string, annotations map[string]string) (_ *grpc.Client, err error) {
+	opts := grpc.Options{MaxMessageSize: d.MaxMessageSize, ServerName: annotations[ServerNameAnnotation], RoundRobin: strings.HasPrefix(target, "dns:")}
+	if dir := annotations[CertificatesAnnotation]; dir != "" {
+		if opts.Certificates, err = grpc.LoadClientCertificates(dir); err != nil {
+			return nil, err
+		}
+	}
+	return grpc.Dial(target, opts)
 }
 
 func (d Development) connect(ctx context.Context, client *grpc.Client) error {
@@ -71,5 +90,5 @@ func explain(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return hint.Wrap(err, "start the function with --insecure first, or say where it listens in the annotation "+TargetAnnotation)
+	return hint.Wrap(err, "start the function first, with --insecure unless there is "+CertificatesAnnotation+", or say where it listens in the annotation "+TargetAnnotation)
 }

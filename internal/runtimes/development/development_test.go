@@ -198,3 +198,58 @@ func TestDefaultTarget(t *testing.T) {
 		t.Errorf("got %v, want an error that names the default target", err)
 	}
 }
+
+// TestTLS: a function behind TLS is called by the certificates of a folder.
+func TestTLS(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal(), grpc.ServeOptions{Certificates: certificates})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	own := ca.Issue(t, "client", time.Hour, ca)
+	_, port, err := net.SplitHostPort(lis.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct{ reason, target, dir, name, err string }{
+		"Name":  {"the name that the certificate is for may be said", lis.Addr().String(), own, "localhost", ""},
+		"Host":  {"else it is the host's, here of all its addresses", "dns:///localhost:" + port, own, "", ""},
+		"Other": {"which has to be right", lis.Addr().String(), own, "elsewhere", "certificate is valid for localhost, not elsewhere"},
+		"None":  {"the folder has to hold something", lis.Addr().String(), t.TempDir(), "localhost", "ca.crt"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fn := at(tc.target)
+			fn.Annotations[development.CertificatesAnnotation] = tc.dir
+			fn.Annotations[development.ServerNameAnnotation] = tc.name
+			instance, err := development.Development{}.Start(t.Context(), fn)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if rsp, err := instance.RunFunction(t.Context(), "mine", ask(t, "hi")); err != nil || rsp.GetMeta().GetTag() != "hi" {
+				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
+			}
+			if err := instance.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

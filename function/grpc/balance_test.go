@@ -1,0 +1,129 @@
+package grpc_test
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/function/grpc"
+)
+
+// TestRoundRobin: a target with several addresses, as that of many pods, has
+// calls at each of them, or all at one.
+func TestRoundRobin(t *testing.T) {
+	const servers, calls = 3, 60
+	var asked [servers]atomic.Int64
+	var addresses []resolver.Address
+	for i := range servers {
+		addr := serveWith(t, listen(t, "tcp", "127.0.0.1:0"), function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			asked[i].Add(1)
+			return &fnv1.RunFunctionResponse{}, nil
+		}), grpc.ServeOptions{})
+		addresses = append(addresses, resolver.Address{Addr: addr})
+	}
+	pods := manual.NewBuilderWithScheme("pods")
+	pods.InitialState(resolver.State{Addresses: addresses})
+	resolver.Register(pods)
+	for _, roundRobin := range []bool{true, false} {
+		c := dial(t, "pods:///fn", grpc.Options{RoundRobin: roundRobin})
+		if err := c.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// Not all connections need to be there yet: calls are made until each
+		// server has some.
+		busy := func() (n int) {
+			for i := range asked {
+				if asked[i].Load() > 0 {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range asked {
+			asked[i].Store(0)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		for n := 0; n < calls || roundRobin && busy() < servers; n++ {
+			if _, err := c.RunFunction(ctx, "f", &fnv1.RunFunctionRequest{}); err != nil {
+				t.Fatalf("round robin %t: %v, with %d servers busy", roundRobin, err, busy())
+			}
+		}
+		cancel()
+		if want := map[bool]int{true: servers, false: 1}[roundRobin]; busy() != want {
+			t.Errorf("round robin %t: %d servers were called, want %d", roundRobin, busy(), want)
+		}
+	}
+}
+
+// TestPlainTLS: a client without a certificate of its own reaches no server that
+// asks for one, and knows the server by its authority.
+func TestPlainTLS(t *testing.T) {
+	ca := functiontest.NewAuthority(t)
+	only := ca.Issue(t, "client", time.Hour, ca)
+	remove(t, only, "tls.crt", "tls.key")
+	c, err := grpc.LoadClientCertificates(only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mutual := range []bool{false, true} {
+		addr := serveTLS(t, ca.Issue(t, "localhost", time.Hour, ca), mutual)
+		client := dial(t, addr, grpc.Options{Certificates: c, ServerName: "localhost"})
+		if err := client.Connect(t.Context()); (err != nil) != mutual {
+			t.Errorf("mutual %t: got %v", mutual, err)
+		}
+	}
+	remove(t, only, "ca.crt")
+	if _, err := grpc.LoadClientCertificates(only); err == nil {
+		t.Error("a folder without authorities is taken")
+	}
+	half := ca.Issue(t, "client", time.Hour, ca)
+	remove(t, half, "tls.key")
+	if _, err := grpc.LoadClientCertificates(half); err == nil {
+		t.Error("a certificate without its key is taken")
+	}
+}
+
+func remove(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// serveTLS serves nothing by TLS, and may ask clients for a certificate.
+func serveTLS(t *testing.T, dir string, ask bool) string {
+	t.Helper()
+	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}
+	if ask {
+		config.ClientAuth = tls.RequireAnyClientCert
+	}
+	lis := listen(t, "tcp", "127.0.0.1:0")
+	srv := gogrpc.NewServer(gogrpc.Creds(credentials.NewTLS(config)))
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(lis) }()
+	t.Cleanup(func() {
+		srv.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return lis.Addr().String()
+}
