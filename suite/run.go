@@ -110,6 +110,7 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 	began := r.options.Now()
 	c := attempt{runner: r, item: item, out: &out}
 	c.run(ctx)
+	slices.SortStableFunc(out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
 	out.Took = r.options.Now().Sub(began)
 	return out
 }
@@ -275,5 +276,4 @@ func (a *attempt) check(ctx context.Context, result session.Result) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})
 	}
-	slices.SortStableFunc(a.out.Failures, func(x, y Failure) int { return cmp.Compare(x.Line, y.Line) })
 }

@@ -72,31 +72,11 @@ func (p *printer) message(indent, colour, text string) {
 	const hang = "    "
 	first := indent
 	for paragraph := range strings.SplitSeq(value.Cut(text, longestMessage), "\n") {
-		for _, l := range wrap(value.Printable(paragraph), columns-len(indent)-len(hang)) {
+		for _, l := range value.Wrap(value.Printable(paragraph), columns-len(indent)-len(hang)) {
 			p.line(first, colour, l)
 			first = indent + hang
 		}
 	}
-}
-
-// wrap breaks a text at spaces into lines of at most width columns, where its
-// words are not longer.
-func wrap(text string, width int) []string {
-	var lines []string
-	line, used := "", 0
-	for word := range strings.SplitSeq(text, " ") {
-		n := utf8.RuneCountInString(word)
-		if used > 0 && used+1+n > width {
-			lines = append(lines, line)
-			line, used = word, n
-			continue
-		}
-		if line != "" || used > 0 {
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
-	}
-	return append(lines, line)
 }
 
 func (p *printer) changes(indent string, changes []Change) {

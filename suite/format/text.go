@@ -72,7 +72,7 @@ func (t *Text) Take(o suite.Outcome) error {
 		}
 	case o.Status == suite.Skipped && t.Verbose:
 		t.line(&b, yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), seconds(o.Took)))
-		t.line(&b, "", "    "+o.Reason)
+		t.message(&b, o.Reason)
 	case t.Verbose:
 		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), seconds(o.Took)))
 	}
@@ -87,14 +87,7 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 	t.line(b, red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
 	hints := map[string]bool{"": true}
 	for _, f := range o.Failures {
-		for i, l := range strings.Split(f.Text, "\n") {
-			if i == 0 {
-				l = "    " + position(f) + ": " + l
-			} else {
-				l = "        " + l
-			}
-			t.line(b, "", l)
-		}
+		t.message(b, position(f)+": "+f.Text)
 		if len(f.Diffs) > 0 {
 			var diff bytes.Buffer
 			if err := report.WriteDiff(&diff, f.Diffs, t.Colour); err != nil {
@@ -104,10 +97,25 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 		}
 		if !hints[f.Hint] {
 			hints[f.Hint] = true
-			t.line(b, "", "    hint: "+f.Hint)
+			t.message(b, "hint: "+f.Hint)
 		}
 	}
 	return nil
+}
+
+// columns is how wide a text may be, where its words are not longer.
+const columns = 80
+
+// message writes words below a case, wrapped, all lines but the first indented
+// further.
+func (t *Text) message(b *bytes.Buffer, text string) {
+	left := "    "
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		for _, l := range value.Wrap(value.Printable(paragraph), columns-8) {
+			t.line(b, "", left+l)
+			left = "        "
+		}
+	}
 }
 
 func position(f suite.Failure) string {
@@ -203,5 +211,5 @@ func Failures(o suite.Outcome) (string, error) {
 		return "", err
 	}
 	_, rest, _ := strings.Cut(b.String(), "\n") // the case is named elsewhere
-	return rest, nil
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+rest, "\n    ", "\n"), "\n"), nil
 }

@@ -35,10 +35,12 @@ type reporter struct {
 	junit format.JUnit
 	cases int
 	bad   int
+	// pages are the files of traces, by their names.
+	pages map[string]int
 }
 
 func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term}
+	r := &reporter{reportFlags: f, term: term, pages: map[string]int{}}
 	if f.TraceHTML != "" {
 		if err := os.MkdirAll(f.TraceHTML, 0o755); err != nil {
 			return nil, fmt.Errorf("making the folder of traces: %w", err)
@@ -92,6 +94,9 @@ var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 // page writes the trace of a case.
 func (r *reporter) page(o suite.Outcome) error {
 	name := strings.Trim(unfit.ReplaceAllString(o.Name(), "_"), "._")
+	if r.pages[name]++; r.pages[name] > 1 {
+		name += fmt.Sprintf("-%d", r.pages[name])
+	}
 	path := filepath.Join(r.TraceHTML, name+".html")
 	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { return page.Write(w, "xfn test", []report.Trace{*o.Trace}) })
 	if err != nil {
