@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/dependency"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/nearest"
@@ -101,7 +102,7 @@ func (h *holder) hold(obj map[string]any, path ...string) string {
 	if err != nil {
 		h.fault(err, path...)
 	}
-	p := h.inline.keep([]manifest.Document{doc})
+	p := h.inline.keep(doc.Position(), []manifest.Document{doc})
 	h.held = append(h.held, p)
 	return p
 }
@@ -118,7 +119,8 @@ func (a *attempt) document(obj map[string]any, path ...string) (manifest.Documen
 // documents returns those of a source.
 func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) ([]manifest.Document, error) {
 	if s.Object == nil {
-		return a.options.Config.Reader.All(ctx, a.path(s.File))
+		r := a.options.Config.Reader
+		return r.All(ctx, dependency.Metadata(r.FS, a.path(s.File)))
 	}
 	doc, err := a.document(s.Object, path...)
 	return []manifest.Document{doc}, err

@@ -20,10 +20,9 @@ import (
 type sessions struct {
 	config session.Config
 
-	mu     sync.Mutex
-	open   map[string]*session.Session
-	order  []string
-	inline int
+	mu    sync.Mutex
+	open  map[string]*session.Session
+	order []string
 }
 
 // forFunctions returns the session of the case's functions.
@@ -43,8 +42,11 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 		return known, nil
 	}
 	config := s.config
-	if len(docs) > 0 {
-		config.Functions = a.inline.keep(docs)
+	switch sources := a.form.Functions; {
+	case len(sources) == 1 && sources[0].Object == nil:
+		config.Functions = a.path(sources[0].File)
+	case len(docs) > 0:
+		config.Functions = a.inline.keep("the functions of "+a.item.Suite.Path, docs)
 	}
 	s.open[key] = session.Open(config)
 	s.order = append(s.order, key)
@@ -114,7 +116,6 @@ type inline struct {
 	next func(path string) ([]manifest.Document, bool)
 
 	mu   sync.RWMutex
-	n    int
 	docs map[string][]manifest.Document
 }
 
@@ -132,12 +133,14 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 	return slices.Clone(docs), ok
 }
 
-// keep returns a path for documents.
-func (in *inline) keep(docs []manifest.Document) string {
+// keep returns a path for documents that is like a name.
+func (in *inline) keep(name string, docs []manifest.Document) string {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.n++
-	path := fmt.Sprintf("\x00inline %d", in.n)
+	path := name
+	for n := 2; in.docs[path] != nil; n++ {
+		path = fmt.Sprintf("%s #%d", name, n)
+	}
 	in.docs[path] = docs
 	return path
 }

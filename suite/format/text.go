@@ -111,7 +111,11 @@ const columns = 80
 func (t *Text) message(b *bytes.Buffer, text string) {
 	left := "    "
 	for paragraph := range strings.SplitSeq(text, "\n") {
-		for _, l := range value.Wrap(value.Printable(paragraph), columns-8) {
+		width := columns - 8
+		if strings.HasPrefix(paragraph, " ") {
+			width = len(paragraph) // it has a form of its own
+		}
+		for _, l := range value.Wrap(value.Printable(paragraph), width) {
 			t.line(b, "", left+l)
 			left = "        "
 		}

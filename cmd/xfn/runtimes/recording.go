@@ -32,11 +32,9 @@ func (f recordingFlags) apply(config *session.Config) error {
 	case f.Twice && config.Cache != "":
 		return errors.New("--twice asks functions, --function-response-cache its folder: give one of them")
 	case f.Replay != "":
-		if _, err := os.Stat(f.Replay); err != nil {
-			return fmt.Errorf("opening recording %q: %w", f.Replay, ioerror.Cause(err))
-		}
-		config.Instead = explained(recording.Replay(f.Replay))
-		return nil
+		var err error
+		config.Instead, err = Replay(f.Replay)
+		return err
 	case f.Record == "" && !f.Twice:
 		return nil
 	}
@@ -50,6 +48,15 @@ func (f recordingFlags) apply(config *session.Config) error {
 		return explained(r)
 	}
 	return nil
+}
+
+// Replay returns what answers from a recording, with errors that say what differs
+// in a call that was not recorded.
+func Replay(dir string) (function.Runner, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("opening recording %q: %w", dir, ioerror.Cause(err))
+	}
+	return explained(recording.Replay(dir)), nil
 }
 
 // explained adds to a Runner's errors what differs.

@@ -200,7 +200,7 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.
 	config, err := c.Config(term, program)
 	o := suite.Options{
 		Config: config, Parallel: c.Parallel, Timeout: c.CaseTimeout, FailFast: c.FailFast,
-		Trace: c.TraceHTML != "", Now: time.Now,
+		Trace: c.TraceHTML != "", Now: time.Now, Recording: runtimes.Replay,
 	}
 	if c.Update {
 		o.Update = write
