@@ -265,7 +265,7 @@ func (h *holder) from(name string, depth int) (map[string]any, error) {
 			names = append(names, other.Name)
 			continue
 		}
-		mine := *other // forms are not for concurrent use
+		mine := *other // it may run at the same time
 		f, err := mine.Form()
 		if err != nil {
 			return nil, fmt.Errorf("xr: case %q is not in order itself: %w", name, err)

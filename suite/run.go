@@ -106,7 +106,9 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		out.fail(item.Suite.Path, 0, item.Suite.Err)
 		return out
 	}
-	out.Case, out.Line = item.Case.Name, item.Line()
+	mine := *item.Case // it may run several times at once
+	item.Case = &mine
+	out.Case, out.Line = mine.Name, item.Line()
 	began := r.options.Now()
 	c := attempt{runner: r, item: item, out: &out}
 	c.run(ctx)
@@ -155,8 +157,6 @@ type attempt struct {
 	out  *Outcome
 	form spec.Form
 	tape *tape
-	// xr names the composite resource.
-	xr string
 }
 
 // fail adds an error that belongs to a field of the case.

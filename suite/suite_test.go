@@ -459,6 +459,26 @@ func TestFailFast(t *testing.T) {
 	}
 }
 
+// TestConcurrent runs the same cases at once, which are patches of each other.
+func TestConcurrent(t *testing.T) {
+	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
+cases:
+- {name: a, each: [{k: spec, r: x}, {k: spec, r: z}], xr: {patch: {"${each.k}": {bucketRegion: "${each.r}"}}}, expect: {resources: {storage-bucket: {"${each.k}.forProvider.region": "${each.r}"}}}}
+- {name: b, xr: {from: a/1}, expect: {resources: {storage-bucket: {spec.forProvider.region: x}}}}
+- {name: c, xr: {from: a/2, patch: {spec: {more: 1}}}, expect: {resources: {storage-bucket: {spec.forProvider.region: z}}}}
+`}))
+	o.Parallel = 16
+	all := run(t, o, suite.Selection{Count: 20})
+	for _, out := range all {
+		if out.Status != suite.Passed {
+			t.Errorf("got %v", lines([]suite.Outcome{out}))
+		}
+	}
+	if len(all) != 80 {
+		t.Errorf("%d ran", len(all))
+	}
+}
+
 // TestTrace: a case that fails has a trace, if that is wanted, whatever it
 // failed with.
 func TestTrace(t *testing.T) {

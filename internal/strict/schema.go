@@ -125,9 +125,9 @@ func having(schema map[string]any, keys []string) map[string]any {
 	if len(keys) == 0 {
 		return schema
 	}
-	var any1 []any
+	var either []any
 	for _, key := range keys {
-		any1 = append(any1, map[string]any{"required": []any{key}})
+		either = append(either, map[string]any{"type": "object", "required": []any{key}})
 	}
-	return map[string]any{"allOf": []any{schema, map[string]any{"anyOf": any1}}}
+	return map[string]any{"allOf": []any{schema, map[string]any{"anyOf": either}}}
 }

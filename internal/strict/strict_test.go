@@ -133,7 +133,7 @@ func TestSchema(t *testing.T) {
 	}
 	item := `{"anyOf": [
 		{"type": "string"},
-		{"allOf": [{"type": "object", "additionalProperties": {}}, {"anyOf": [{"required": ["apiVersion"]}, {"required": ["kind"]}]}]},
+		{"allOf": [{"type": "object", "additionalProperties": {}}, {"anyOf": [{"type": "object", "required": ["apiVersion"]}, {"type": "object", "required": ["kind"]}]}]},
 		{"type": "object", "additionalProperties": false, "properties": {"text": {"type": "string"}, "cost": {"type": "integer"}}}]}`
 	want := `{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",

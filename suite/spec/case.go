@@ -31,7 +31,8 @@ var mergeable = []string{"context", "contextFiles", "mocks", "expect"}
 
 // Form returns what the case says, with what it takes over from the defaults
 // and with its row of the table put in. The error is all that is wrong with it,
-// each as a *manifest.Error. It is not safe for concurrent use of one case.
+// each as a *manifest.Error. Position knows the row's keys from then on: who uses
+// a case at the same time as others has to have a copy of it.
 func (c *Case) Form() (Form, error) {
 	if c.err != nil {
 		return Form{}, c.err
