@@ -2,55 +2,49 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/crd"
-	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/validate"
 	"github.com/xfn-dev/xfn/suite/check"
-	"github.com/xfn-dev/xfn/suite/expression"
 	"github.com/xfn-dev/xfn/suite/spec"
 )
 
 // schemas are those of a run, by what they were read from.
 type schemas struct {
 	mu    sync.Mutex
-	known map[string]func() (definitions, error)
+	known map[string]func() (*validate.Validator, error)
 }
 
-// definitions are schemas by kind.
-type definitions map[kschema.GroupKind]*schema.Definition
-
-// of returns the definitions that documents hold, which are read once.
-func (s *schemas) of(ctx context.Context, docs []manifest.Document) (definitions, error) {
-	key := ""
+// of returns what judges by the definitions that documents hold, which are read
+// once.
+func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
+	var key strings.Builder
 	for _, doc := range docs {
-		key += doc.Position() + "\x00" + string(doc.Text) + "\x00"
+		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
 	}
 	s.mu.Lock()
-	read, ok := s.known[key]
+	read, ok := s.known[key.String()]
 	if !ok {
 		if s.known == nil {
-			s.known = map[string]func() (definitions, error){}
+			s.known = map[string]func() (*validate.Validator, error){}
 		}
-		ctx := context.WithoutCancel(ctx)
-		read = sync.OnceValues(func() (definitions, error) { return define(ctx, docs) })
-		s.known[key] = read
+		read = sync.OnceValues(func() (*validate.Validator, error) { return define(docs) })
+		s.known[key.String()] = read
 	}
 	s.mu.Unlock()
 	return read()
 }
 
 // define reads definitions. Objects that define nothing are passed over.
-func define(ctx context.Context, docs []manifest.Document) (definitions, error) {
-	all := definitions{}
+func define(docs []manifest.Document) (*validate.Validator, error) {
+	var all []validate.Definition
 	for _, doc := range docs {
 		obj, err := doc.Object()
 		if err != nil {
@@ -64,25 +58,16 @@ func define(ctx context.Context, docs []manifest.Document) (definitions, error) 
 			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
 		}
 		for _, c := range crds {
-			def, err := schema.New(c)
-			if err != nil {
-				return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
-			}
-			for _, fault := range def.Check(ctx) {
-				return nil, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(fault.Field), Err: fmt.Errorf("the schema of %s is not in order: %s: %s", def.GroupKind, fault.Field, fault.Text)}
-			}
-			all[def.GroupKind] = def
+			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line})
 		}
 	}
-	return all, nil
+	return validate.New(all, validate.Options{}), nil
 }
 
-// validate returns what is wrong with objects by the schemas that the case
-// names. A kind without a schema is a fault, unless it is to be ignored.
+// validate returns what is wrong with objects, the composite resource first, by
+// the schemas that the case names. A kind without a schema is a fault, unless it
+// is to be ignored or is one of Kubernetes' own.
 func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects []map[string]any, ignore []string) ([]check.Fault, error) {
-	if len(sources) == 0 {
-		return nil, hint.Wrap(errors.New("the case names no schemas"), "name CRDs and XRDs by schemas, beside expect")
-	}
 	var docs []manifest.Document
 	for i, source := range sources {
 		some, err := a.documents(ctx, source, "schemas", fmt.Sprintf("[%d]", i))
@@ -91,33 +76,53 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 		}
 		docs = append(docs, some...)
 	}
-	defs, err := a.schemas.of(ctx, docs)
+	v, err := a.schemas.of(docs)
 	if err != nil {
 		return nil, fmt.Errorf("loading schemas: %w", err)
 	}
+	xr := unstructured.Unstructured{Object: objects[0]}
+	composed := v.In(fallback)
+	if v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
+		composed = v
+	}
 	var faults []check.Fault
 	for i, obj := range objects {
-		for _, f := range defs.validate(ctx, obj, ignore) {
-			faults = append(faults, check.Fault{Object: i, Field: f.Field, Text: f.Text})
+		judge := composed
+		if i == 0 {
+			judge = v.In(fallback)
+		}
+		u := unstructured.Unstructured{Object: obj}
+		if slices.Contains(ignore, u.GetKind()) || slices.Contains(ignore, u.GetAPIVersion()+"/"+u.GetKind()) {
+			continue
+		}
+		for _, r := range judge.Objects(ctx, obj) {
+			faults = append(faults, wrong(i, r)...)
 		}
 	}
 	return faults, nil
 }
 
-func (d definitions) validate(ctx context.Context, obj map[string]any, ignore []string) []schema.Fault {
-	u := unstructured.Unstructured{Object: obj}
-	if slices.Contains(ignore, u.GetKind()) || slices.Contains(ignore, u.GetAPIVersion()+"/"+u.GetKind()) {
-		return nil
+// fallback is the namespace that kubectl gives, and so have composed resources
+// that name none.
+const fallback = "default"
+
+// wrong puts in words what was found wrong with an object, or with its definition.
+func wrong(object int, r validate.Result) []check.Fault {
+	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
+		return nil // the definition is faulty, which is told besides
 	}
-	def, ok := d[u.GroupVersionKind().GroupKind()]
-	if !ok {
-		return []schema.Fault{{Text: fmt.Sprintf("there is no schema of %s of %s", u.GetKind(), u.GetAPIVersion())}}
+	if r.Status == validate.NoSchema {
+		return []check.Fault{{Object: object, Text: fmt.Sprintf("there is no schema of %s of %s: name one by schemas, or the kind by expect.valid.ignore", r.Kind, r.APIVersion)}}
 	}
-	// Numbers come from functions as protobuf has them, without whole ones.
-	plain, _ := expression.Plain(obj).(map[string]any)
-	found, err := def.Validate(ctx, plain, schema.Options{})
-	if err != nil {
-		return []schema.Fault{{Text: err.Error()}}
+	var all []check.Fault
+	for _, f := range r.Faults {
+		text := f.String()
+		if r.Path != "" {
+			text = fmt.Sprintf("its definition at %s is faulty: %s", manifest.Document{Path: r.Path, Line: r.Line}.Position(), text)
+		}
+		if !f.Warning {
+			all = append(all, check.Fault{Object: object, Field: f.Field, Text: text})
+		}
 	}
-	return slices.DeleteFunc(found, func(f schema.Fault) bool { return f.Unchecked })
+	return all
 }

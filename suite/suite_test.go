@@ -277,6 +277,7 @@ cases:
 - {name: want none, schemas: [crd.yaml, xrd.yaml], expect: {valid: false}}
 - {name: bad schema, schemas: bad.yaml, expect: {valid: true}}
 - {name: no file, schemas: nope.yaml, expect: {valid: true}}
+- {name: own kinds, mocks: {patch-and-transform: {response: {desired: {resources: {c: {resource: {apiVersion: v1, kind: ConfigMap, dta: {}}}}}}}}, expect: {valid: {all: true, ignore: XBucket}}}
 `,
 			map[string]string{
 				"crd.yaml": "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
@@ -284,14 +285,15 @@ cases:
 				"xrd.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
 			},
 			[]string{
-				"s.yaml/none failed", "  6: the case names no schemas | name CRDs and XRDs by schemas, beside expect",
+				"s.yaml/none failed", "  6: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore", "  6: storage-bucket: there is no schema of Bucket of s3.aws.upbound.io/v1beta1: name one by schemas, or the kind by expect.valid.ignore",
 				"s.yaml/fits passed",
-				"s.yaml/not failed", `  8: storage-bucket: spec.forProvider.region: must be of type string: "integer" (set by step patch-and-transform)`,
-				"s.yaml/unknown failed", "  9: composite resource: there is no schema of XBucket of example.crossplane.io/v1",
+				"s.yaml/not failed", `  8: storage-bucket: spec.forProvider.region: Invalid value: "integer": spec.forProvider.region in body must be of type string: "integer" (set by step patch-and-transform)`,
+				"s.yaml/unknown failed", "  9: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore",
 				"s.yaml/ignored passed",
 				"s.yaml/want none failed", "  11: want something that does not fit its schema, but all does",
-				"s.yaml/bad schema failed", `  12: loading schemas: bad.yaml:5: the schema of Bucket.s3.aws.upbound.io is not in order: spec.versions[0].schema.openAPIV3Schema.properties.spec.type: is "objct": supported values: "array", "boolean", "integer", "number", "object", "string"`,
+				"s.yaml/bad schema failed", "  12: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore", `  12: storage-bucket: its definition at bad.yaml:1 is faulty: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "objct": supported values: "array", "boolean", "integer", "number", "object", "string"`,
 				"s.yaml/no file failed", `  13: loading schemas: reading "nope.yaml": file does not exist`,
+				"s.yaml/own kinds failed", `  14: c: unknown field "dta", did you mean data? (set by step patch-and-transform)`,
 			},
 		},
 	}

@@ -42,7 +42,8 @@ type Checker struct {
 
 // Fault is something that a schema does not allow.
 type Fault struct {
-	// Object is the index of the object, Field what of it is meant.
+	// Object is the index of the object, Field what of it is meant, and Text what
+	// is wrong, with the field's name.
 	Object      int
 	Field, Text string
 }

@@ -218,7 +218,7 @@ func TestValid(t *testing.T) {
 		if len(ignore) > 0 {
 			return nil, fmt.Errorf("ignored %v of %d", ignore, len(objects))
 		}
-		return []check.Fault{{1, "spec.turns", "must be a string"}, {0, "", "is odd"}}, nil
+		return []check.Fault{{1, "spec.turns", "spec.turns: must be a string"}, {0, "", "is odd"}}, nil
 	}}
 	for expect, want := range map[string][]string{
 		"{valid: true}":           {"bolt: spec.turns: must be a string (set by step tune)", "composite resource: is odd"},

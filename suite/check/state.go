@@ -320,9 +320,6 @@ func (r *run) invalid(path []string, obj map[string]any, fault Fault) {
 		name = nameOf(obj)
 		what = name
 	}
-	if fault.Field != "" {
-		what += ": " + fault.Field
-	}
 	step := r.subject.step(name, fault.Field)
 	if fault.Field == "" {
 		step = ""

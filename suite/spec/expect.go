@@ -79,6 +79,6 @@ type Ready struct {
 
 // Valid is what is expected of objects, given their schemas.
 type Valid struct {
-	All    *bool    `json:"all" short:"" doc:"Whether all fit, and each has a schema."`
+	All    *bool    `json:"all" short:"" doc:"Whether all fit, and each has a schema. Kinds of Kubernetes itself need none to be named."`
 	Ignore []string `json:"ignore" single:"" doc:"Kinds that need no schema, as Kind or apiVersion/Kind."`
 }
