@@ -273,8 +273,11 @@ func (s *Session) resolve(dir, pkg string) string {
 		return pkg
 	}
 	beside := filepath.Join(dir, pkg)
-	if ok, err := afero.Exists(s.config.Reader.FS, beside); err == nil && ok {
-		return beside
+	if ok, err := afero.Exists(s.config.Reader.FS, beside); err != nil || !ok {
+		return pkg
 	}
-	return pkg
+	if !dependency.IsPath(beside) {
+		return "./" + beside // it is still no reference
+	}
+	return beside
 }

@@ -155,6 +155,12 @@ func TestRuntimeChoice(t *testing.T) {
 			session.Config{},
 			"Process ./other.xpkg", "",
 		},
+		"Folder": {
+			"a folder beside the functions file stays a path, and is no reference of the name fns/src",
+			fn("f", "./src", ""), "f",
+			session.Config{},
+			"Process ./fns/src", "",
+		},
 		"Package": {
 			"--package replaces the functions file's package and the annotation",
 			fn("f", contrib, "Development"), "f",
@@ -230,7 +236,7 @@ func TestRuntimeChoice(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.step), "fns/f.xpkg": "package"}
+			files := map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.step), "fns/f.xpkg": "package", "fns/src/go.mod": "module f"}
 			if tc.functions != "" {
 				files["fns/functions.yaml"] = tc.functions
 				tc.config.Functions = "fns/functions.yaml"
