@@ -26,7 +26,7 @@ help: ## List the targets.
 build: ## Build bin/xfn.
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/xfn
 
-demo: build ## From an empty folder to a function package in a registry, command by command.
+demo: build ## From an empty folder to a function package in a registry, and a platform's tests, command by command.
 	@sh testdata/demo.sh
 
 # At its end the race detector waits a second for reports. Tests run hundreds of

@@ -1,11 +1,13 @@
 #!/bin/sh
-# From an empty folder to a function package in a registry and back, with each
-# xfn command shown before it runs. `make demo` builds bin/xfn and starts this.
+# From an empty folder to a function package in a registry and back, and the tests
+# of a platform, with each xfn command shown before it runs. `make demo` builds
+# bin/xfn and starts this.
 #
 # It works in a temporary folder, which is gone when it ends, however it ends.
 set -eu
 
-PATH=$(cd "$(dirname "$0")/../bin" && pwd):$PATH
+root=$(cd "$(dirname "$0")/.." && pwd)
+PATH=$root/bin:$PATH
 work=$(mktemp -d)
 command= registry=
 
@@ -82,3 +84,8 @@ run xfn xpkg pull "$reference" -o pulled.xpkg
 run cmp function-hello.xpkg pulled.xpkg
 
 say 'The package that was pulled is the package that was built, byte for byte.'
+
+say 'Test a platform: two Compositions, and a function that is built for it.'
+show cd examples/platform
+cd "$root/examples/platform"
+run xfn test
