@@ -64,11 +64,17 @@ func (r *reporter) take(o suite.Outcome) error {
 			return err
 		}
 	}
-	if o.Trace != nil {
-		if err := r.page(o); err != nil {
-			return err
-		}
+	if err := r.tell(o); err != nil {
+		return err
 	}
+	if o.Trace == nil {
+		return nil
+	}
+	return r.page(o)
+}
+
+// tell tells of an outcome on stdout.
+func (r *reporter) tell(o suite.Outcome) error {
 	if r.doc != nil {
 		r.doc.Take(o)
 		return nil
@@ -91,14 +97,21 @@ func (r *reporter) annotate(o suite.Outcome) error {
 
 var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 
-// page writes the trace of a case.
+// page writes the trace of a case, with what the case failed with.
 func (r *reporter) page(o suite.Outcome) error {
 	name := strings.Trim(unfit.ReplaceAllString(o.Name(), "_"), "._")
 	if r.pages[name]++; r.pages[name] > 1 {
 		name += fmt.Sprintf("-%d", r.pages[name])
 	}
 	path := filepath.Join(r.TraceHTML, name+".html")
-	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { return page.Write(w, "xfn test", []report.Trace{*o.Trace}) })
+	err := atomicfile.Write(path, 0o644, func(w io.Writer) error {
+		trace := *o.Trace
+		var err error
+		if trace.Error, err = format.Failures(o); err != nil {
+			return err
+		}
+		return page.Write(w, "xfn test", []report.Trace{trace})
+	})
 	if err != nil {
 		return fmt.Errorf("writing the trace of %s: %w", o.Name(), err)
 	}

@@ -95,6 +95,7 @@ func functions() template.FuncMap {
 		"count":    value.Count,
 		"deref":    func(c *report.Change) report.Change { return *c },
 		"duration": value.Duration,
+		"lines":    lines,
 		"literal":  literal,
 		"part":     func(s report.Step, open bool) part { return part{s, open} },
 		"results":  results,
@@ -125,6 +126,24 @@ func printable(s string) string {
 		lines[i] = strings.Join(cells, "\t")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// A line is one of a text, and how deep it is indented.
+type line struct {
+	Depth int
+	Text  string
+}
+
+// lines returns those of foreign text, so that what is too wide for a screen can
+// go on as deep as it began.
+func lines(s string) []line {
+	const indent, deepest = 4, 4
+	var all []line
+	for l := range strings.SplitSeq(words(strings.TrimRight(s, "\n")), "\n") {
+		text := strings.TrimLeft(l, " ")
+		all = append(all, line{min((len(l)-len(text))/indent, deepest), text})
+	}
+	return all
 }
 
 // literal shows a value: a string of several lines as such, else as JSON.

@@ -27,6 +27,24 @@ func write(t testing.TB, title string, traces ...report.Trace) string {
 	return b.String()
 }
 
+// What a case failed with has lines, some of which belong to the one above.
+func TestErrorLines(t *testing.T) {
+	cases := map[string]struct{ reason, err, want string }{
+		"One":      {"one line is a sentence", "no owner", `Failed:</strong> <span class="words line depth-0">no owner</span></p>`},
+		"End":      {"the end of a line begins no other", "no owner\n", `Failed:</strong> <span class="words line depth-0">no owner</span></p>`},
+		"Indented": {"four blanks are a level", "a\n    b\n          c", `depth-0">a</span> <span class="words line depth-1">b</span> <span class="words line depth-2">c</span>`},
+		"Deep":     {"a screen is not endless", "a\n" + strings.Repeat(" ", 80) + "b", `<span class="words line depth-4">b</span>`},
+		"Hostile":  {"strings stay strings", "a\n<script>\x00", `<span class="words line depth-0">&lt;script&gt;\x00</span>`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := write(t, "x", report.Trace{Error: tc.err}); !strings.Contains(got, tc.want) {
+				t.Errorf("%s: the page lacks %q", tc.reason, tc.want)
+			}
+		})
+	}
+}
+
 func TestWriteShows(t *testing.T) {
 	html := write(t, "Render of storage.yaml", storage(), broken())
 	cases := map[string]struct{ reason, want string }{
