@@ -13,7 +13,7 @@ import (
 func (a *attempt) subject(ctx context.Context, r session.Result) *check.Subject {
 	s := &check.Subject{
 		Document: r.XR, XR: r.Full, Composed: r.Composed,
-		Passes: r.Passes, Settled: r.Settled,
+		Passes: r.Passes, ReadySince: r.ReadySince, Settled: r.Settled,
 	}
 	if s.XR == nil {
 		s.XR = r.XR

@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/render"
+	"github.com/xfn-dev/xfn/render/composite"
 )
 
 // Options say how to go on after the first pass.
@@ -29,6 +31,9 @@ type Result struct {
 	// same composite and composed resources. Results of functions may differ.
 	// A single pass cannot tell.
 	Settled bool
+	// ReadySince is the pass from which on the composite resource was ready, or 0
+	// if it is not.
+	ReadySince int
 	// Changing are the fields that differ between the last two passes, sorted,
 	// as in `composite resource: status.size` and `resource "bucket": spec.size`.
 	// A resource that only one of them has is named without a field.
@@ -66,6 +71,7 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 			out.Settled = len(out.Changing) == 0
 		}
 		out.Result = r
+		out.noteReadiness()
 		if out.Passes < o.Passes && !(out.Settled && l.complete(out.Passes)) {
 			l.feed(r, out.Passes)
 			continue
@@ -78,6 +84,20 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 		}
 		out.Unused = l.unused()
 		return out, nil
+	}
+}
+
+// noteReadiness keeps account of what the last pass says of readiness.
+func (r *Result) noteReadiness() {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(r.XR, "status", "conditions")
+	ready := slices.ContainsFunc(composite.ParseConditions(conditions), func(c composite.Condition) bool {
+		return c.Type == composite.TypeReady && c.Status == "True"
+	})
+	switch {
+	case !ready:
+		r.ReadySince = 0
+	case r.ReadySince == 0:
+		r.ReadySince = r.Passes
 	}
 }
 

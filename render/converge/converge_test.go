@@ -355,3 +355,36 @@ func TestInputIsNotChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestReadySince holds the loop to say since when the composite resource is ready,
+// which is not what it was in between.
+func TestReadySince(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		ready  []bool
+		want   int
+	}{
+		"Once":  {"the first pass of all", []bool{true, true, true, true}, 1},
+		"Later": {"or a later one", []bool{false, false, true, true}, 3},
+		"Again": {"what was lost in between does not count", []bool{true, false, true, true}, 3},
+		"Never": {"nor what is lost at last", []bool{true, true, true, false}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			thing := func(_ *fnv1.State, call int) string {
+				ready := "READY_FALSE"
+				if tc.ready[call-1] {
+					ready = "READY_TRUE"
+				}
+				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
+			}
+			got, err := converge.Render(t.Context(), runner(t, thing), request(t, render.V2), converge.Options{Passes: len(tc.ready)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Passes != len(tc.ready) || got.ReadySince != tc.want {
+				t.Errorf("%s: got %d of %d passes, want %d", tc.reason, got.ReadySince, got.Passes, tc.want)
+			}
+		})
+	}
+}

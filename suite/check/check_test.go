@@ -260,3 +260,39 @@ func TestNothingComposed(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Readiness that comes later than it should is told, whatever the last pass says.
+func TestReadyLate(t *testing.T) {
+	c := check.Checker{Expressions: &expression.Env{}}
+	s := func() *check.Subject {
+		return &check.Subject{XR: value(t, "{status: {conditions: [{type: Ready, status: 'True'}]}}"), Passes: 5, ReadySince: 3}
+	}
+	for expect, want := range map[string][]string{
+		"{ready: {after: 3}}":            nil,
+		"{ready: {after: 4}}":            nil,
+		"{ready: {after: 2}}":            {"the composite resource is ready after 3 passes, want 2"},
+		"{ready: {after: 2, xr: false}}": {"the composite resource is ready"},
+	} {
+		var got []string
+		for _, f := range c.Check(t.Context(), form(t, expect), s()) {
+			got = append(got, f.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", expect, diff)
+		}
+	}
+}
+
+// Of an object that is not as it should be, the step counts that set what differs.
+func TestBlameWithin(t *testing.T) {
+	c := check.Checker{Expressions: &expression.Env{}}
+	for expect, want := range map[string]string{
+		"{resources: {bolt: {spec: {equals: {turns: 9, tags: [a, b], owner: {name: x}, none: null, ports: [{p: 1}, {p: 2}]}}}}}": "tune",
+		"{resources: {bolt: {spec: {equals: {turns: 4, tags: [a, b], owner: {name: y}, none: null, ports: [{p: 1}, {p: 2}]}}}}}": "make",
+	} {
+		got := c.Check(t.Context(), form(t, expect), subject(t))
+		if len(got) != 1 || got[0].Step != want {
+			t.Errorf("%s: got %v, want the step %s", expect, got, want)
+		}
+	}
+}

@@ -113,10 +113,13 @@ func among(around, key string, names []string) string {
 }
 
 // wrong adds a failure of the field, with the step that set it.
-func (f field) wrong(format string, args ...any) {
+func (f field) wrong(format string, args ...any) { f.wrongAt(f.text, format, args...) }
+
+// wrongAt is wrong for what is at a path below the field.
+func (f field) wrongAt(path, format string, args ...any) {
 	step := ""
 	if !f.of.unset {
-		step = f.subject.step(f.of.resource, f.text)
+		step = f.subject.step(f.of.resource, path)
 	}
 	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...) + by(step)
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Step: step, Text: text})
@@ -172,14 +175,27 @@ func (f field) equals(want, got any) {
 		return
 	}
 	if kind(want) == kind(got) && kind(want) != "" {
-		var changes []string
-		for _, c := range report.Diff(want, got) {
-			changes = append(changes, change(c))
+		var texts []string
+		changes := report.Diff(want, got)
+		for _, c := range changes {
+			texts = append(texts, change(c))
 		}
-		f.wrong("it differs: %s", strings.Join(changes, ", "))
+		at := f.text
+		if i := slices.IndexFunc(changes, func(c report.Change) bool { return c.Op != report.Removed }); i >= 0 {
+			at = below(f.text, changes[i].Path)
+		}
+		f.wrongAt(at, "it differs: %s", strings.Join(texts, ", "))
 		return
 	}
 	f.wrong("want %s, got %s", show(want), show(got))
+}
+
+// below is the path of a field of an object, or of a list, at another path.
+func below(parent, path string) string {
+	if path == "" || path[0] == '[' {
+		return parent + path
+	}
+	return parent + "." + path
 }
 
 func change(c report.Change) string {

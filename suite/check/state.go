@@ -233,8 +233,13 @@ func (r *run) ready(want spec.Ready) {
 	if want.XR != nil && *want.XR != isReady {
 		r.failf(path, "the composite resource is %sready%s%s", not(isReady), because(c), r.unready())
 	}
-	if want.After != nil && (want.XR == nil || *want.XR) && !isReady {
+	since := r.subject.ReadySince
+	switch {
+	case want.After == nil || want.XR != nil && !*want.XR:
+	case !isReady:
 		r.failf(path, "the composite resource is not ready after %s%s%s", passes(r.subject.Passes), because(c), r.unready())
+	case since > *want.After:
+		r.failf(path, "the composite resource is ready after %s, want %d", passes(since), *want.After)
 	}
 	r.readiness("resources", want.Resources, true)
 	r.readiness("unready", want.Unready, false)

@@ -28,8 +28,9 @@ type Subject struct {
 	// Context is what functions left, and Connection the connection details.
 	Context, Connection map[string]any
 	// Passes is how many were made, and Settled that the last changed nothing.
-	Passes  int
-	Settled bool
+	// ReadySince is the pass from which on the composite resource was ready, or 0.
+	Passes, ReadySince int
+	Settled            bool
 	// Trace returns what each step did. It is called at most once.
 	Trace func() report.Trace
 
