@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/completion"
 	"github.com/xfn-dev/xfn/cmd/xfn/convert"
+	"github.com/xfn-dev/xfn/cmd/xfn/dev"
 	"github.com/xfn-dev/xfn/cmd/xfn/diff"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/lock"
@@ -45,6 +46,7 @@ type app struct {
 
 	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
 	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
+	Dev        dev.Cmd        `cmd:"" help:"Render and test anew whenever a function or a file changes."`
 	Test       test.Cmd       `cmd:"" help:"Check what Compositions make of composite resources."`
 	Diff       diff.Cmd       `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
 	Validate   validate.Cmd   `cmd:"" help:"Judge resources by XRDs, CRDs and the kinds of Kubernetes."`

@@ -109,6 +109,20 @@ func checkDir(dir string) error {
 	return nil
 }
 
+// A CompileError is source that go build does not take.
+type CompileError struct {
+	// Dir is that of the package, and Target "GOOS/GOARCH".
+	Dir, Target string
+	// Said are the last lines that go build wrote, in which files are relative
+	// to Dir.
+	Said string
+}
+
+// Error ends in what go build wrote.
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Said)
+}
+
 // failure turns the end of a go command into an error for people.
 func failure(ctx context.Context, opts Options, err error, said string) error {
 	target := opts.GOOS + "/" + opts.GOARCH
@@ -118,7 +132,7 @@ func failure(ctx context.Context, opts Options, err error, said string) error {
 	if said == "" {
 		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
 	}
-	err = fmt.Errorf("compiling %q for %s: go build failed:\n%s", opts.Dir, target, said)
+	err = &CompileError{Dir: opts.Dir, Target: target, Said: said}
 	if strings.Contains(said, "no Go files in") {
 		return hint.Wrap(err, "name the directory of the main package, the one that holds func main")
 	}

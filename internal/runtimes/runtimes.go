@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"context"
+	"time"
 
 	"github.com/xfn-dev/xfn/function"
 )
@@ -48,6 +49,8 @@ type Instance struct {
 	// the digest of an image, say. It is "" where that may change, as for
 	// source code or a function that somebody else runs.
 	Identity string
+	// Compiled is how long compiling it took, or 0 where nothing was.
+	Compiled time.Duration
 	// Stop ends the function and frees what it held. It may be called once,
 	// and has to be, even after the context of Start is done.
 	Stop func(context.Context) error

@@ -23,6 +23,8 @@ type Terminal struct {
 	Stdout io.Writer
 	// Quiet leaves out notes and progress, Verbose adds steps.
 	Quiet, Verbose bool
+	// Listen, if not nil, gets all progress in place of whoever looks at stderr.
+	Listen progress.Func
 
 	mu       sync.Mutex
 	stderr   io.Writer
@@ -65,6 +67,10 @@ func (t *Terminal) Stderr() io.Writer { return t.stderr }
 
 // Progress shows an event. It is a progress.Func.
 func (t *Terminal) Progress(e progress.Event) {
+	if t.Listen != nil {
+		t.Listen(e)
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch e.Kind {

@@ -123,7 +123,9 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 			err = errors.Join(err, dir.Close())
 		}
 	}()
+	began := time.Now()
 	prog, err := p.compile(ctx, fn.Package, dir.Path)
+	compiled := time.Since(began)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
@@ -132,11 +134,14 @@ func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runt
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
 	}
 	return &runtimes.Instance{
-		Runner: s,
-		Detail: prog.detail,
+		Runner:   s,
+		Detail:   prog.detail,
+		Compiled: compiled,
 		Stop: func(ctx context.Context) error {
 			return errors.Join(s.stop(ctx), dir.Close())
 		},
+		Done:  s.Done,
+		Ended: s.Ended,
 	}, nil
 }
 

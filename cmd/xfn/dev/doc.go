@@ -1,0 +1,2 @@
+// Package dev is the command that works beside an editor.
+package dev

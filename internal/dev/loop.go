@@ -1,0 +1,329 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/dev/keep"
+	"github.com/xfn-dev/xfn/internal/dev/watch"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/session"
+)
+
+// Config says what to watch, and what to do with it.
+type Config struct {
+	// Session is what renders and tests share, and Inputs what is rendered. None
+	// of it may be standard input.
+	Session session.Config
+	Inputs  session.Inputs
+	// Suites are files and folders with suites. SuitesMayBeNone says that there
+	// need not be any.
+	Suites          []string
+	SuitesMayBeNone bool
+	// Write writes a golden file.
+	Write func(path string, text []byte) error
+	// Timeout is how long a render may take, and CaseTimeout a case that does
+	// not say so itself, functions' start included.
+	Timeout, CaseTimeout time.Duration
+	// Poll looks for changes by the clock, and does not wait to be told.
+	Poll bool
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// An Event is one thing that the loop has to tell.
+type Event struct {
+	// Began is the plan of a round that begins.
+	Began *Plan
+	// Step is a stage of it.
+	Step string
+	// Round is one that is done.
+	Round *Round
+	// Notice is something about the loop itself.
+	Notice string
+}
+
+// errChanged ends a round whose files have changed meanwhile.
+var errChanged = errors.New("something changed meanwhile")
+
+// coarse is how far the times of files may be behind the clock.
+const coarse = 10 * time.Millisecond
+
+// Run runs rounds until ctx is done, or commands is closed: the first at once,
+// others when something changes or is commanded. A change ends the round that is
+// under way; rounds never overlap. It hands what happens to show, one at a time,
+// which must not block for long. It returns what show returns, and what went
+// wrong with stopping functions, all of which have ended then.
+func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
+	l := &loop{config: c, keeper: keep.New(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
+	for name, r := range c.Session.Runtimes {
+		l.runtimes[name] = l.keeper.Runtime(string(name), r, graceOf(name))
+	}
+	defer func() { err = errors.Join(err, l.keeper.Close(ctx)) }()
+	l.renders, l.tests = explicit(c), explicitTests(c)
+	var polling error
+	l.watcher, polling = watch.Open(ctx, c.Poll)
+	defer func() { err = errors.Join(err, l.watcher.Close()) }()
+	if err := l.polls(polling, show); err != nil {
+		return err
+	}
+	return l.run(ctx, commands, show)
+}
+
+// graceOf is how long a function may take to stop. A process is killed after
+// that, what an engine runs is let go.
+func graceOf(r session.Runtime) time.Duration {
+	if r == session.Docker {
+		return 10 * time.Second
+	}
+	return 500 * time.Millisecond
+}
+
+// explicit returns the paths that the user named.
+func explicit(c Config) []string {
+	in := c.Inputs
+	paths := slices.Concat(in.XRs, []string{in.Composition, c.Session.Functions, in.XRD}, in.Compositions, in.Observed, in.Required,
+		in.Extra, in.Schemas, in.Credentials, in.ObserveFixtures, slices.Collect(maps.Values(in.ContextFiles)))
+	paths = append(paths, c.Session.BuiltinOptions.Templates...)
+	return slices.DeleteFunc(paths, func(p string) bool { return p == "" })
+}
+
+func explicitTests(c Config) []string {
+	return slices.Concat(c.Suites, c.Session.BuiltinOptions.Templates)
+}
+
+// A loop is what rounds share.
+type loop struct {
+	config   Config
+	keeper   *keep.Keeper
+	runtimes map[session.Runtime]runtimes.Runtime
+	watcher  *watch.Watcher
+
+	// renders and tests are the paths that these read. last is how everything
+	// was, when somebody last looked.
+	renders, tests []string
+	last           watch.Look
+
+	// n counts rounds. now is what the one that is under way does, next what
+	// has to be done after it.
+	n         int
+	now, next Plan
+	// untested says that the last round that was to test could not.
+	untested bool
+	began    time.Time
+	running  chan Round
+	steps    chan string
+	cancel   context.CancelCauseFunc
+
+	good  *Rendering
+	goodN int
+	told  map[string]bool
+}
+
+func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event) error) error {
+	l.began = l.config.Now()
+	if _, err := l.look(ctx, show); err != nil {
+		return err
+	}
+	l.next = Plan{Render: true, Test: true}
+	defer l.abandon()
+	for {
+		if l.running == nil && !l.next.empty() {
+			if err := l.begin(ctx, show); err != nil {
+				return err
+			}
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.watcher.C:
+			err = l.changed(ctx, show)
+		case c, ok := <-commands:
+			if !ok {
+				return nil
+			}
+			l.command(c)
+		case step := <-l.steps:
+			err = show(Event{Step: step})
+		case r := <-l.running:
+			err = l.finish(ctx, r, show)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// begin begins the next round.
+func (l *loop) begin(ctx context.Context, show func(Event) error) error {
+	l.n++
+	l.next.Test = l.next.Test || l.untested
+	l.now, l.next = l.next, Plan{}
+	l.began = l.config.Now()
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	l.running, l.steps = make(chan Round, 1), make(chan string, 1)
+	go func(n int, p Plan, steps chan<- string, done chan<- Round) {
+		done <- l.do(ctx, n, p, func(text string) {
+			select {
+			case steps <- text:
+			default: // nobody could read it so quickly
+			}
+		})
+	}(l.n, l.now, l.steps, l.running)
+	return show(Event{Began: &l.now})
+}
+
+// abandon ends the round that is under way, and waits for it.
+func (l *loop) abandon() {
+	if l.running == nil {
+		return
+	}
+	l.cancel(context.Canceled)
+	<-l.running
+	l.running = nil
+}
+
+// changed looks for what has changed. A round that is under way ends, and what it
+// was to do is done again.
+func (l *loop) changed(ctx context.Context, show func(Event) error) error {
+	changes, err := l.look(ctx, show)
+	if err != nil {
+		return err
+	}
+	l.ask(planOf(changes, l.renders, l.tests))
+	return nil
+}
+
+func (l *loop) command(c Command) {
+	switch c {
+	case Again:
+		l.ask(Plan{Render: true, Test: true})
+	case Accept:
+		l.ask(Plan{Test: true, Accept: true})
+	}
+}
+
+// ask adds to what is to be done.
+func (l *loop) ask(p Plan) {
+	if p.empty() {
+		return
+	}
+	l.next = l.next.and(p)
+	if l.running != nil {
+		l.cancel(errChanged)
+		l.next = l.next.and(l.now)
+	}
+}
+
+// finish takes a round that has ended. One that was ended for another is not
+// shown.
+func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) error {
+	l.cancel(nil)
+	l.running = nil
+	l.remember(r)
+	if !l.next.empty() {
+		return nil
+	}
+	changes, err := l.look(ctx, show)
+	if err != nil {
+		return err
+	}
+	changes = slices.DeleteFunc(changes, r.Tested.wrote)
+	l.ask(planOf(changes, l.renders, l.tests))
+	if r.Rendered != nil && r.Rendered.Err == nil && (r.Plan.Test || len(l.config.Suites) == 0) {
+		l.keeper.DropUnused(ctx)
+	}
+	l.judge(&r)
+	r.Files, r.Folders = l.last.Count()
+	return show(Event{Round: &r})
+}
+
+// remember keeps what a round has read, as what is to be watched. One that did
+// not come to its end has not read all.
+func (l *loop) remember(r Round) {
+	whole := l.next.empty()
+	if r.Rendered != nil {
+		l.renders = watched(l.renders, r.renders, whole && r.Rendered.Err == nil, explicit(l.config))
+	}
+	if r.Plan.Test {
+		l.untested = r.Tested != nil && r.Tested.Missing != nil
+	}
+	if r.tests != nil {
+		l.tests = watched(l.tests, r.tests, whole && r.Tested != nil && r.Tested.Err == nil, explicitTests(l.config))
+	}
+}
+
+func watched(before, now []string, whole bool, always []string) []string {
+	all := slices.Concat(now, always)
+	if !whole {
+		all = append(all, before...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// judge compares a round with those before.
+func (l *loop) judge(r *Round) {
+	r.Notes = slices.DeleteFunc(r.Notes, func(n string) bool {
+		told := l.told[n]
+		if len(l.told) < mostTold {
+			l.told[n] = true
+		}
+		return told
+	})
+	if r.Rendered != nil && r.Rendered.Err == nil {
+		var before []map[string]any
+		if l.good != nil {
+			before = l.good.Documents
+		}
+		r.Rendered.Diff = report.Compare(before, r.Rendered.Documents)
+		r.Rendered.First = l.good == nil
+		l.good, l.goodN = r.Rendered, r.N
+	}
+	r.Good, r.GoodN = l.good, l.goodN
+}
+
+// mostTold is how many notes are remembered.
+const mostTold = 10_000
+
+// look returns what changed since the last time, and watches what there is now.
+func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
+	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: l.sources(), Folders: l.config.Session.BuiltinOptions.Templates}
+	former := l.last
+	for range 3 { // what comes into a new folder before it is watched is not told
+		l.last = watch.NewLook(targets, former, l.config.Now())
+		fresh, err := l.watcher.Watch(ctx, l.last.Dirs)
+		if err := l.polls(err, show); err != nil {
+			return nil, err
+		}
+		if !fresh {
+			break
+		}
+	}
+	return l.last.Since(former, l.began.Add(-coarse)), nil
+}
+
+// polls tells that changes are looked for by the clock, and why.
+func (l *loop) polls(why error, show func(Event) error) error {
+	if why == nil {
+		return nil
+	}
+	return show(Event{Notice: fmt.Sprintf("looking for changes every %s: %v", watch.Interval, why)})
+}
+
+// sources returns the packages of functions, as far as they may be files.
+func (l *loop) sources() []string {
+	return union(slices.Collect(maps.Values(l.config.Session.Packages)), l.keeper.Packages())
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,440 @@
+package dev_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/gobuild"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/session"
+)
+
+// fake runs a function from a folder: what it composes is the text of its main.go,
+// which may also say that it does not compile, hangs when it is called, or dies.
+type fake struct {
+	mu      sync.Mutex
+	running map[string]int
+	most    int
+	called  chan struct{}
+}
+
+func (f *fake) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	text, err := os.ReadFile(filepath.Join(fn.Package, "main.go"))
+	if err != nil {
+		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+	}
+	if strings.Contains(string(text), "broken") {
+		err := &gobuild.CompileError{Dir: fn.Package, Target: "linux/amd64", Said: "# f\n./main.go:3:2: undefined: broken"}
+		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+	}
+	f.count(fn.Name, 1)
+	return &runtimes.Instance{
+		Runner: function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			return f.answer(ctx, string(text), req)
+		}),
+		Detail: "fake", Compiled: time.Millisecond,
+		Stop: func(context.Context) error { f.count(fn.Name, -1); return nil },
+	}, nil
+}
+
+func (f *fake) count(name string, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running[name] += n
+	f.most = max(f.most, f.running[name])
+}
+
+func (f *fake) answer(ctx context.Context, text string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if strings.Contains(text, "hangs") {
+		f.called <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	obj, err := structpb.NewStruct(map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "thing"}, "spec": map[string]any{"text": text},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &fnv1.RunFunctionResponse{
+		Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{"thing": {Resource: obj}}},
+		Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_WARNING, Message: "mind the gap"}},
+	}, nil
+}
+
+// A bench is a loop at work in a folder.
+type bench struct {
+	*testing.T
+	dir      string
+	fake     *fake
+	events   chan dev.Event
+	commands chan dev.Command
+	stop     func() error
+}
+
+var project = map[string]string{
+	"xr.yaml": "apiVersion: example.org/v1\nkind: X\nmetadata: {name: x}\nspec: {size: 1}\n",
+	"composition.yaml": `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: x}
+spec:
+  compositeTypeRef: {apiVersion: example.org/v1, kind: X}
+  mode: Pipeline
+  pipeline:
+  - step: make
+    functionRef: {name: f}
+`,
+	"fn/go.mod":  "module f\n",
+	"fn/main.go": "one",
+	"tests/suite.yaml": `apiVersion: xfn.dev/v1alpha1
+kind: TestSuite
+metadata: {name: s}
+defaults: {xr: ../xr.yaml, composition: ../composition.yaml}
+cases:
+- name: text
+  expect:
+    resources:
+      thing: {spec.text: one}
+- name: golden
+  expect: {golden: golden.yaml}
+`,
+}
+
+func start(t *testing.T, change func(*dev.Config)) *bench {
+	t.Helper()
+	b := &bench{T: t, dir: t.TempDir(), events: make(chan dev.Event, 100), commands: make(chan dev.Command)}
+	b.fake = &fake{running: map[string]int{}, called: make(chan struct{}, 10)}
+	for name, text := range project {
+		b.put(name, text)
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(b.path(name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := dev.Config{
+		Session: session.Config{
+			Reader:   manifest.Reader{FS: afero.NewOsFs()},
+			Packages: map[string]string{"f": b.path("fn")},
+			Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: b.fake},
+		},
+		Inputs:  session.Inputs{XRs: []string{b.path("xr.yaml")}, Composition: b.path("composition.yaml")},
+		Suites:  []string{b.path("tests")},
+		Write:   func(path string, text []byte) error { return os.WriteFile(path, text, 0o600) },
+		Timeout: time.Minute, CaseTimeout: time.Minute, Now: time.Now,
+	}
+	if change != nil {
+		change(&c)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- dev.Run(ctx, c, b.commands, func(e dev.Event) error { b.events <- e; return nil })
+	}()
+	b.stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() {
+		if err := b.stop(); err != nil {
+			t.Error(err)
+		}
+		if n := b.fake.running["f"]; n != 0 {
+			t.Errorf("%d functions still run", n)
+		}
+	})
+	return b
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
+
+func (b *bench) put(name, text string) {
+	b.Helper()
+	path := b.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	// As editors do, so that nobody reads half of it.
+	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Rename(path+"~", path); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// round waits for the next round that is done.
+func (b *bench) round() dev.Round {
+	b.Helper()
+	r, ok := b.next()
+	if !ok {
+		b.Fatal("no round in a minute")
+	}
+	return r
+}
+
+func (b *bench) next() (dev.Round, bool) {
+	for {
+		select {
+		case e := <-b.events:
+			if e.Round != nil {
+				return *e.Round, true
+			}
+		case <-time.After(time.Minute):
+			return dev.Round{}, false
+		}
+	}
+}
+
+// text is what a person is told of a round, without times.
+func (b *bench) text(r dev.Round) string {
+	b.Helper()
+	sections, err := dev.Text{}.Sections(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Join(slices.Concat(sections...), "\n")
+	return strings.ReplaceAll(text, b.dir+string(filepath.Separator), "")
+}
+
+func (b *bench) wants(r dev.Round, reason string, want ...string) {
+	b.Helper()
+	text := b.text(r)
+	for _, w := range want {
+		if not, ok := strings.CutPrefix(w, "!"); ok == strings.Contains(text, strings.TrimPrefix(w, "!")) {
+			b.Errorf("%s: want %q, got:\n%s", reason, not, text)
+		}
+	}
+}
+
+func TestLoop(t *testing.T) {
+	b := start(t, nil)
+	b.wants(b.round(), "the first round shows what there is",
+		"round 1: start", "f: built in", "rendered 2 documents", "tested 2 cases", "+ Thing thing (example.org/v1, resource thing) added",
+		"step make: warning: mind the gap", "--- FAIL: s/golden", "!spec.text")
+
+	b.put("fn/main.go", "two")
+	r := b.round()
+	b.wants(r, "a change of source builds, renders and tests",
+		"fn/main.go changed", "f: built in", "changed since the last render:", `spec.text: "one" → "two"`, "tests/suite.yaml:9: thing: spec.text: want \"one\", got \"two\"")
+	if diff := cmp.Diff([]string{b.path("fn")}, r.Plan.Restart); diff != "" {
+		t.Errorf("restarted: (-want +got)\n%s", diff)
+	}
+
+	b.put("fn/main.go", "broken")
+	b.wants(b.round(), "what does not build is told with its place, and once",
+		"not built: the last good render is that of round 2", "fn/main.go:3:2: undefined: broken", "!changed since", "not tested: function f does not start")
+
+	b.put("fn/main.go", "three")
+	b.wants(b.round(), "the difference is that to the last good render", `spec.text: "two" → "three"`)
+
+	b.put("fn/main.go", "three")
+	b.put("xr.yaml", strings.Replace(project["xr.yaml"], "size: 1", "size: 2", 1))
+	b.wants(b.round(), "other files build nothing", "xr.yaml changed", "!built", "rendered 2", "nothing changed since")
+
+	b.put("tests/suite.yaml", strings.Replace(project["tests/suite.yaml"], "spec.text: one", "spec.text: three", 1))
+	b.wants(b.round(), "suites are tested, and nothing is rendered", "tests/suite.yaml changed", "!rendered", "!FAIL: s/text", "FAIL (2 cases, 1 failed")
+
+	b.commands <- dev.Accept
+	b.wants(b.round(), "goldens are written", "accepting goldens", "updated tests/golden.yaml", "ok (2 cases")
+
+	b.commands <- dev.Again
+	b.wants(b.round(), "what was written is no change", "run again", "nothing changed since", "ok (2 cases")
+
+	b.put("tests/golden.yaml", "kind: Other")
+	b.wants(b.round(), "golden files are watched", "tests/golden.yaml changed", "FAIL: s/golden")
+	if b.fake.most > 2 { // one that stops, and one that starts
+		t.Errorf("%d functions ran at once", b.fake.most)
+	}
+}
+
+func TestLoopGoesOn(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		do     func(b *bench)
+		want   []string
+		undo   func(b *bench)
+	}{
+		"Composition": {
+			"one that is being typed", func(b *bench) { b.put("composition.yaml", "kind: Composition\nspec: {pipe") },
+			[]string{"not rendered: the last good render is that of round 1", "composition.yaml:"},
+			func(b *bench) { b.put("composition.yaml", project["composition.yaml"]) },
+		},
+		"XR": {
+			"a file that goes and comes back", func(b *bench) { b.remove("xr.yaml") },
+			[]string{"not rendered", `reading "xr.yaml": no such file`},
+			func(b *bench) { b.put("xr.yaml", project["xr.yaml"]) },
+		},
+		"Suite": {
+			"a suite that is none", func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]+"- nam: x\n") },
+			[]string{"tests/suite.yaml:12: the case has no name"},
+			func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]) },
+		},
+		"Suites": {
+			"a folder that goes", func(b *bench) { b.remove("tests") },
+			[]string{"not tested", `looking for suites in "tests": no such file`},
+			func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]) },
+		},
+		"Source": {
+			"a source that goes", func(b *bench) { b.remove("fn") },
+			[]string{"not rendered", "fn"},
+			func(b *bench) { b.put("fn/main.go", "one"); b.put("fn/go.mod", "module f\n") },
+		},
+		"Hangs": {
+			"a function that never answers, until it is mended", func(b *bench) { b.put("fn/main.go", "hangs") },
+			[]string{"not rendered", "it took longer than 200ms (see --timeout)"},
+			func(b *bench) { b.put("fn/main.go", "one") },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, func(c *dev.Config) {
+				if name == "Hangs" {
+					c.Timeout, c.CaseTimeout = 200*time.Millisecond, 200*time.Millisecond
+				}
+			})
+			first := b.round()
+			b.wants(first, "the first round", "rendered 2 documents", "1 failed")
+			tc.do(b)
+			b.untilIt(tc.reason, tc.want...)
+			tc.undo(b)
+			b.untilIt("what is mended works", "1 failed", "!not rendered", "!not tested")
+		})
+	}
+}
+
+// untilIt waits for a round of which all is told: what goes and comes is not one
+// change.
+func (b *bench) untilIt(reason string, want ...string) {
+	b.Helper()
+	var texts []string
+	for r, ok := b.next(); ok; r, ok = b.next() {
+		text := b.text(r)
+		if !slices.ContainsFunc(want, func(w string) bool {
+			not, ok := strings.CutPrefix(w, "!")
+			return ok == strings.Contains(text, not)
+		}) {
+			return
+		}
+		texts = append(texts, text)
+	}
+	b.Fatalf("%s: want %q, got:\n%s", reason, want, strings.Join(texts, "\n\n"))
+}
+
+func (b *bench) remove(name string) {
+	b.Helper()
+	if err := os.RemoveAll(b.path(name)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// A change ends the round that is under way, and what that was to do is done by
+// the next.
+func TestChangeInRound(t *testing.T) {
+	b := start(t, nil)
+	b.round()
+	b.put("fn/main.go", "hangs")
+	<-b.fake.called
+	b.put("xr.yaml", strings.Replace(project["xr.yaml"], "size: 1", "size: 2", 1))
+	<-b.fake.called // the next round hangs, too
+	b.put("fn/main.go", "two")
+	r := b.round()
+	b.wants(r, "one round does it all", "fn/main.go, ", "xr.yaml changed", `spec.text: "one" → "two"`, "tested 2")
+	if r.N < 4 {
+		t.Errorf("got round %d, want one after two that were given up", r.N)
+	}
+}
+
+// Ending the loop ends a call that hangs.
+func TestStopInRound(t *testing.T) {
+	b := start(t, nil)
+	b.round()
+	b.put("fn/main.go", "hangs")
+	<-b.fake.called
+	if err := b.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClosedCommands(t *testing.T) {
+	b := start(t, nil)
+	b.round()
+	close(b.commands)
+	if err := b.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where there need not be suites there is nothing to tell of them, until one
+// comes.
+func TestSuitesMayCome(t *testing.T) {
+	b := start(t, func(c *dev.Config) {
+		c.SuitesMayBeNone = true
+		if err := os.Remove(filepath.Join(c.Suites[0], "suite.yaml")); err != nil {
+			panic(err)
+		}
+	})
+	b.wants(b.round(), "there are none", "rendered 2", "!test")
+	b.put("tests/suite.yaml", project["tests/suite.yaml"])
+	b.wants(b.round(), "now there is one", "tested 2 cases")
+}
+
+// A function that a Composition calls no more is stopped.
+func TestUnusedFunctionStops(t *testing.T) {
+	b := start(t, func(c *dev.Config) { c.Suites = nil })
+	b.round()
+	b.put("composition.yaml", strings.ReplaceAll(project["composition.yaml"], "name: f}", "name: function-dummy}\n    input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {meta: {ttl: 60s}}}"))
+	b.untilIt("another function", "rendered 1 document")
+	b.fake.mu.Lock()
+	defer b.fake.mu.Unlock()
+	deadline := time.Now().Add(time.Minute)
+	for b.fake.running["f"] > 0 && time.Now().Before(deadline) {
+		b.fake.mu.Unlock()
+		runtime.Gosched()
+		b.fake.mu.Lock()
+	}
+	if b.fake.running["f"] > 0 {
+		t.Error("the function that nobody calls still runs")
+	}
+}
+
+// Hundreds of rounds take no more memory than a few, and leave no goroutines.
+func TestFlatMemory(t *testing.T) {
+	b := start(t, nil)
+	b.round()
+	measure := func(rounds int) (heap uint64, goroutines int) {
+		for n := range rounds {
+			if n%10 == 0 {
+				b.put("fn/main.go", fmt.Sprintf("text %d", n%7))
+			} else {
+				b.commands <- dev.Again
+			}
+			b.round()
+		}
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	early, few := measure(30)
+	late, many := measure(300)
+	if late > early+2<<20 {
+		t.Errorf("the heap grew from %d to %d bytes", early, late)
+	}
+	if many > few+3 {
+		t.Errorf("%d goroutines became %d", few, many)
+	}
+}

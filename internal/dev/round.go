@@ -1,0 +1,251 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/dev/keep"
+	"github.com/xfn-dev/xfn/internal/dev/watch"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/render"
+	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/suite"
+)
+
+// A Round is what one run of the loop did.
+type Round struct {
+	// N counts rounds, from 1. Plan is what it was to do.
+	N    int
+	Plan Plan
+	// Starts are the functions that it started.
+	Starts []keep.Start
+	// Rendered and Tested are nil if it did not.
+	Rendered *Rendering
+	Tested   *Testing
+	// Notes are those that no former round had, Warnings all.
+	Notes, Warnings []string
+	// Good is the last round that rendered without an error, if any did, and
+	// GoodN its number.
+	Good  *Rendering
+	GoodN int
+	// Files and Folders are how many are watched now.
+	Files, Folders int
+
+	// what it read
+	renders, tests []string
+}
+
+// A Rendering is what was rendered.
+type Rendering struct {
+	// Took is how long it took, without the start of functions.
+	Took time.Duration
+	// Err is why not all could be rendered.
+	Err error
+	// Documents are the XRs and the composed resources, and Diff is how they
+	// differ from those of the last good round: all are added in the first one.
+	Documents []map[string]any
+	Diff      []report.DocDiff
+	First     bool
+	// Traces are what the steps did.
+	Traces []report.Trace
+}
+
+// A Testing is what came of suites.
+type Testing struct {
+	Took     time.Duration
+	Outcomes []suite.Outcome
+	// Err is why they could not run. Missing are functions that do not start, so
+	// that nothing was tested: each case would only say so again.
+	Err     error
+	Missing []string
+}
+
+// do does what a plan says.
+func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
+	r := Round{N: n, Plan: p}
+	l.keeper.Begin()
+	for _, pkg := range p.Restart {
+		l.keeper.Drop(ctx, pkg)
+	}
+	events := &events{step: step}
+	if p.Render {
+		files := newReads(l.config.Session.Reader.FS)
+		r.Rendered = l.render(ctx, files, events.take)
+		r.renders = files.paths()
+	}
+	switch missing := l.keeper.Unstarted(); {
+	case !p.Test || len(l.config.Suites) == 0:
+	case len(missing) > 0:
+		r.Tested = &Testing{Missing: missing}
+	default:
+		files := newReads(l.config.Session.Reader.FS)
+		r.Tested = l.test(ctx, files, events.take, p.Accept)
+		r.tests = files.paths()
+	}
+	r.Starts = l.keeper.Starts()
+	r.Notes, r.Warnings = events.notes, events.warnings
+	return r
+}
+
+// session returns the config of a session of this round, in which functions are
+// kept.
+func (l *loop) session(files *reads, p progress.Func) session.Config {
+	c := l.config.Session
+	c.Reader.FS = files
+	c.Runtimes = l.runtimes
+	c.Progress = p
+	c.BuiltinOptions.Progress = p
+	return c
+}
+
+func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rendering {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", l.config.Timeout))
+	defer cancel()
+	began := l.config.Now()
+	s := session.Open(l.session(files, p))
+	out := &Rendering{}
+	recorders := recorders{now: l.config.Now, of: map[int]*report.Recorder{}}
+	in := l.config.Inputs
+	in.Around = recorders.around
+	var errs []error
+	err := s.Render(ctx, in, func(r session.Result) error {
+		trace := recorders.trace(r)
+		out.Traces = append(out.Traces, trace)
+		if r.Err != nil {
+			errs = append(errs, located(r))
+			return nil
+		}
+		out.Documents = append(out.Documents, r.Documents(render.Include{})...)
+		for _, w := range r.Warnings {
+			p.Warn(w)
+		}
+		return nil
+	})
+	out.Err = errors.Join(append(errs, err, s.Close(ctx))...)
+	if cause := context.Cause(ctx); cause != nil && out.Err != nil && !errors.Is(out.Err, cause) {
+		out.Err = fmt.Errorf("%w; %w", out.Err, cause)
+	}
+	out.Took = l.config.Now().Sub(began)
+	for _, start := range l.keeper.Starts() {
+		out.Took -= start.Compiled + start.Took
+	}
+	out.Took = max(out.Took, 0) // functions may have started side by side
+	return out
+}
+
+// located says which XR an error is about.
+func located(r session.Result) error { return fmt.Errorf("%s: %w", r.Source, r.Err) }
+
+func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept bool) *Testing {
+	began := l.config.Now()
+	out := &Testing{}
+	config := l.session(files, p)
+	suites, err := suite.Load(ctx, config.Reader, l.config.Suites)
+	if errors.Is(err, suite.ErrNone) && l.config.SuitesMayBeNone {
+		return nil
+	}
+	var items []suite.Item
+	if err == nil {
+		items, err = suite.Plan(suites, suite.Selection{})
+	}
+	if err == nil {
+		o := suite.Options{Config: config, Timeout: l.config.CaseTimeout, Trace: true, Now: l.config.Now}
+		if accept {
+			o.Update = l.config.Write
+		}
+		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
+			out.Outcomes = append(out.Outcomes, o)
+			return nil
+		})
+	}
+	out.Err = err
+	out.Took = l.config.Now().Sub(began)
+	return out
+}
+
+// wrote reports whether a change is that of golden files that were written.
+func (t *Testing) wrote(c watch.Change) bool {
+	if t == nil {
+		return false
+	}
+	return slices.ContainsFunc(t.Outcomes, func(o suite.Outcome) bool {
+		return slices.ContainsFunc(o.Updated, func(path string) bool {
+			return filepath.Clean(c.Path) == path || filepath.Clean(c.Path) == filepath.Dir(path)
+		})
+	})
+}
+
+// recorders record the calls for each XR.
+type recorders struct {
+	now func() time.Time
+
+	mu sync.Mutex
+	of map[int]*report.Recorder
+}
+
+func (r *recorders) around(n int, next function.Runner) function.Runner {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[n] = report.Record(next, r.now)
+	return r.of[n]
+}
+
+// trace returns what was recorded for a result.
+func (r *recorders) trace(result session.Result) report.Trace {
+	r.mu.Lock()
+	recorder := r.of[result.N]
+	delete(r.of, result.N)
+	r.mu.Unlock()
+	trace := report.Trace{XR: result.Source, Steps: []report.Step{}}
+	if recorder != nil {
+		trace = recorder.Trace(result.Source)
+	}
+	for i, step := range trace.Steps {
+		for _, run := range result.Functions {
+			if run.Function == step.Function {
+				trace.Steps[i].Runtime = string(run.Runtime)
+			}
+		}
+	}
+	if result.Err != nil {
+		trace.Error = result.Err.Error()
+	}
+	return trace
+}
+
+// mostEvents is how many notes and how many warnings of a round are kept.
+const mostEvents = 200
+
+// events keeps what is told in a round. It is safe for concurrent use.
+type events struct {
+	step func(string)
+
+	mu              sync.Mutex
+	notes, warnings []string
+}
+
+func (e *events) take(ev progress.Event) {
+	switch ev.Kind {
+	case progress.Step:
+		e.step(ev.Text)
+		return
+	case progress.Bytes:
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := &e.notes
+	if ev.Kind == progress.Warning {
+		list = &e.warnings
+	}
+	if len(*list) < mostEvents {
+		*list = append(*list, ev.Text)
+	}
+}

@@ -1,0 +1,289 @@
+package dev
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/gobuild"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/report/value"
+	"github.com/xfn-dev/xfn/suite"
+	"github.com/xfn-dev/xfn/suite/format"
+)
+
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+// A Section is a part of a text, in lines.
+type Section []string
+
+// A Text is how a round is told.
+type Text struct {
+	// Colour adds the escape sequences of a terminal.
+	Colour bool
+	// Whole shows all fields of the first render, and the last good render
+	// beside one that failed.
+	Whole, Last bool
+	// Keys says that there are keys to press.
+	Keys bool
+}
+
+// Sections returns what is to be told of a round: what it did, what is wrong, what
+// the functions said, what changed, and what came of tests. Nothing of a
+// stranger's text is a control character.
+func (t Text) Sections(r Round) ([]Section, error) {
+	sections := []Section{t.head(r)}
+	add := func(s Section, err error) error {
+		if len(s) > 0 {
+			sections = append(sections, s)
+		}
+		return err
+	}
+	said := t.said(r)
+	var errs []error
+	if r.Rendered != nil {
+		errs = append(errs, add(t.failure(r), nil), add(said, nil))
+		errs = append(errs, add(t.changes(r)))
+	} else {
+		errs = append(errs, add(said, nil))
+	}
+	if r.Tested != nil {
+		errs = append(errs, add(t.tests(r.Tested)))
+	}
+	return sections, errors.Join(errs...)
+}
+
+// head says what it was about, and how long what took.
+func (t Text) head(r Round) Section {
+	s := Section{t.tint(bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
+	for _, start := range r.Starts {
+		line := value.Printable(start.Function) + ": "
+		if start.Compiled > 0 {
+			line += "built in " + seconds(start.Compiled) + ", "
+		}
+		s = append(s, line+"started in "+seconds(start.Took))
+	}
+	var facts []string
+	if r.Rendered != nil && r.Rendered.Err == nil {
+		facts = append(facts, fmt.Sprintf("rendered %s in %s", value.Count(len(r.Rendered.Documents), "document"), seconds(r.Rendered.Took)))
+	}
+	if r.Tested != nil && r.Tested.Err == nil && r.Tested.Missing == nil {
+		facts = append(facts, fmt.Sprintf("tested %s in %s", value.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
+	}
+	if len(facts) > 0 {
+		s = append(s, strings.Join(facts, ", "))
+	}
+	return s
+}
+
+// mostNamed is how many changed files are named.
+const mostNamed = 3
+
+func about(r Round) string {
+	paths := withoutFolders(r.Plan.Changed)
+	switch n := len(paths); {
+	case r.Plan.Accept:
+		return "accepting goldens"
+	case n == 0 && r.N == 1:
+		return "start"
+	case n == 0:
+		return "run again"
+	case n > mostNamed:
+		return value.Printable(strings.Join(paths[:mostNamed-1], ", ")) + fmt.Sprintf(" and %d more changed", n-mostNamed+1)
+	default:
+		return value.Printable(strings.Join(paths, ", ")) + " changed"
+	}
+}
+
+// withoutFolders leaves out folders of which files are named, too: they changed
+// since those came or went.
+func withoutFolders(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(dir string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return p != dir && filepath.Dir(p) == filepath.Clean(dir) })
+	})
+}
+
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// failure says why nothing was rendered, and what is shown in its place.
+func (t Text) failure(r Round) Section {
+	err := r.Rendered.Err
+	if err == nil {
+		return nil
+	}
+	what := "not rendered"
+	var ce *gobuild.CompileError
+	text := err.Error()
+	if errors.As(err, &ce) {
+		what = "not built"
+		text = strings.ReplaceAll(text, ce.Said, "\n"+placed(ce.Dir, ce.Said))
+		text = strings.ReplaceAll(text, "\n\n", "\n")
+	}
+	switch {
+	case r.Good == nil:
+	case t.Last:
+		what += fmt.Sprintf(": showing the last good render, of round %d", r.GoodN)
+	default:
+		what += fmt.Sprintf(": the last good render is that of round %d", r.GoodN)
+	}
+	s := Section{t.tint(red, what)}
+	s = append(s, indented(text)...)
+	if h := hint.Of(err); h != "" {
+		s = append(s, indented("hint: "+h)...)
+	}
+	return s
+}
+
+// inGo matches the place that a line of the compiler begins with.
+var inGo = regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`)
+
+// placed returns what the compiler said in a folder with paths as they are seen
+// from here.
+func placed(dir, said string) string {
+	return inGo.ReplaceAllStringFunc(said, func(place string) string { return filepath.Join(dir, place) })
+}
+
+func indented(text string) Section {
+	var s Section
+	for l := range strings.SplitSeq(text, "\n") {
+		s = append(s, "  "+printable(l))
+	}
+	return s
+}
+
+// printable leaves the tabs of compilers and logs as blanks.
+func printable(l string) string { return value.Printable(strings.ReplaceAll(l, "\t", "    ")) }
+
+// said is what functions reported, and what the render noted.
+func (t Text) said(r Round) Section {
+	var s Section
+	for _, n := range r.Notes {
+		s = append(s, printable("note: "+n))
+	}
+	for _, w := range r.Warnings {
+		s = append(s, t.tint(yellow, "warning: ")+printable(w))
+	}
+	if r.Rendered == nil {
+		return s
+	}
+	for _, trace := range r.Rendered.Traces {
+		for _, step := range trace.Steps {
+			for _, result := range step.Results {
+				if r.Rendered.Err != nil && result.Severity == "Fatal" {
+					continue // the error says it
+				}
+				s = append(s, t.result(step.Name, result)...)
+			}
+		}
+	}
+	return s
+}
+
+func (t Text) result(step string, r report.Result) Section {
+	colour := map[string]string{"Fatal": red, "Warning": yellow}[r.Severity]
+	var s Section
+	for i, l := range strings.Split(r.String(), "\n") {
+		if i == 0 {
+			l = "step " + step + ": " + l
+		} else {
+			l = "    " + l
+		}
+		s = append(s, t.tint(colour, printable(l)))
+	}
+	return s
+}
+
+// changes is what is different in the documents.
+func (t Text) changes(r Round) (Section, error) {
+	shown := r.Rendered
+	if shown.Err != nil {
+		if shown = r.Good; shown == nil || !t.Last {
+			return nil, nil
+		}
+	}
+	title := "changed since the last render:"
+	diff := shown.Diff
+	switch {
+	case shown.First:
+		title = value.Count(len(shown.Documents), "document") + ":"
+		if !t.Whole {
+			diff = withoutFields(diff)
+		}
+	case len(diff) == 0:
+		return Section{"nothing changed since the last render"}, nil
+	}
+	var b bytes.Buffer
+	err := report.WriteChanges(&b, diff, t.Colour)
+	return append(Section{title}, lines(b.String())...), err
+}
+
+func withoutFields(diffs []report.DocDiff) []report.DocDiff {
+	diffs = slices.Clone(diffs)
+	for i := range diffs {
+		diffs[i].Changes = nil
+	}
+	return diffs
+}
+
+// tests is what failed, and how many did.
+func (t Text) tests(tested *Testing) (Section, error) {
+	if tested.Missing != nil {
+		return Section{t.tint(red, "not tested: function "+value.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
+	}
+	if tested.Err != nil {
+		s := append(Section{t.tint(red, "not tested")}, indented(tested.Err.Error())...)
+		if h := hint.Of(tested.Err); h != "" {
+			s = append(s, indented("hint: "+h)...)
+		}
+		return s, nil
+	}
+	var b bytes.Buffer
+	text := format.Text{W: &b, Colour: t.Colour}
+	for _, o := range tested.Outcomes {
+		if t.Keys {
+			o = byKey(o)
+		}
+		if err := text.Take(o); err != nil {
+			return nil, err
+		}
+	}
+	err := text.End(tested.Took)
+	return lines(b.String()), err
+}
+
+// byKey lets hints name the key in place of the flag of xfn test.
+func byKey(o suite.Outcome) suite.Outcome {
+	o.Failures = slices.Clone(o.Failures)
+	for i, f := range o.Failures {
+		o.Failures[i].Hint = strings.ReplaceAll(f.Hint, "--update", "key a")
+	}
+	return o
+}
+
+func lines(text string) Section {
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+func (t Text) tint(colour, text string) string {
+	if !t.Colour || colour == "" {
+		return text
+	}
+	return colour + text + reset
+}

@@ -1,0 +1,262 @@
+package watch
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Targets are what to look at. Paths are those of this process.
+type Targets struct {
+	// Paths are files, and folders of which the names of YAML and JSON files
+	// count. They need not exist.
+	Paths []string
+	// Sources are what functions are made from: folders of Go main packages,
+	// with all of their modules that goes into a program, and packages as files
+	// or OCI image layouts.
+	Sources []string
+	// Folders are such of which all files count, however deep.
+	Folders []string
+}
+
+// A Look is what was there at one time.
+type Look struct {
+	paths   map[string]stamp
+	sources map[string]map[string]stamp
+	// Dirs are the folders in which something has to happen before another
+	// Look can differ.
+	Dirs []string
+	// at is when the look began.
+	at time.Time
+}
+
+// A Change is a file or folder that another Look has found changed, come or gone.
+type Change struct {
+	Path string
+	// Source is the one of Targets.Sources that it belongs to, or "" for one of
+	// Targets.Paths.
+	Source string
+}
+
+// A stamp is what is known of a file. The zero value is one that is not there.
+type stamp struct {
+	exists   bool
+	folder   bool
+	size     int64
+	modified time.Time
+	// sum is that of a file's content, or of the names in a folder.
+	sum [sha256.Size]byte
+	// embeds are the patterns that a Go file embeds.
+	embeds []string
+}
+
+// same reports whether nothing changed. Of large files the time counts.
+func (s stamp) same(o stamp) bool {
+	return s.exists == o.exists && s.size == o.size && s.sum == o.sum && (s.size <= hashed || s.modified.Equal(o.modified))
+}
+
+const (
+	// hashed is the size in bytes up to which the content of a file counts, and
+	// not only its size and time.
+	hashed = 1 << 20
+	// racy is how old a file has to be before its time tells that it has not
+	// changed since: file systems' clocks are that coarse.
+	racy = 2 * time.Second
+	// most is how many files of a source are looked at.
+	most = 20_000
+)
+
+// NewLook looks at targets. What the former Look knows of files that are as they
+// were is not read again; its zero value knows nothing. Now is the time.
+func NewLook(t Targets, former Look, now time.Time) Look {
+	l := looker{former: former, dirs: map[string]bool{}}
+	look := Look{paths: map[string]stamp{}, sources: map[string]map[string]stamp{}, at: now}
+	for _, p := range t.Paths {
+		look.paths[p] = l.path(p)
+	}
+	for _, s := range t.Sources {
+		look.sources[s] = l.source(s)
+	}
+	for _, f := range t.Folders {
+		look.folder(&l, f)
+	}
+	for dir := range l.dirs {
+		look.Dirs = append(look.Dirs, filepath.Clean(dir))
+	}
+	slices.Sort(look.Dirs)
+	look.Dirs = slices.Compact(look.Dirs)
+	return look
+}
+
+// folder looks at all files of a folder.
+func (look Look) folder(l *looker, folder string) {
+	files := map[string]stamp{}
+	s := sourceLooker{looker: l, files: files}
+	l.around(folder)
+	s.whole(folder)
+	// One stamp stands for all: who reads which of them is not known.
+	sum := sha256.New()
+	all := stamp{exists: len(files) > 0}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(sum, "%q %d %x\n", path, files[path].size, files[path].sum)
+		all.size += files[path].size
+	}
+	sum.Sum(all.sum[:0])
+	look.paths[folder] = all
+}
+
+// Count returns how many files and folders that are there are watched.
+func (l Look) Count() (files, folders int) {
+	count := func(some map[string]stamp) {
+		for _, s := range some {
+			if s.exists && !s.folder {
+				files++
+			}
+		}
+	}
+	count(l.paths)
+	for _, s := range l.sources {
+		count(s)
+	}
+	return files, len(l.Dirs)
+}
+
+// Since returns what changed of what both Looks looked at, first of sources, in
+// the order of names. What only one of them looked at has changed if it has done
+// so since began.
+func (l Look) Since(former Look, began time.Time) []Change {
+	var changes []Change
+	for _, source := range slices.Sorted(maps.Keys(l.sources)) {
+		before, known := former.sources[source]
+		for _, path := range differing(before, l.sources[source], known, began) {
+			changes = append(changes, Change{Path: path, Source: source})
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(l.paths)) {
+		before, known := former.paths[path]
+		if changed(before, l.paths[path], known, began) {
+			changes = append(changes, Change{Path: path})
+		}
+	}
+	return changes
+}
+
+// differing returns the paths of files that changed. Of a source that was known,
+// a file that is only in one of them came or went.
+func differing(before, now map[string]stamp, known bool, began time.Time) []string {
+	var paths []string
+	for path, s := range now {
+		if changed(before[path], s, known, began) {
+			paths = append(paths, path)
+		}
+	}
+	for path, s := range before {
+		if _, ok := now[path]; !ok && s.exists {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func changed(before, now stamp, known bool, began time.Time) bool {
+	if !known {
+		return now.exists && now.modified.After(began)
+	}
+	return !now.same(before)
+}
+
+// A looker makes one Look.
+type looker struct {
+	former Look
+	dirs   map[string]bool
+}
+
+// path looks at a file, or at the names in a folder.
+func (l *looker) path(path string) stamp {
+	l.around(path)
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return stamp{}
+	case info.IsDir():
+		l.dirs[filepath.Clean(path)] = true
+		return names(path, info)
+	}
+	return l.file(path, info, l.former.paths[path])
+}
+
+// around notes the folder of a path, or the nearest one that exists, and the one
+// that a link leads to.
+func (l *looker) around(path string) {
+	dir := filepath.Dir(path)
+	for {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			break
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	l.dirs[dir] = true
+	if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Clean(real) != filepath.Clean(path) {
+		l.dirs[filepath.Dir(real)] = true
+	}
+}
+
+// names is the stamp of a folder: a file that comes or goes changes it, one that
+// changes does not.
+func names(path string, info fs.FileInfo) stamp {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return stamp{}
+	}
+	var all []string
+	for _, e := range entries {
+		hidden := strings.HasPrefix(e.Name(), ".")
+		if !hidden && (e.IsDir() || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name()))) {
+			all = append(all, e.Name())
+		}
+	}
+	return stamp{exists: true, folder: true, modified: info.ModTime(), sum: sha256.Sum256([]byte(strings.Join(all, "\x00")))}
+}
+
+// file looks into a file, unless the former stamp is that of the same content.
+func (l *looker) file(path string, info fs.FileInfo, former stamp) stamp {
+	s := stamp{exists: true, size: info.Size(), modified: info.ModTime()}
+	if !info.Mode().IsRegular() || s.size > hashed {
+		return s
+	}
+	if former.exists && former.size == s.size && former.modified.Equal(s.modified) && s.modified.Before(l.former.at.Add(-racy)) {
+		return former
+	}
+	text, err := read(path)
+	if err != nil {
+		return stamp{exists: !errors.Is(err, fs.ErrNotExist)}
+	}
+	s.size, s.sum = int64(len(text)), sha256.Sum256(text)
+	if filepath.Ext(path) == ".go" {
+		s.embeds = embeds(text)
+	}
+	return s
+}
+
+// read reads no more of a file than counts: it may have grown since.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, hashed+1))
+}

@@ -1,0 +1,226 @@
+package watch_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/dev/watch"
+)
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, dir, from, to string) {
+	t.Helper()
+	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// module is a function with all that may lie beside it.
+var module = map[string]string{
+	"fn/go.mod":              "module example.org/fn\n\nreplace example.org/lib => ../lib\n",
+	"fn/main.go":             "package main\n\n//go:embed text/*.txt \"with blank.txt\"\n//go:embed all:tree\n",
+	"fn/main_test.go":        "package main",
+	"fn/sub/sub.go":          "package sub",
+	"fn/text/a.txt":          "a",
+	"fn/text/a.md":           "a",
+	"fn/with blank.txt":      "b",
+	"fn/tree/deep/.hidden":   "c",
+	"fn/testdata/x.go":       "package x",
+	"fn/vendor/v.go":         "package v",
+	"fn/.git/g.go":           "package g",
+	"fn/nested/go.mod":       "module nested",
+	"fn/nested/n.go":         "package nested",
+	"fn/bin/function":        "built",
+	"fn/example/xr.yaml":     "kind: X",
+	"lib/go.mod":             "module example.org/lib",
+	"lib/lib.go":             "package lib",
+	"in/a.yaml":              "a: 1",
+	"in/b.yaml":              "b: 1",
+	"layout/oci-layout":      "{}",
+	"layout/index.json":      "{}",
+	"layout/blobs/sha256/aa": "blob",
+	"fn.xpkg":                "package",
+}
+
+func TestSince(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		do     func(t *testing.T, dir string)
+		want   []string // "source: path" or "path", below the folder
+	}{
+		"Nothing": {"what is as it was has not changed", func(*testing.T, string) {}, nil},
+		"Written": {"a file has another content", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 2") }, []string{"in/a.yaml"}},
+		"Touched": {"a save that changes nothing is no change", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 1") }, nil},
+		"Renamed": {"editors write another file, and rename it", func(t *testing.T, dir string) {
+			put(t, dir, "in/.a.tmp", "a: 3")
+			rename(t, dir, "in/.a.tmp", "in/a.yaml")
+		}, []string{"in/a.yaml"}},
+		"Gone":       {"a file that goes is a change of it, and of its folder", func(t *testing.T, dir string) { remove(t, dir, "in/a.yaml") }, []string{"in", "in/a.yaml"}},
+		"Comes":      {"a file that was looked for in vain", func(t *testing.T, dir string) { put(t, dir, "missing/deep/c.yaml", "c") }, []string{"missing/deep/c.yaml"}},
+		"InFolder":   {"a folder that was read has one more", func(t *testing.T, dir string) { put(t, dir, "in/c.yaml", "c") }, []string{"in"}},
+		"OtherFile":  {"files of editors are none of ours", func(t *testing.T, dir string) { put(t, dir, "in/.a.yaml.swp", "x"); put(t, dir, "in/4913", "x") }, nil},
+		"FolderGone": {"a folder that goes", func(t *testing.T, dir string) { remove(t, dir, "in") }, []string{"in", "in/a.yaml"}},
+		"Go":         {"Go files of the main package", func(t *testing.T, dir string) { put(t, dir, "fn/main.go", "package main // x") }, []string{"fn: fn/main.go", "fn: fn/text/a.txt", "fn: fn/tree/deep/.hidden", "fn: fn/with blank.txt"}},
+		"GoBelow":    {"and of packages below it", func(t *testing.T, dir string) { put(t, dir, "fn/sub/sub.go", "package sub // x") }, []string{"fn: fn/sub/sub.go"}},
+		"GoComes":    {"a new file, in a new folder", func(t *testing.T, dir string) { put(t, dir, "fn/new/new.go", "package new") }, []string{"fn: fn/new/new.go"}},
+		"GoGoes":     {"a file that goes", func(t *testing.T, dir string) { remove(t, dir, "fn/sub/sub.go") }, []string{"fn: fn/sub/sub.go"}},
+		"Mod": {"go.mod", func(t *testing.T, dir string) {
+			put(t, dir, "fn/go.mod", "module example.org/other\n\nreplace example.org/lib => ../lib\n")
+		}, []string{"fn: fn/go.mod"}},
+		"Embedded":    {"a file that is embedded", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.txt", "b") }, []string{"fn: fn/text/a.txt"}},
+		"EmbedComes":  {"a new file that is embedded", func(t *testing.T, dir string) { put(t, dir, "fn/text/b.txt", "b") }, []string{"fn: fn/text/b.txt"}},
+		"EmbedBlank":  {"a quoted pattern", func(t *testing.T, dir string) { put(t, dir, "fn/with blank.txt", "x") }, []string{"fn: fn/with blank.txt"}},
+		"EmbedTree":   {"a whole folder, hidden files included", func(t *testing.T, dir string) { put(t, dir, "fn/tree/deep/.hidden", "x") }, []string{"fn: fn/tree/deep/.hidden"}},
+		"NotEmbedded": {"a file that no pattern matches", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.md", "b") }, nil},
+		"Replaced":    {"a module that stands in for another", func(t *testing.T, dir string) { put(t, dir, "lib/lib.go", "package lib // x") }, []string{"fn: lib/lib.go"}},
+		"Workspace":   {"a workspace that comes", func(t *testing.T, dir string) { put(t, dir, "go.work", "go 1.26\n") }, []string{"fn: go.work"}},
+		"Tests":       {"tests go into no program", func(t *testing.T, dir string) { put(t, dir, "fn/main_test.go", "package main // x") }, nil},
+		"PassedOver": {"what the go command passes over", func(t *testing.T, dir string) {
+			for _, f := range []string{"fn/testdata/x.go", "fn/vendor/v.go", "fn/.git/g.go", "fn/nested/n.go", "fn/bin/function", "fn/example/xr.yaml", "fn/.#main.go"} {
+				put(t, dir, f, "changed")
+			}
+		}, nil},
+		"Moved":        {"a source that goes whole", func(t *testing.T, dir string) { rename(t, dir, "layout", "elsewhere") }, []string{"layout: layout/index.json"}},
+		"PackageFile":  {"a package that is built anew", func(t *testing.T, dir string) { put(t, dir, "fn.xpkg", "another") }, []string{"fn.xpkg: fn.xpkg"}},
+		"Layout":       {"the index stands for an image layout", func(t *testing.T, dir string) { put(t, dir, "layout/index.json", "{ }") }, []string{"layout: layout/index.json"}},
+		"WholeFolder":  {"a folder of templates counts as one", func(t *testing.T, dir string) { put(t, dir, "templates/a/b.tmpl", "x") }, []string{"templates"}},
+		"BrokenModule": {"go build says what is wrong", func(t *testing.T, dir string) { put(t, dir, "lib/go.mod", "modul") }, []string{"fn: lib/go.mod"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for path, text := range module {
+				put(t, dir, path, text)
+			}
+			in := func(names ...string) (paths []string) {
+				for _, n := range names {
+					paths = append(paths, filepath.Join(dir, filepath.FromSlash(n)))
+				}
+				return paths
+			}
+			targets := watch.Targets{
+				Paths:   in("in", "in/a.yaml", "missing/deep/c.yaml", "templates"),
+				Sources: append(in("fn", "layout", "fn.xpkg"), "registry.example.org/acme/f:v1"),
+				Folders: in("templates"),
+			}
+			before := watch.NewLook(targets, watch.Look{}, time.Now())
+			tc.do(t, dir)
+			now := watch.NewLook(targets, before, time.Now())
+			var got []string
+			for _, c := range now.Since(before, time.Now()) {
+				text := strings.TrimPrefix(c.Path, dir+"/")
+				if c.Source != "" {
+					text = strings.TrimPrefix(c.Source, dir+"/") + ": " + text
+				}
+				got = append(got, filepath.ToSlash(text))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+			if again := watch.NewLook(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
+				t.Errorf("the next look finds %v", again)
+			}
+		})
+	}
+}
+
+// A file that is looked at for the first time has changed if it did so after
+// whoever wanted it had begun to read.
+func TestSinceOfNewTargets(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "a.yaml", "a")
+	path := filepath.Join(dir, "a.yaml")
+	at := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	look := watch.NewLook(watch.Targets{Paths: []string{path}}, watch.Look{}, time.Now())
+	if got := look.Since(watch.Look{}, at.Add(time.Minute)); got != nil {
+		t.Errorf("got %v of a file that was read after it was written", got)
+	}
+	want := []watch.Change{{Path: path}}
+	if diff := cmp.Diff(want, look.Since(watch.Look{}, at.Add(-time.Minute))); diff != "" {
+		t.Errorf("of a file that was written after it was read: (-want +got)\n%s", diff)
+	}
+}
+
+// An old file of the same size and time is not read again: it could not be told
+// from one that is the same.
+func TestLookTrustsTimes(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.yaml")
+	targets := watch.Targets{Paths: []string{path}}
+	for name, tc := range map[string]struct {
+		age  time.Duration
+		want int
+	}{"Old": {time.Hour, 0}, "Fresh": {0, 1}} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			var looks []watch.Look
+			for _, text := range []string{"a: 1", "a: 2"} {
+				put(t, dir, "a.yaml", text)
+				if err := os.Chtimes(path, now.Add(-tc.age), now.Add(-tc.age)); err != nil {
+					t.Fatal(err)
+				}
+				former := watch.Look{}
+				if len(looks) > 0 {
+					former = looks[0]
+				}
+				looks = append(looks, watch.NewLook(targets, former, now))
+			}
+			if got := looks[1].Since(looks[0], now); len(got) != tc.want {
+				t.Errorf("got %v, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCount(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "in/a.yaml", "a")
+	put(t, dir, "fn/main.go", "package main")
+	in := filepath.Join(dir, "in")
+	look := watch.NewLook(watch.Targets{Paths: []string{in, filepath.Join(in, "a.yaml"), filepath.Join(in, "b.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}, watch.Look{}, time.Now())
+	if files, folders := look.Count(); files != 2 || folders != 3 {
+		t.Errorf("got %d files in %d folders %v, want 2 in 3", files, folders, look.Dirs)
+	}
+}
+
+// A link's target may lie elsewhere, where it is watched, too.
+func TestLookFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "real/a.yaml", "a")
+	put(t, dir, "in/b.yaml", "b")
+	link := filepath.Join(dir, "in", "a.yaml")
+	if err := os.Symlink(filepath.Join(dir, "real", "a.yaml"), link); err != nil {
+		t.Skipf("there are no links here: %v", err)
+	}
+	look := watch.NewLook(watch.Targets{Paths: []string{link}}, watch.Look{}, time.Now())
+	if !slices.ContainsFunc(look.Dirs, func(d string) bool { return filepath.Base(d) == "real" }) {
+		t.Errorf("got %v", look.Dirs)
+	}
+}

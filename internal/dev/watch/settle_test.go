@@ -1,0 +1,107 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Events that come close together are told once, and such that never end after
+// a while.
+func TestSettle(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		events int
+		every  time.Duration
+		want   int
+	}{
+		"One":     {"a single event", 1, 0, 1},
+		"Save":    {"a save is several", 5, quiet / 3, 1},
+		"Apart":   {"two saves", 2, 2 * quiet, 2},
+		"Endless": {"there may be no quiet", 100, quiet - time.Millisecond, 7},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				in, out := make(chan struct{}), make(chan struct{})
+				ctx, cancel := context.WithCancel(t.Context())
+				told := 0
+				go func() {
+					for range out {
+						told++
+					}
+				}()
+				go func() {
+					defer close(out)
+					settle(ctx, in, out)
+				}()
+				for range tc.events {
+					in <- struct{}{}
+					time.Sleep(tc.every) // by the clock of the bubble
+				}
+				time.Sleep(patience)
+				synctest.Wait()
+				if told != tc.want {
+					t.Errorf("%s: told %d times, want %d", tc.reason, told, tc.want)
+				}
+				cancel()
+				close(in)
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+func TestTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := make(chan struct{}, 1)
+		go tick(ctx, out)
+		began := time.Now()
+		<-out
+		<-out
+		if got := time.Since(began); got != 2*Interval {
+			t.Errorf("two ticks took %s, want %s", got, 2*Interval)
+		}
+		cancel()
+	})
+}
+
+// Where the system cannot watch so many folders, the watcher polls, and says why.
+func TestPollInstead(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want string
+	}{
+		"Watches":   {syscall.ENOSPC, "max_user_watches"},
+		"Instances": {syscall.EMFILE, "max_user_instances"},
+		"Other":     {syscall.EACCES, "watching files: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, polling := Open(t.Context(), false)
+			if polling != nil {
+				t.Skipf("this system tells of no changes: %v", polling)
+			}
+			err := w.poll(t.Context(), tc.err)
+			if !errors.Is(err, tc.err) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+			select {
+			case <-w.C:
+			case <-time.After(time.Minute):
+				t.Error("it does not tick")
+			}
+			if fresh, err := w.Watch(t.Context(), []string{t.TempDir()}); fresh || err != nil {
+				t.Errorf("Watch() of one that polls: %v, %v", fresh, err)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

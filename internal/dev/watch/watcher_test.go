@@ -1,0 +1,67 @@
+package watch_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/dev/watch"
+)
+
+// hears waits until a look finds a change, as the loop does.
+func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Look) watch.Look {
+	t.Helper()
+	for {
+		select {
+		case <-w.C:
+			now := watch.NewLook(targets, before, time.Now())
+			if _, err := w.Watch(t.Context(), now.Dirs); err != nil {
+				t.Fatal(err)
+			}
+			now = watch.NewLook(targets, before, time.Now())
+			if len(now.Since(before, time.Now())) > 0 {
+				return now
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("nothing was told in a minute")
+		}
+	}
+}
+
+// What happens is told, also in folders that come, go, and come back.
+func TestWatcher(t *testing.T) {
+	for name, poll := range map[string]bool{"Told": false, "Polled": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, dir, "in/a.yaml", "a")
+			w, polling := watch.Open(t.Context(), poll)
+			if polling != nil {
+				t.Skipf("this system tells of no changes: %v", polling)
+			}
+			defer func() {
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			targets := watch.Targets{Paths: []string{filepath.Join(dir, "in", "a.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}
+			look := watch.NewLook(targets, watch.Look{}, time.Now())
+			if _, err := w.Watch(t.Context(), look.Dirs); err != nil {
+				t.Fatal(err)
+			}
+			for _, do := range []func(){
+				func() { put(t, dir, "in/a.yaml", "aa") },
+				func() { remove(t, dir, "in") },
+				func() { put(t, dir, "in/a.yaml", "b") },
+				func() { put(t, dir, "in/a.yaml", "c") },
+				func() { put(t, dir, "fn/deep/new/main.go", "package main") },
+				func() { put(t, dir, "fn/deep/new/main.go", "package main // changed") },
+				func() { rename(t, dir, "fn", "elsewhere") },
+				func() { rename(t, dir, "elsewhere", "fn") },
+				func() { put(t, dir, "fn/deep/new/main.go", "package main // again") },
+			} {
+				do()
+				look = hears(t, w, targets, look)
+			}
+		})
+	}
+}
