@@ -86,6 +86,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"serve-alpha":      serveAlpha,
 	"call-alpha":       callAlpha,
 	"certificate":      certificate,
+	"start-dev":        startDev,
+	"await":            awaitDev,
 }
 
 // asUser is "as-user COMMAND ARGS…": the command succeeds as an ordinary user,

@@ -204,7 +204,7 @@ func f() {
 			},
 		},
 	}
-	rooms := []deps.Room{{"cmd/app", 7}, {"high", 4}, {"tall", 4}, {"low", 1}}
+	rooms := []deps.Room{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{"go.mod": {Data: []byte("module x.test/house\n")}}

@@ -12,7 +12,7 @@ type Room struct {
 
 // top is the floor of the command line: the one that knows the terminal, the
 // environment and the process.
-const top = 7
+const top = 8
 
 // Rooms returns every room of this module, from the top floor down. A new room
 // is a new line here, on the lowest floor that has what it needs below.
@@ -20,8 +20,9 @@ func Rooms() []Room {
 	return []Room{
 		{"cmd/xfn", top},
 
+		{"internal/dev", 7},
+
 		{"suite", 6},
-		{"internal/dev", 6},
 		{"internal/impact", 6},
 
 		{"session", 5},

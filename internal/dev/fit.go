@@ -3,6 +3,7 @@ package dev
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -40,6 +41,42 @@ func joined(sections []Section, most int, all string) []string {
 		lines = append(lines, s...)
 	}
 	return lines
+}
+
+// wrapped returns the lines of a section broken at blanks, as far as they are
+// longer than columns, with what follows indented below its line.
+func wrapped(s Section, columns int) Section {
+	if columns <= 0 {
+		return s
+	}
+	var all Section
+	for _, l := range s {
+		all = append(all, wrap(l, columns)...)
+	}
+	return all
+}
+
+// wrap breaks one line. Its colour is that of all its lines.
+func wrap(line string, columns int) []string {
+	if height([]string{line}, columns) == 1 {
+		return []string{line}
+	}
+	colour, end := "", ""
+	if at := escape.FindStringIndex(line); at != nil && at[0] == 0 {
+		colour, end = line[:at[1]], reset
+	}
+	text := escape.ReplaceAllString(line, "")
+	margin := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	var all []string
+	current := margin
+	for _, word := range strings.Fields(text) {
+		if len(strings.TrimSpace(current)) > 0 && utf8.RuneCountInString(current)+utf8.RuneCountInString(word) > columns {
+			all = append(all, colour+strings.TrimRight(current, " ")+end)
+			current = margin + "    "
+		}
+		current += word + " "
+	}
+	return append(all, colour+strings.TrimRight(current, " ")+end)
 }
 
 // escape matches what sets the colour.

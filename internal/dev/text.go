@@ -38,16 +38,18 @@ type Text struct {
 	Whole, Last bool
 	// Keys says that there are keys to press.
 	Keys bool
+	// Columns is how wide lines may be, or 0 if they may be as long as they are.
+	Columns int
 }
 
 // Sections returns what is to be told of a round: what it did, what is wrong, what
 // the functions said, what changed, and what came of tests. Nothing of a
 // stranger's text is a control character.
 func (t Text) Sections(r Round) ([]Section, error) {
-	sections := []Section{t.head(r)}
+	sections := []Section{wrapped(t.head(r), t.Columns)}
 	add := func(s Section, err error) error {
 		if len(s) > 0 {
-			sections = append(sections, s)
+			sections = append(sections, wrapped(s, t.Columns))
 		}
 		return err
 	}
@@ -128,13 +130,10 @@ func (t Text) failure(r Round) Section {
 	if err == nil {
 		return nil
 	}
-	what := "not rendered"
+	what, text := "not rendered", err.Error()
 	var ce *gobuild.CompileError
-	text := err.Error()
 	if errors.As(err, &ce) {
-		what = "not built"
-		text = strings.ReplaceAll(text, ce.Said, "\n"+placed(ce.Dir, ce.Said))
-		text = strings.ReplaceAll(text, "\n\n", "\n")
+		what, text = "not built", placed(ce.Dir, ce.Said)
 	}
 	switch {
 	case r.Good == nil:

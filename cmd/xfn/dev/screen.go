@@ -136,7 +136,7 @@ func (s *screen) draw() error {
 	if err != nil || columns < 1 {
 		columns, rows = 80, 24
 	}
-	text := dev.Text{Colour: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Keys: s.raw}
+	text := dev.Text{Colour: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Keys: s.raw, Columns: columns}
 	sections, err := text.Sections(*s.last)
 	if err != nil {
 		return err

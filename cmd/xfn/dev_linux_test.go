@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A pseudo is a program in a terminal of 80 columns.
+type pseudo struct {
+	*transcript
+	t      *testing.T
+	dir    string
+	keys   *os.File
+	screen *os.File
+	cmd    *exec.Cmd
+}
+
+// openTerminal returns both sides of a new terminal (pty(7)).
+func openTerminal(t *testing.T) (keys, screen *os.File) {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keys.Close() })
+	if err := unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	return keys, screen
+}
+
+// inTerminal starts `xfn dev ARGS` in a folder of a builtin's Composition with a
+// suite.
+func inTerminal(t *testing.T, args ...string) *pseudo {
+	t.Helper()
+	p := &pseudo{t: t, dir: t.TempDir()}
+	for name, text := range typed {
+		p.put(name, text)
+	}
+	p.keys, p.screen = openTerminal(t)
+	p.transcript = transcribe(p.keys)
+	p.cmd = exec.CommandContext(t.Context(), "xfn", append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
+	p.cmd.Dir = p.dir
+	p.cmd.Env = append(os.Environ(), "TERM=xterm", "TMPDIR="+p.dir, "NO_COLOR=", "GORACE=atexit_sleep_ms=0")
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.screen, p.screen, p.screen
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *pseudo) put(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// says waits for texts, one after another.
+func (p *pseudo) says(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		if _, err := p.await(regexp.MustCompile(regexp.QuoteMeta(text))); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func (p *pseudo) types(keys string) {
+	p.t.Helper()
+	if _, err := p.keys.WriteString(keys); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pseudo) modes() unix.Termios {
+	p.t.Helper()
+	modes, err := unix.IoctlGetTermios(int(p.screen.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return *modes
+}
+
+// ends waits for the end, which is no error.
+func (p *pseudo) ends() {
+	p.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			p.t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		p.t.Error("it does not end")
+	}
+}
+
+var typed = map[string]string{
+	"xr.yaml": "apiVersion: gold.test/v1\nkind: XWidget\nmetadata:\n  name: alpha\nspec:\n  size: 3\n",
+	"composition.yaml": `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: widgets
+spec:
+  compositeTypeRef:
+    apiVersion: gold.test/v1
+    kind: XWidget
+  mode: Pipeline
+  pipeline:
+  - step: make
+    functionRef:
+      name: function-dummy
+    input:
+      apiVersion: dummy.fn.crossplane.io/v1beta1
+      kind: Response
+      response:
+        desired:
+          resources:
+            widget:
+              resource:
+                apiVersion: gold.test/v1
+                kind: Widget
+                spec:
+                  colour: red
+`,
+	"suite.yaml": `apiVersion: xfn.dev/v1alpha1
+kind: TestSuite
+metadata:
+  name: widgets
+cases:
+- name: golden
+  xr: xr.yaml
+  composition: composition.yaml
+  expect:
+    golden: golden.yaml
+`,
+}
+
+// A person types keys, and sees one round in place of another.
+func TestDevKeys(t *testing.T) {
+	p := inTerminal(t)
+	before := p.modes()
+	p.says("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it by key a", "? help  q quit")
+	p.put("composition.yaml", strings.Replace(typed["composition.yaml"], "colour: red", "colour: blue", 1))
+	p.says("\x1b[H\x1b[2J", "composition.yaml changed", `spec.colour: "red" → "blue"`, "q quit")
+	p.types("r")
+	p.says("run again", "nothing changed since the last render", "q quit")
+	p.types("a")
+	p.says("accepting goldens", "updated golden.yaml", "ok (1 case", "q quit")
+	if text, err := os.ReadFile(filepath.Join(p.dir, "golden.yaml")); err != nil || !strings.Contains(string(text), "colour: blue") {
+		t.Errorf("the golden file holds %q, %v", text, err)
+	}
+	p.types("t")
+	p.says("the trace is in ")
+	path, err := p.await(regexp.MustCompile(`\S+trace\.html`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err := os.ReadFile(path); err != nil || !strings.Contains(string(page), "function-dummy") {
+		t.Errorf("the page %s has no trace: %v", path, err)
+	}
+	p.types("?")
+	p.says("accept: write the golden files", "q quit")
+	p.types("x") // is no key
+	p.types("q")
+	p.ends()
+	if after := p.modes(); after != before {
+		t.Errorf("the terminal was left in modes %+v, it had %+v", after, before)
+	}
+}
+
+// Long differences are cut to what fits, and shown whole at a key.
+func TestDevShowsAll(t *testing.T) {
+	p := inTerminal(t, "--trace-html", "page.html")
+	p.says("round 1", "q quit")
+	var fields strings.Builder
+	for n := range 60 {
+		fmt.Fprintf(&fields, "                  field%d: %d\n", n, n)
+	}
+	p.put("composition.yaml", typed["composition.yaml"]+fields.String())
+	p.says("composition.yaml changed", "+ spec.field0: 0", "more lines: d shows all", "q quit")
+	p.types("d")
+	p.says("+ spec.field0: 0", "+ spec.field59: 59", "q quit")
+	p.types("d")
+	p.says("d shows all", "q quit")
+	if _, err := os.Stat(filepath.Join(p.dir, "page.html")); err != nil {
+		t.Error(err)
+	}
+	p.types("\x03") // Ctrl-C
+	p.ends()
+}
+
+// A signal ends it as a key does, and gives the terminal back.
+func TestDevIsTerminated(t *testing.T) {
+	p := inTerminal(t)
+	before := p.modes()
+	p.says("round 1", "q quit")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.ends()
+	if after := p.modes(); after != before {
+		t.Errorf("the terminal was left in modes %+v, it had %+v", after, before)
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// A transcript is what a program that runs on has said. It is safe for concurrent
+// use.
+type transcript struct {
+	mu   sync.Mutex
+	text strings.Builder
+	// seen is how much of it has been awaited.
+	seen  int
+	more  chan struct{}
+	ended error
+}
+
+// transcribe reads r to its end.
+func transcribe(r io.Reader) *transcript {
+	t := &transcript{more: make(chan struct{})}
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := r.Read(buf)
+			t.mu.Lock()
+			t.text.Write(buf[:n])
+			t.ended = err
+			close(t.more)
+			t.more = make(chan struct{})
+			t.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return t
+}
+
+// await waits until what has not been awaited yet matches, and returns the match.
+func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
+	late := time.After(2 * time.Minute)
+	for {
+		t.mu.Lock()
+		rest, more, ended := t.text.String()[t.seen:], t.more, t.ended
+		if at := pattern.FindStringIndex(rest); at != nil {
+			t.seen += at[1]
+			t.mu.Unlock()
+			return rest[at[0]:at[1]], nil
+		}
+		t.mu.Unlock()
+		if ended != nil {
+			return "", errors.New("it ended before it said " + pattern.String() + ":\n" + rest)
+		}
+		select {
+		case <-more:
+		case <-late:
+			return "", errors.New("it did not say " + pattern.String() + " in two minutes:\n" + rest)
+		}
+	}
+}
+
+// startDev is "start-dev ARGS…": it starts `xfn dev ARGS` with its output in a
+// pipe. At the end of the script it is interrupted, which is no error, and leaves
+// nothing in TMPDIR.
+func startDev(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := inScript(ts, append([]string{"dev"}, args...))
+	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"} {
+		cmd.Env = append(cmd.Env, key+"="+ts.Getenv(key))
+	}
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	ts.Check(cmd.Start())
+	devs.Store(ts, transcribe(r))
+	ts.Defer(func() {
+		devs.Delete(ts)
+		interrupt(ts, cmd)
+		_ = w.Close()
+		left, err := filepath.Glob(filepath.Join(ts.Getenv("TMPDIR"), "*"))
+		ts.Check(err)
+		if len(left) > 0 {
+			ts.Fatalf("left behind: %q", left)
+		}
+	})
+}
+
+// devs are the transcripts of scripts.
+var devs sync.Map
+
+// awaitDev is "await REGEXP…": the program of start-dev says that, and then the
+// next.
+func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
+	t, ok := devs.Load(ts)
+	if !ok {
+		ts.Fatalf("nothing was started by start-dev")
+	}
+	for _, arg := range args {
+		_, err := t.(*transcript).await(regexp.MustCompile("(?m)" + arg))
+		ts.Check(err)
+	}
+}
+
+// BenchmarkDev changes one line of a function, and waits for the new render, by
+// turns with go build of such a change. The ratio of the medians is what counts.
+func BenchmarkDev(b *testing.B) {
+	xfn := binary(b)
+	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	cmd := exec.CommandContext(ctx, xfn, "dev")
+	cmd.Dir = watched
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was interrupted
+		_ = w.Close()
+	})
+	out, rendered := transcribe(r), regexp.MustCompile(`(?m)^rendered (?s:.*?)^watching .*$`)
+	await := func() {
+		if _, err := out.await(rendered); err != nil {
+			b.Fatal(err)
+		}
+	}
+	await()
+	run1(b, other, "go", "build", "-o", "function", ".")
+	var dev, plain []time.Duration
+	turn := 0
+	for b.Loop() {
+		turn += 2
+		plain = append(plain, afterChange(b, other, turn, func() { goBuilds(b, other, runtime.GOARCH) }))
+		dev = append(dev, afterChange(b, watched, turn+1, await))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(dev).Seconds(), "s/dev")
+	b.ReportMetric(median(plain).Seconds(), "s/go-build")
+	b.ReportMetric(median(dev).Seconds()/median(plain).Seconds(), "dev/go-build")
+}

@@ -1,0 +1,78 @@
+package dev_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+func TestDiscover(t *testing.T) {
+	composition := func(names ...string) string {
+		text := "kind: Composition\nspec:\n  pipeline:\n"
+		for _, n := range names {
+			text += "  - functionRef: {name: " + n + "}\n"
+		}
+		return text
+	}
+	base := func(more map[string]string) map[string]string {
+		files := map[string]string{"go.mod": "module example.org/function-mod\n", "example/xr.yaml": "kind: X", "example/composition.yaml": composition("a", "function-mod", "function-pkg")}
+		for name, text := range more {
+			files[name] = text
+			if text == "" {
+				delete(files, name)
+			}
+		}
+		return files
+	}
+	found := dev.Project{XR: "example/xr.yaml", Composition: "example/composition.yaml", Source: "."}
+	named := func(name string) dev.Project { p := found; p.Function = name; return p }
+	all := named("function-pkg")
+	all.Functions, all.XRD = "example/functions.yaml", "example/definition.yaml"
+	cases := map[string]struct {
+		reason  string
+		files   map[string]string
+		want    dev.Project
+		wantErr string
+	}{
+		"Whole": {
+			"a folder as templates make it", base(map[string]string{"package/crossplane.yaml": "metadata: {name: function-pkg}", "example/functions.yaml": "x", "example/definition.yaml": "x"}),
+			all, "",
+		},
+		"Module":        {"the package may be called otherwise", base(map[string]string{"package/crossplane.yaml": "metadata: {name: other}"}), named("function-mod"), ""},
+		"Only":          {"one function that is called by another name", base(map[string]string{"example/composition.yaml": composition("hello", "hello")}), named("hello"), ""},
+		"Unclear":       {"nobody knows which it is", base(map[string]string{"example/composition.yaml": composition("a", "b")}), dev.Project{}, "calls a, b, of which none has the name"},
+		"BeingWritten":  {"a Composition that is broken now may be mended", base(map[string]string{"example/composition.yaml": "kind: ["}), named("function-mod"), ""},
+		"CallsNone":     {"so may one that has no pipeline yet", base(map[string]string{"example/composition.yaml": "kind: X"}), named("function-mod"), ""},
+		"NoComposition": {"there is nothing to render by", base(map[string]string{"example/composition.yaml": ""}), dev.Project{}, "there is no example/composition.yaml"},
+		"NoXR":          {"or for", base(map[string]string{"example/xr.yaml": ""}), dev.Project{}, "there is no example/xr.yaml"},
+		"NoModule":      {"or no function", base(map[string]string{"go.mod": ""}), dev.Project{}, "there is no go.mod"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fsys := afero.NewMemMapFs()
+			for path, text := range tc.files {
+				if err := afero.WriteFile(fsys, path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := dev.Discover(fsys, ".")
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || hint.Of(err) == "" {
+					t.Errorf("%s: got %v with hint %q, want %s", tc.reason, err, hint.Of(err), tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package dev
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/dev/watch"
+)
+
+func TestPlanOf(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		changes []watch.Change
+		want    Plan
+	}{
+		"Nothing": {"nothing changed", nil, Plan{}},
+		"Source": {
+			"a source matters to both, and restarts its function once",
+			[]watch.Change{{Path: "fn/a.go", Source: "fn"}, {Path: "fn/b.go", Source: "fn"}},
+			Plan{Restart: []string{"fn"}, Render: true, Test: true, Changed: []string{"fn/a.go", "fn/b.go"}},
+		},
+		"TwoSources": {
+			"a module that two functions are made from restarts both",
+			[]watch.Change{{Path: "lib/l.go", Source: "g"}, {Path: "lib/l.go", Source: "f"}},
+			Plan{Restart: []string{"f", "g"}, Render: true, Test: true, Changed: []string{"lib/l.go"}},
+		},
+		"Input":  {"an input of the render alone", []watch.Change{{Path: "xr.yaml"}}, Plan{Render: true, Changed: []string{"xr.yaml"}}},
+		"Suite":  {"a suite alone", []watch.Change{{Path: "suite.yaml"}}, Plan{Test: true, Changed: []string{"suite.yaml"}}},
+		"Shared": {"what both read", []watch.Change{{Path: "composition.yaml"}}, Plan{Render: true, Test: true, Changed: []string{"composition.yaml"}}},
+		"Nobody": {"what nobody reads any more is named, and asks for nothing", []watch.Change{{Path: "old.yaml"}}, Plan{Changed: []string{"old.yaml"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := planOf(tc.changes, []string{"composition.yaml", "xr.yaml"}, []string{"composition.yaml", "suite.yaml"})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+			if got.empty() == (tc.want.Render || tc.want.Test) {
+				t.Errorf("%s: empty is %t", tc.reason, got.empty())
+			}
+		})
+	}
+}
+
+func TestPlanAnd(t *testing.T) {
+	a := Plan{Restart: []string{"b", "a"}, Render: true, Changed: []string{"x"}}
+	b := Plan{Restart: []string{"a"}, Test: true, Accept: true, Changed: []string{"w", "x"}}
+	want := Plan{Restart: []string{"a", "b"}, Render: true, Test: true, Accept: true, Changed: []string{"w", "x"}}
+	for _, got := range []Plan{a.and(b), b.and(a)} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}

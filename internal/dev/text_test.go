@@ -1,0 +1,172 @@
+package dev_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/dev/keep"
+	"github.com/xfn-dev/xfn/internal/gobuild"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/suite"
+	"github.com/xfn-dev/xfn/suite/check"
+)
+
+func doc(name, text string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": map[string]any{"name": name}, "spec": map[string]any{"text": text}}
+}
+
+func TestSections(t *testing.T) {
+	one := []map[string]any{doc("a", "one")}
+	first := &dev.Rendering{Took: 12 * time.Millisecond, Documents: one, First: true, Diff: report.Compare(nil, one)}
+	second := &dev.Rendering{Documents: one, Diff: report.Compare(one, []map[string]any{doc("a", "two")})}
+	said := []report.Trace{{Steps: []report.Step{{Name: "make", Results: []report.Result{
+		{Severity: "Warning", Message: "mind\nthe \x1b[31mgap"}, {Severity: "Fatal", Message: "no more"},
+	}}}}}
+	compile := fmt.Errorf("starting function %q: %w", "f", &gobuild.CompileError{
+		Dir: "fn", Target: "linux/amd64", Said: "# f\n./main.go:3:2: undefined: x\n\tmain.go:1:1: there\nsub/s.go:4: syntax error\ngo: go.mod:3: bad",
+	})
+	failed := suite.Outcome{Suite: "s", Case: "c", Status: suite.Failed, Failures: []suite.Failure{{Path: "s.yaml", Line: 3, Failure: check.Failure{Text: "no golden", Hint: "write it by --update"}}}}
+	cases := map[string]struct {
+		reason string
+		text   dev.Text
+		round  dev.Round
+		want   string
+	}{
+		"First": {
+			"all is new, and only named",
+			dev.Text{},
+			dev.Round{N: 1, Rendered: first, Starts: []keep.Start{{Function: "f", Compiled: 1234 * time.Millisecond, Took: 50 * time.Millisecond}, {Function: "g", Took: time.Millisecond}}, Notes: []string{"n"}, Warnings: []string{"w"}},
+			"round 1: start\nf: built in 1.2 s, started in 50 ms\ng: started in 1 ms\nrendered 1 document in 12 ms\n\nnote: n\nwarning: w\n\n1 document:\n  + Thing a (v1) added",
+		},
+		"Whole": {
+			"whoever asks sees its fields",
+			dev.Text{Whole: true},
+			dev.Round{N: 1, Rendered: first},
+			"round 1: start\nrendered 1 document in 12 ms\n\n1 document:\n  + Thing a (v1) added\n      + apiVersion: \"v1\"\n      + kind: \"Thing\"\n      + metadata.name: \"a\"\n      + spec.text: \"one\"",
+		},
+		"Changed": {
+			"what files are called is a stranger's text",
+			dev.Text{},
+			dev.Round{N: 2, Plan: dev.Plan{Changed: []string{"a\x1b[2J.go", "in", "in/b.yaml"}}, Rendered: second},
+			"round 2: a\\x1b[2J.go, in/b.yaml changed\nrendered 1 document in 0 ms\n\nchanged since the last render:\n  ~ Thing a (v1) changed\n      ~ spec.text: \"one\" → \"two\"",
+		},
+		"Same": {
+			"many files are counted",
+			dev.Text{},
+			dev.Round{N: 3, Plan: dev.Plan{Changed: []string{"a", "b", "c", "d"}}, Rendered: &dev.Rendering{Documents: one}},
+			"round 3: a, b and 2 more changed\nrendered 1 document in 0 ms\n\nnothing changed since the last render",
+		},
+		"NotBuilt": {
+			"places are as seen from here, and the last good render stays",
+			dev.Text{Last: true},
+			dev.Round{N: 4, Rendered: &dev.Rendering{Err: compile}, Good: second, GoodN: 2, Tested: &dev.Testing{Missing: []string{"f"}}},
+			"round 4: run again\n\nnot built: showing the last good render, of round 2\n  # f\n  fn/main.go:3:2: undefined: x\n      main.go:1:1: there\n  fn/sub/s.go:4: syntax error\n  go: go.mod:3: bad\n\nchanged since the last render:\n  ~ Thing a (v1) changed\n      ~ spec.text: \"one\" → \"two\"\n\nnot tested: function f does not start",
+		},
+		"NeverGood": {
+			"there may be none, and a hint",
+			dev.Text{Last: true},
+			dev.Round{N: 1, Rendered: &dev.Rendering{Err: hint.Wrap(errors.New("no"), "try"), Traces: said}},
+			"round 1: start\n\nnot rendered\n  no\n  hint: try\n\nstep make: warning: mind\n    the \\x1b[31mgap",
+		},
+		"Fatal": {
+			"a fatal result is told where no error does",
+			dev.Text{},
+			dev.Round{N: 5, Rendered: &dev.Rendering{Documents: one, Traces: said}},
+			"round 5: run again\nrendered 1 document in 0 ms\n\nstep make: warning: mind\n    the \\x1b[31mgap\nstep make: fatal: no more\n\nnothing changed since the last render",
+		},
+		"Tests": {
+			"as xfn test tells, with keys for flags",
+			dev.Text{Keys: true},
+			dev.Round{N: 6, Plan: dev.Plan{Accept: true}, Tested: &dev.Testing{Took: time.Second, Outcomes: []suite.Outcome{failed}}},
+			"round 6: accepting goldens\ntested 1 case in 1.0 s\n\n--- FAIL: s/c (0.00s)\n    s.yaml:3: no golden\n    hint: write it by key a\nFAIL s (1 case, 1 failed, 0.00s)\nFAIL (1 case, 1 failed, 1.00s)",
+		},
+		"NotTested": {
+			"suites may not be there",
+			dev.Text{},
+			dev.Round{N: 7, Tested: &dev.Testing{Err: hint.Wrap(errors.New("no suite"), "write one")}},
+			"round 7: run again\n\nnot tested\n  no suite\n  hint: write one",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sections, err := tc.text.Sections(tc.round)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(dev.Fit(sections, 1000, 1000, ""), "\n")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Colour changes nothing but colours, and narrow lines lose no word.
+func TestSectionsInColour(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("word ", 40))
+	r := dev.Round{N: 2, Rendered: &dev.Rendering{Err: errors.New(long)}, Warnings: []string{long}}
+	plain, err := dev.Text{Columns: 40}.Sections(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coloured, err := dev.Text{Columns: 40, Colour: true}.Sections(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(slices.Concat(coloured...), "\n")
+	if !strings.Contains(text, "\x1b[31mnot rendered\x1b[0m") {
+		t.Errorf("there is no colour in %q", text)
+	}
+	for _, l := range slices.Concat(plain...) {
+		if n := utf8.RuneCountInString(l); n > 40 {
+			t.Errorf("a line of %d columns: %q", n, l)
+		}
+	}
+	if n := strings.Count(strings.Join(slices.Concat(plain...), " "), "word"); n != 80 {
+		t.Errorf("%d words are left of 80", n)
+	}
+	if n := strings.Count(text, "word"); n != 80 {
+		t.Errorf("%d words are left of 80, in colour", n)
+	}
+}
+
+func TestFit(t *testing.T) {
+	section := func(name string, n int) dev.Section {
+		var s dev.Section
+		for i := range n {
+			s = append(s, fmt.Sprintf("%s%d", name, i+1))
+		}
+		return s
+	}
+	cases := map[string]struct {
+		reason        string
+		sections      []dev.Section
+		rows, columns int
+		want          string
+	}{
+		"Fits":   {"nothing is cut", []dev.Section{section("a", 2), section("b", 3)}, 6, 80, "a1 a2  b1 b2 b3"},
+		"Long":   {"the longest is cut", []dev.Section{section("a", 2), section("b", 20)}, 10, 80, "a1 a2  b1 b2 b3 b4 b5 b6 … 14 more lines: d shows all"},
+		"Both":   {"both are cut alike", []dev.Section{section("a", 20), section("b", 20)}, 11, 80, "a1 a2 a3 a4 … 16 more lines: d shows all  b1 b2 b3 b4 … 16 more lines: d shows all"},
+		"Tiny":   {"some lines of each are always left", []dev.Section{section("a", 20), section("b", 5)}, 1, 80, "a1 a2 a3 … 17 more lines: d shows all  b1 b2 b3 … 2 more lines: d shows all"},
+		"Wraps":  {"long lines take more rows, colours none", []dev.Section{{"\x1b[31m" + strings.Repeat("x", 10) + "\x1b[0m", "y", "y", "y", "y", "y"}}, 7, 5, "\x1b[31mxxxxxxxxxx\x1b[0m y y y y y"},
+		"Wraps2": {"and there is less room", []dev.Section{{strings.Repeat("x", 11), "y", "y", "y", "y", "y"}}, 7, 5, "xxxxxxxxxxx y y … 3 more lines: d shows all"},
+		"None":   {"nothing is nothing", nil, 5, 80, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(dev.Fit(tc.sections, tc.rows, tc.columns, "d shows all"), " ")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
