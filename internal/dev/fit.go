@@ -43,9 +43,9 @@ func joined(sections []Section, most int, all string) []string {
 	return lines
 }
 
-// wrapped returns the lines of a section broken at blanks, as far as they are
-// longer than columns, with what follows indented below its line.
-func wrapped(s Section, columns int) Section {
+// Wrap returns the lines of a section broken at blanks, as far as they are
+// longer than columns, with what follows indented below its line. 0 breaks none.
+func Wrap(s Section, columns int) Section {
 	if columns <= 0 {
 		return s
 	}

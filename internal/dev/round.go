@@ -170,6 +170,17 @@ func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept b
 	return out
 }
 
+// failed is how many cases did.
+func (t *Testing) failed() int {
+	n := 0
+	for _, o := range t.Outcomes {
+		if o.Status == suite.Failed {
+			n++
+		}
+	}
+	return n
+}
+
 // wrote reports whether a change is that of golden files that were written.
 func (t *Testing) wrote(c watch.Change) bool {
 	if t == nil {

@@ -46,10 +46,10 @@ type Text struct {
 // the functions said, what changed, and what came of tests. Nothing of a
 // stranger's text is a control character.
 func (t Text) Sections(r Round) ([]Section, error) {
-	sections := []Section{wrapped(t.head(r), t.Columns)}
+	sections := []Section{Wrap(t.head(r), t.Columns)}
 	add := func(s Section, err error) error {
 		if len(s) > 0 {
-			sections = append(sections, wrapped(s, t.Columns))
+			sections = append(sections, Wrap(s, t.Columns))
 		}
 		return err
 	}
@@ -83,6 +83,9 @@ func (t Text) head(r Round) Section {
 	}
 	if r.Tested != nil && r.Tested.Err == nil && r.Tested.Missing == nil {
 		facts = append(facts, fmt.Sprintf("tested %s in %s", value.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
+		if n := r.Tested.failed(); n > 0 {
+			facts = append(facts, t.tint(red, fmt.Sprintf("%d failed", n)))
+		}
 	}
 	if len(facts) > 0 {
 		s = append(s, strings.Join(facts, ", "))

@@ -87,7 +87,7 @@ func TestSections(t *testing.T) {
 			"as xfn test tells, with keys for flags",
 			dev.Text{Keys: true},
 			dev.Round{N: 6, Plan: dev.Plan{Accept: true}, Tested: &dev.Testing{Took: time.Second, Outcomes: []suite.Outcome{failed}}},
-			"round 6: accepting goldens\ntested 1 case in 1.0 s\n\n--- FAIL: s/c (0.00s)\n    s.yaml:3: no golden\n    hint: write it by key a\nFAIL s (1 case, 1 failed, 0.00s)\nFAIL (1 case, 1 failed, 1.00s)",
+			"round 6: accepting goldens\ntested 1 case in 1.0 s, 1 failed\n\n--- FAIL: s/c (0.00s)\n    s.yaml:3: no golden\n    hint: write it by key a\nFAIL s (1 case, 1 failed, 0.00s)\nFAIL (1 case, 1 failed, 1.00s)",
 		},
 		"NotTested": {
 			"suites may not be there",

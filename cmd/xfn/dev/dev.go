@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/afero"
@@ -66,11 +67,17 @@ Examples:
 
 // Run runs the loop until somebody ends it.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
+	found := c.XR == ""
 	config, err := c.config(term, program)
 	if err != nil {
 		return &terminal.UsageError{Err: err}
 	}
 	screen := newScreen(term, c.TraceHTML)
+	if found {
+		if err := screen.begin(c.watches()); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	commands := make(chan dev.Command)
@@ -81,6 +88,23 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	defer restore()
 	term.Listen = screen.hear
 	return dev.Run(ctx, config, commands, screen.show)
+}
+
+// watches says in words what was found to watch.
+func (c *Cmd) watches() string {
+	var all []string
+	for _, path := range []string{c.XR, c.Composition, c.Functions, c.XRD} {
+		if path != "" {
+			all = append(all, path)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Package)) {
+		all = append(all, name+" from "+c.Package[name])
+	}
+	if len(c.Suite) == 0 {
+		all = append(all, "suites below .")
+	}
+	return terminal.Printable("watching " + strings.Join(append(all, c.Suite...), ", "))
 }
 
 // config says what to watch. Its errors are those of arguments and flags.

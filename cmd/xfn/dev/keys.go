@@ -74,7 +74,7 @@ func (s *screen) key(ctx context.Context, key byte, quit func(), commands chan<-
 	case 'd':
 		s.toggle()
 	case '?', 'h':
-		s.say(help)
+		s.say(strings.TrimPrefix(s.watches+"\n"+help, "\n"))
 	}
 }
 

@@ -37,6 +37,9 @@ type screen struct {
 	// beside it.
 	status string
 	notice []string
+	// watches is what the folder was found to hold, and lasting what is true of
+	// all rounds.
+	watches, lasting string
 	// traces are those of the last render.
 	traces []report.Trace
 	// raw says that lines need to be ended as terminals want it.
@@ -67,7 +70,11 @@ func (s *screen) show(e dev.Event) error {
 	defer s.mu.Unlock()
 	switch {
 	case e.Notice != "":
-		return s.tell(terminal.Printable(e.Notice))
+		s.lasting = terminal.Printable(e.Notice)
+		if s.live {
+			return s.draw()
+		}
+		return s.tell(s.lasting)
 	case e.Began != nil:
 		s.status = "working"
 		if len(e.Began.Changed) > 0 {
@@ -130,7 +137,7 @@ const legend = "r run again  a accept goldens  t trace  d all  ? help  q quit"
 // draw fills the terminal with the last round.
 func (s *screen) draw() error {
 	if s.last == nil {
-		return s.update()
+		return s.write(clearAll + strings.Join(append(s.notice, s.lasting), "\n") + s.tail())
 	}
 	columns, rows, err := term.GetSize(int(s.stdout.Fd()))
 	if err != nil || columns < 1 {
@@ -142,7 +149,10 @@ func (s *screen) draw() error {
 		return err
 	}
 	footer := append([]string{"", "watching " + watching(s.last)}, s.notice...)
-	footer = append(footer, legend)
+	if s.lasting != "" {
+		footer = append(footer, s.lasting)
+	}
+	footer = dev.Wrap(append(footer, legend), columns)
 	room := rows - len(footer)
 	if s.whole {
 		room = 1 << 30
@@ -165,6 +175,16 @@ func (s *screen) update() error {
 		return nil
 	}
 	return s.write(clearLine + s.status + " …")
+}
+
+// begin says what was found to watch.
+func (s *screen) begin(watches string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watches = watches; watches == "" {
+		return nil
+	}
+	return s.tell(watches)
 }
 
 // tell says something beside the round.
