@@ -11,6 +11,7 @@ require (
 	github.com/crossplane/function-sdk-go v0.7.1
 	github.com/docker/cli v29.7.2+incompatible
 	github.com/elastic/go-seccomp-bpf v1.5.0
+	github.com/fsnotify/fsnotify v1.9.0
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/google/cel-go v0.28.0
 	github.com/google/go-cmp v0.7.0
@@ -68,7 +69,6 @@ require (
 	github.com/docker/go-units v0.5.0 // indirect
 	github.com/emirpasic/gods v1.18.1 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
-	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
 	github.com/go-git/go-billy/v5 v5.9.2 // indirect
