@@ -205,7 +205,8 @@ func (b *bench) text(r dev.Round) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	text := strings.Join(slices.Concat(sections...), "\n")
+	// Suites wrap their lines.
+	text := strings.Join(strings.Fields(strings.Join(slices.Concat(sections...), "\n")), " ")
 	return strings.ReplaceAll(text, b.dir+string(filepath.Separator), "")
 }
 
