@@ -126,11 +126,18 @@ func TestMount(t *testing.T) {
 		"Named":     {"the caller names it", "", []string{"gold/none", "gold/base"}, true},
 		"Elsewhere": {"a base on another registry", "registry.example.org/gold/base:v1", nil, false},
 		"Garbage":   {"a base that is none", "HOST/gold base", nil, false},
+		"Upwards":   {"a base that would be another path of the registry", "HOST/gold/../gold/base:v1", nil, false},
 		"None":      {"nobody names one", "", nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			host := remotetest.Serve(t, mounting(t, base))
+			registry := mounting(t, base)
+			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "/../") {
+					t.Errorf("it asked for %s", r.URL.Path)
+				}
+				registry.ServeHTTP(w, r)
+			}))
 			a, ok := mutate.Annotations(base, map[string]string{"org.opencontainers.image.base.name": strings.ReplaceAll(tc.annotated, "HOST", host)}).(v1.Image)
 			if !ok {
 				t.Fatal("no image")

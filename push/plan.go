@@ -178,7 +178,7 @@ func (p *plan) neighbours(repo name.Repository, others []name.Repository) []name
 		if !strings.HasPrefix(base, repo.RegistryStr()+"/") {
 			continue
 		}
-		if ref, err := name.ParseReference(base); err == nil {
+		if ref, err := name.ParseReference(base); err == nil && remote.IsRepository(ref.Context().RepositoryStr()) {
 			others = append(others, ref.Context())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 const (
@@ -21,16 +22,11 @@ const (
 	maxManifest = 4 << 20
 	// maxBlob bounds an upload.
 	maxBlob = 16 << 30
-	// maxName bounds a repository's name, as clients do.
-	maxName = 255
 )
 
-// The grammar of names and tags: OCI distribution spec, "Pulling manifests".
-const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
-
 var (
-	repositoryName = regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`)
-	tagName        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	// tagName is the grammar of tags: OCI distribution spec, "Pulling manifests".
+	tagName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 
 	// endpoint takes a path apart: repository, kind, and what of that kind.
 	endpoint = regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
@@ -95,7 +91,7 @@ func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (reg *Registry) serve(w http.ResponseWriter, r *http.Request, repository, kind, what string) {
-	if !repositoryName.MatchString(repository) || len(repository) > maxName {
+	if !remote.IsRepository(repository) {
 		refuse(w, http.StatusBadRequest, "NAME_INVALID", "the repository's name breaks the rules")
 		return
 	}

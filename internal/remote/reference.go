@@ -1,8 +1,11 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -14,8 +17,7 @@ import (
 // (HOST or HOST:PORT); if that is empty it is an error, since no registry is
 // ever guessed. The tag is compulsory, and a digest is an error.
 //
-// The grammar is that of the OCI distribution spec ("Pulling manifests"), as
-// go-containerregistry checks it strictly.
+// The grammar is that of the OCI distribution spec ("Pulling manifests").
 func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	full, err := qualify(s, defaultRegistry)
 	if err != nil {
@@ -31,6 +33,9 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 		)
 	}
 	tag, err := name.NewTag(full, name.StrictValidation)
+	if err == nil {
+		err = checkRepository(tag.Context())
+	}
 	if err != nil {
 		return name.Tag{}, fmt.Errorf("parsing reference %q: %w", s, err)
 	}
@@ -49,14 +54,41 @@ func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 		return nil, err
 	}
 	digest, err := name.NewDigest(full, name.StrictValidation)
+	if err == nil {
+		err = checkRepository(digest.Context())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("parsing reference %q: %w", s, err)
 	}
 	return digest, nil
 }
 
+// maxRepository bounds a repository's name, as all clients do.
+const maxRepository = 255
+
+var repository = regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`)
+
+const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+
+// IsRepository says whether path, without a registry, is the name of a
+// repository: OCI distribution spec, "Pulling manifests". Go-containerregistry
+// looks at its letters only, and "a/../b" would be another path of the registry.
+func IsRepository(path string) bool {
+	return len(path) <= maxRepository && repository.MatchString(path)
+}
+
+func checkRepository(repo name.Repository) error {
+	if IsRepository(repo.RepositoryStr()) {
+		return nil
+	}
+	return errors.New("a repository's name has parts with / between, of a-z and 0-9, and in them single . _ or - between those")
+}
+
 // qualify returns s with a registry in front.
 func qualify(s, defaultRegistry string) (string, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) }) {
+		return "", fmt.Errorf("parsing reference %q: it holds white space, or what cannot be printed", s)
+	}
 	if err := checkBare("reference", s); err != nil {
 		return "", err
 	}

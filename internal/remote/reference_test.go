@@ -48,7 +48,14 @@ func TestParseTag(t *testing.T) {
 		"EmptyTag":        {reason: "a colon needs a tag", in: "r.example/a:", err: "after the colon"},
 		"Digest":          {reason: "nothing can be pushed to a digest", in: "r.example/a@" + sha, err: "expected a tag, not a digest"},
 		"Empty":           {reason: "nothing is no reference", in: "", err: `reference ""`},
-		"Space":           {reason: "white space is no part of a reference", in: "r.example/a b:v1", err: "repository can only contain"},
+		"Space":           {reason: "white space is no part of a reference", in: "r.example/a b:v1", err: "it holds white space"},
+		"Line":            {reason: "an error has one line, whatever a file names", in: "r.example/a\nb:v1", err: `"r.example/a\nb:v1": it holds white space`},
+		"Escape":          {reason: "nor does it speak to the terminal", in: "r.example/a\x1b[2Jb:v1", err: "or what cannot be printed"},
+		"Upwards":         {reason: "no reference leads to another path of a registry", in: "r.example/a/../../b:v1", err: "a repository's name has parts"},
+		"Dot":             {reason: "a part is more than a dot", in: "r.example/a/./b:v1", err: "a repository's name has parts"},
+		"NoPart":          {reason: "a part is not empty", in: "r.example/a//b:v1", err: "a repository's name has parts"},
+		"Ends":            {reason: "separators stand between", in: "r.example/a-:v1", err: "a repository's name has parts"},
+		"Separators":      {reason: "those that the spec has", in: "r.example/a.b/c__d/e---f:v1", want: "r.example/a.b/c__d/e---f:v1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +85,7 @@ func TestParseReference(t *testing.T) {
 		"ShortDigest":  {reason: "a digest has its full length", in: "r.example/a@sha256:00", err: `reference "r.example/a@sha256:00"`},
 		"AtTag":        {reason: "an at sign that begins no digest is no credential's", in: "r.example/a@v1", err: `reference "r.example/a@v1"`},
 		"Credentials":  {reason: "credentials are refused and not shown", in: "https://gold:s3cret@r.example/a@" + sha, err: `reference "…@r.example/a@sha256:0`},
+		"Upwards":      {reason: "no digest leads to another path of a registry", in: "r.example/../a@" + sha, err: "a repository's name has parts"},
 		"NoTag":        {reason: "latest is not implied", in: "r.example/a", err: "it has no tag"},
 	}
 	for name, tc := range cases {

@@ -39,7 +39,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	}
 	for _, from := range f.MountFrom {
 		repo, err := name.NewRepository(strings.TrimPrefix(from, ref.RegistryStr()+"/"), name.WithDefaultRegistry(ref.RegistryStr()))
-		if err != nil || repo.RegistryStr() != ref.RegistryStr() {
+		if err != nil || repo.RegistryStr() != ref.RegistryStr() || !remote.IsRepository(repo.RepositoryStr()) {
 			return opts, &terminal.UsageError{Err: fmt.Errorf("reading --mount-from %q: expected a repository of %s", from, ref.RegistryStr())}
 		}
 		opts.MountFrom = append(opts.MountFrom, repo)
