@@ -134,3 +134,22 @@ func TestBlobsRedirected(t *testing.T) {
 		t.Errorf("the storage heard %v, want %s", heard.Load(), want)
 	}
 }
+
+// An address at which blobs are stored may look like a token server's: what it
+// sends is not written anew.
+func TestBlobOfService(t *testing.T) {
+	const config = `{ "rootfs": {}, "architecture": "amd64" }`
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v2/":
+		case r.URL.Query().Has("service"):
+			_, _ = io.WriteString(w, config)
+		default:
+			http.Redirect(w, r, "/stored?service=storage", http.StatusTemporaryRedirect)
+		}
+	}))
+	got, _, err := openBlob(t, remote.Options{}, host, 0)
+	if err != nil || string(got) != config {
+		t.Errorf("got %q, %v, want %q", got, err, config)
+	}
+}

@@ -29,7 +29,8 @@ func (s steady) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var answer map[string]json.RawMessage
-	if json.Unmarshal(text, &answer) == nil {
+	_ = json.Unmarshal(text, &answer) // What is no JSON has no token.
+	if _, ok := answer["refresh_token"]; ok {
 		delete(answer, "refresh_token")
 		if text, err = json.Marshal(answer); err != nil {
 			_ = resp.Body.Close()
