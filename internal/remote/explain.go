@@ -60,6 +60,7 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		broken  textproto.ProtocolError
 		target  *targetError
 		sent    *url.Error
+		short   *shortError
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -87,6 +88,8 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		return fmt.Sprintf("registry %q sent a broken answer: %s", host, c.clean(broken)), ""
 	case errors.Is(err, errManifestSize):
 		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, maxManifest>>20), ""
+	case errors.As(err, &short):
+		return fmt.Sprintf("registry %q closed the connection early: %s", host, short), ""
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
@@ -67,13 +66,18 @@ func Artifact(ctx context.Context, ref name.Reference, keys []*signature.PublicK
 // work is what is known so far.
 type work struct {
 	pull.Options
-	ref name.Reference
+	ref  name.Reference
+	from *remote.Blobs
 	Result
 }
 
 // signed checks the signature of what is at the reference.
 func (w *work) signed(ctx context.Context, keys []*signature.PublicKey) error {
-	top, err := ggcr.Get(w.ref, w.Remote.Options(ctx)...)
+	var err error
+	if w.from, err = w.Remote.Blobs(ctx, w.ref.Context()); err != nil {
+		return err
+	}
+	top, err := w.from.Manifest(ctx, w.ref.Identifier())
 	if err != nil {
 		return err
 	}
@@ -112,10 +116,6 @@ func (w *work) whole(ctx context.Context) error {
 
 // read reads all layers, some at a time.
 func (w *work) read(ctx context.Context, t tree) error {
-	from, err := w.Remote.Blobs(ctx, w.ref.Context())
-	if err != nil {
-		return err
-	}
 	var done atomic.Int64
 	moved := func(n int64) {
 		w.Progress.Send(progress.Event{Kind: progress.Bytes, Text: "verifying " + w.ref.Name(), Done: done.Add(n), Total: t.size})
@@ -123,7 +123,7 @@ func (w *work) read(ctx context.Context, t tree) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for _, d := range t.layers {
-		g.Go(func() error { return newBlob(d, moved).check(ctx, from) })
+		g.Go(func() error { return check(ctx, w.from, d, moved) })
 	}
 	return g.Wait()
 }

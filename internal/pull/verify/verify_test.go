@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,7 +262,7 @@ func TestLies(t *testing.T) {
 		change func([]byte) []byte
 		err    string
 	}{
-		"Layer":    {"a flipped bit in a layer", layer, flip, "blob " + layer.String() + " has other content than its digest says"},
+		"Layer":    {"a flipped bit in a layer", layer, flip, layer.String() + " has other content than its digest says"},
 		"Short":    {"a layer that ends early", layer, func(b []byte) []byte { return b[:len(b)-1] }, "blob " + layer.String() + " ended after"},
 		"Long":     {"a layer that goes on", layer, func(b []byte) []byte { return append(b, 0) }, "blob " + layer.String() + " is longer than the"},
 		"Config":   {"a flipped bit in a config", config, flip, "reading config " + config.String()},
@@ -353,6 +354,30 @@ func TestBroken(t *testing.T) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// How often a broken stream is taken up is for the caller to say.
+func TestPatience(t *testing.T) {
+	key, inner := signaturetest.Key(t), own(t)
+	img := image(t, "amd64")
+	publish(t, parse(t, remotetest.Serve(t, inner)), img, key)
+	layer := must[*v1.Manifest](t)(img.Manifest()).Layers[0].Digest
+	for _, tries := range []int{1, 5} {
+		var asked atomic.Int64
+		ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasSuffix(r.URL.Path, layer.String()) {
+				inner.ServeHTTP(w, r)
+				return
+			}
+			asked.Add(1)
+			w.Header().Set("Content-Length", "1000000")
+			_, _ = w.Write([]byte("x"))
+		})))
+		_, err := verify.Artifact(t.Context(), ref, publics(key), pull.Options{Remote: remote.New(remote.Options{Tries: tries, RetryWait: 1})})
+		if err == nil || asked.Load() != int64(tries) {
+			t.Errorf("asked %d times, want %d (%v)", asked.Load(), tries, err)
+		}
 	}
 }
 
