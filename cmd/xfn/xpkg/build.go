@@ -52,6 +52,9 @@ Examples:
 
 // Run builds, and prints what was written.
 func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	if err := checkOutput(c.PackageFile); err != nil {
+		return err
+	}
 	if err := c.checkTarget(); err != nil {
 		return err
 	}
@@ -130,17 +133,5 @@ func (c *BuildCmd) judge(term *terminal.Terminal, kind string, runtimes []v1.Ima
 		return faults(term, c.PackageRoot, fmt.Errorf("building the package in %q: %w", c.PackageRoot, err))
 	}
 	warn(term, warnings)
-	return nil
-}
-
-// printBuilt prints the line by which a script learns what a command wrote.
-func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) error {
-	digest, err := artifact.Digest()
-	if err != nil {
-		return fmt.Errorf("computing the digest of %q: %w", file, err)
-	}
-	if _, err := fmt.Fprintf(term.Stdout, "%s %s\n", file, digest); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
 	return nil
 }

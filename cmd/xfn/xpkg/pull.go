@@ -34,6 +34,9 @@ func (c *PullCmd) Validate() error { return c.Patience.Check() }
 
 // Run pulls, and prints what was written.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
+	if err := checkOutput(c.PackageFile); err != nil {
+		return err
+	}
 	ref, err := c.Reference(c.Package)
 	if err != nil {
 		return err
