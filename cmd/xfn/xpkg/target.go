@@ -16,8 +16,8 @@ import (
 
 // targetFlags are those of commands that write to a registry.
 type targetFlags struct {
-	Tag       []string `placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
-	MountFrom []string `placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
+	Tag       []string `sep:"none" placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
+	MountFrom []string `sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
 	DryRun    bool     `help:"Say what would be sent, mounted, skipped and signed, and change nothing."`
 
 	registries.Patience
@@ -33,7 +33,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	for _, t := range f.Tag {
 		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "")
 		if err != nil {
-			return opts, err
+			return opts, &terminal.UsageError{Err: fmt.Errorf("reading --tag %q: %w", t, err)}
 		}
 		opts.Tags = append(opts.Tags, tag)
 	}
