@@ -13,6 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
+// useOnline says how something gets into the cache: asking what it means does
+// not put it there.
+const useOnline = "run what uses it once without --offline: xfn render, for one"
+
 // A Resolved reference is what one means now.
 type Resolved struct {
 	// Digest is that of its manifest or index.
@@ -40,7 +44,7 @@ func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Res
 	}
 	r, err := s.remembered(ctx, ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = hint.Wrap(fmt.Errorf("image %q is not in the cache, and must not be fetched", ref.Name()), "run it once without --offline")
+		err = hint.Wrap(fmt.Errorf("image %q is not in the cache, and must not be fetched", ref.Name()), useOnline)
 	}
 	return r, err
 }

@@ -10,6 +10,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -83,7 +84,8 @@ func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 	return ok, nil
 }
 
-// List returns the tags of a repository that the cache knows.
+// List returns the tags of a repository that the cache knows. None at all is an
+// error.
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {
@@ -94,6 +96,9 @@ func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, err
 		if tag, err := name.NewTag(r.Reference); err == nil && tag.Context().Name() == repo.Name() {
 			tags = append(tags, tag.TagStr())
 		}
+	}
+	if len(tags) == 0 {
+		return nil, hint.Wrap(fmt.Errorf("no image of %q is in the cache, and none must be fetched", repo.Name()), useOnline)
 	}
 	return tags, nil
 }
