@@ -48,6 +48,9 @@ func parse(content []byte, contentType string) (*document, error) {
 	case d.MediaType == "":
 		d.MediaType = sent
 	}
+	if types.MediaType(d.MediaType).IsImage() && d.Config == nil {
+		return nil, errors.New("the manifest is an image's, and has no config")
+	}
 	if slices.ContainsFunc(d.all(), func(of v1.Descriptor) bool { return of.Digest == v1.Hash{} }) {
 		return nil, errors.New("the manifest has a descriptor without a digest")
 	}

@@ -315,6 +315,9 @@ func TestRefusedChange(t *testing.T) {
 	v.take(t, put("v1", "x/y", "{}"))
 	v.take(t, step{method: "DELETE", path: "/v2/a/manifests/v0", status: 404, code: "MANIFEST_UNKNOWN"})
 	v.take(t, step{method: "PUT", path: "/v2/a/manifests/v3", status: 400, code: "MANIFEST_INVALID"})
+	noConfig := put("v4", "application/vnd.oci.image.manifest.v1+json", "{}")
+	noConfig.status, noConfig.code = 400, "MANIFEST_INVALID"
+	v.take(t, noConfig)
 	v.take(t, put("v2", "x/y", "{}"))
 	stop()
 	host, _ = start(t, dir)
