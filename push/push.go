@@ -321,10 +321,7 @@ func (w *work) state(err error) string {
 	if w.moved == nil {
 		return "" // It did not begin.
 	}
-	text := fmt.Sprintf("; %d of %d blobs are in the registry", w.ready, len(w.blobs))
-	if slices.Contains(w.moved, true) {
-		text = "; all blobs are in the registry"
-	}
+	text := w.arrived()
 	if w.key != nil && !w.signed {
 		text += ", the package may be without its signature"
 	}
@@ -339,4 +336,18 @@ func (w *work) state(err error) string {
 		text += fmt.Sprintf(", tag %q %s", r.Identifier(), how)
 	}
 	return text
+}
+
+// arrived says what is known of the blobs: of some nobody may have asked yet.
+func (w *work) arrived() string {
+	switch all := len(w.blobs); {
+	case slices.Contains(w.moved, true):
+		return "; all blobs are in the registry"
+	case w.ready == all:
+		return fmt.Sprintf("; %d of %d blobs are in the registry", all, all)
+	case w.ready == 0:
+		return fmt.Sprintf("; none of %d blobs is known to be in the registry", all)
+	default:
+		return fmt.Sprintf("; at least %d of %d blobs are in the registry", w.ready, all)
+	}
 }
