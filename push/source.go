@@ -19,9 +19,6 @@ import (
 )
 
 const (
-	// maxManifest is the size that the OCI distribution spec ("Pushing
-	// Manifests") asks registries to take at least, and few take more.
-	maxManifest = 4 << 20
 	// maxManifests bounds the bytes of all manifests of a copy together: they
 	// are held in memory.
 	maxManifests = 63 << 20
@@ -130,8 +127,8 @@ func (s *source) addChild(ctx context.Context, p *plan, desc v1.Descriptor, dept
 	if p.seen[desc.Digest] {
 		return nil
 	}
-	if desc.Size > maxManifest {
-		return fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", desc.Digest, desc.Size, maxManifest)
+	if desc.Size > remote.MaxManifest {
+		return fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", desc.Digest, desc.Size, remote.MaxManifest)
 	}
 	m, err := s.manifest(ctx, desc.Digest.String())
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/pull/blobs"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 	"github.com/xfn-dev/xfn/xpkg/archive"
 )
@@ -124,12 +125,12 @@ func topOfLayout(folder fs.FS) (top v1.Descriptor, err error) {
 		return top, fmt.Errorf("opening its index.json: %w", ioerror.Cause(err))
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	raw, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	raw, err := io.ReadAll(io.LimitReader(f, remote.MaxManifest+1))
 	if err != nil {
 		return top, fmt.Errorf("reading its index.json: %w", ioerror.Cause(err))
 	}
-	if len(raw) > maxManifest {
-		return top, fmt.Errorf("its index.json has more than %d bytes", maxManifest)
+	if len(raw) > remote.MaxManifest {
+		return top, fmt.Errorf("its index.json has more than %d bytes", remote.MaxManifest)
 	}
 	m, err := v1.ParseIndexManifest(bytes.NewReader(raw))
 	if err != nil {

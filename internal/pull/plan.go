@@ -100,7 +100,7 @@ func (s *Store) look(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
-	top, err := s.blobs.Read(h, maxManifest)
+	top, err := s.blobs.Read(h, remote.MaxManifest)
 	if err != nil {
 		return err
 	}

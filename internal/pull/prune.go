@@ -15,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/pull/blobs"
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
@@ -83,7 +84,7 @@ func (s *Store) mark(h v1.Hash, seen map[v1.Hash]bool, depth int) {
 		return
 	}
 	seen[h] = true
-	raw, err := s.blobs.Reader.Read(h, maxManifest)
+	raw, err := s.blobs.Reader.Read(h, remote.MaxManifest)
 	if err != nil {
 		return
 	}

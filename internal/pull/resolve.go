@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // useOnline says how something gets into the cache: asking what it means does
@@ -54,7 +55,7 @@ func (s *Store) remembered(ctx context.Context, ref name.Reference) (Resolved, e
 	if err != nil {
 		return Resolved{}, err
 	}
-	top, err := s.blobs.Read(h, maxManifest)
+	top, err := s.blobs.Read(h, remote.MaxManifest)
 	if err != nil {
 		return Resolved{}, err
 	}

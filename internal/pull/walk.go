@@ -12,16 +12,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
-const (
-	// maxManifest is the size that the OCI distribution spec ("Pushing
-	// Manifests") asks registries to take at least, and few take more.
-	maxManifest = 4 << 20
-	// maxLayers bounds the bytes of an image's layers as they are stored.
-	maxLayers = 16 << 30
-)
+// maxLayers bounds the bytes of an image's layers as they are stored.
+const maxLayers = 16 << 30
 
 // found is the image that a reference means on a platform, but for its layers.
 type found struct {
@@ -133,8 +129,8 @@ func (w walk) load(ctx context.Context, d v1.Descriptor) (*found, error) {
 }
 
 func (w walk) manifest(ctx context.Context, d v1.Descriptor) ([]byte, error) {
-	if d.Size > maxManifest {
-		return nil, fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, maxManifest)
+	if d.Size > remote.MaxManifest {
+		return nil, fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, remote.MaxManifest)
 	}
 	return w.metadata(ctx, d)
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // manifests is what repositories hold. All of it is in memory, and the journal
@@ -131,7 +133,7 @@ func (m *manifests) find(repository, reference string) (string, manifest, error)
 }
 
 func (m *manifests) put(w http.ResponseWriter, r *http.Request, repository, reference string) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, remote.MaxManifest))
 	if err != nil {
 		refuseBody(w, err)
 		return

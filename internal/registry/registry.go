@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// maxManifest is the size that the OCI distribution spec ("Pushing
-	// Manifests") asks registries to take at least.
-	maxManifest = 4 << 20
 	// maxBlob bounds an upload.
 	maxBlob = 16 << 30
 )

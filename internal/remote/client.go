@@ -137,9 +137,10 @@ func newTransport(o Options) http.RoundTripper {
 // more system calls than work.
 const writeBuffer = 256 << 10
 
-// maxManifest is the size that the OCI distribution spec ("Pushing Manifests")
-// asks registries to take at least, and few take more.
-const maxManifest = 4 << 20
+// MaxManifest is the size that the OCI distribution spec ("Pushing Manifests")
+// asks registries to take at least, and few take more. No client of this package
+// reads a larger one.
+const MaxManifest = 4 << 20
 
 var errManifestSize = errors.New("the manifest is too large")
 
@@ -151,7 +152,7 @@ type bounded struct{ inner http.RoundTripper }
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.inner.RoundTrip(req)
 	if err == nil && req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/manifests/") {
-		resp.Body = &boundedBody{resp.Body, maxManifest}
+		resp.Body = &boundedBody{resp.Body, MaxManifest}
 	}
 	return resp, err
 }

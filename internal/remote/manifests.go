@@ -97,6 +97,6 @@ func getDocument(ctx context.Context, client *http.Client, from *url.URL, header
 	if err := wanted(resp, want...); err != nil {
 		return nil, nil, err
 	}
-	raw, err := io.ReadAll(&boundedBody{resp.Body, maxManifest})
+	raw, err := io.ReadAll(&boundedBody{resp.Body, MaxManifest})
 	return raw, resp, err
 }
