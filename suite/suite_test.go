@@ -90,6 +90,30 @@ func lines(all []suite.Outcome) []string {
 	return out
 }
 
+// patches returns a Composition that patches from a field, to be judged in a mode.
+func patches(mode, from string) string {
+	return `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: c, annotations: {crossplane.io/composition-schema-aware-validation-mode: ` + mode + `}}
+spec:
+  compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}
+  mode: Pipeline
+  pipeline:
+  - step: patch-and-transform
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: storage-bucket
+        base: {apiVersion: s3.aws.upbound.io/v1beta1, kind: Bucket, spec: {forProvider: {}}}
+        patches:
+        - type: FromCompositeFieldPath
+          fromFieldPath: ` + from + `
+          toFieldPath: spec.forProvider.region
+`
+}
+
 // TestCases has a file of cases for each thing that a case may say.
 func TestCases(t *testing.T) {
 	const bucket = "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\n"
@@ -294,6 +318,37 @@ cases:
 				"s.yaml/bad schema failed", "  12: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore", `  12: storage-bucket: its definition at bad.yaml:1 is faulty: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "objct": supported values: "array", "boolean", "integer", "number", "object", "string"`,
 				"s.yaml/no file failed", `  13: loading schemas: reading "nope.yaml": file does not exist`,
 				"s.yaml/own kinds failed", `  14: c: unknown field "dta", did you mean data? (set by step patch-and-transform)`,
+			},
+		},
+		"ValidComposition": {
+			"and so does the Composition, in its mode", `defaults: {xr: xr.yaml, functions: functions.yaml, xrd: xrd.yaml, schemas: crd.yaml, composition: loose.yaml, expect: {valid: true}}
+cases:
+- {name: loose}
+- {name: again}
+- {name: warn, composition: warn.yaml}
+- {name: strict, composition: strict.yaml, schemas: []}
+- {name: integrity, composition: integrity.yaml}
+- {name: inline, composition: {apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: c}, sepc: {}, spec: {mode: Pipeline, compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}, pipeline: [{step: a, functionRef: {name: function-literal}, input: {response: {}}}]}}}
+- {name: ignored, expect: {valid: {all: true, ignore: Composition}}}
+- {name: want none, expect: {valid: false}}
+`,
+			map[string]string{
+				"crd.yaml":       "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
+				"xrd.yaml":       "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {type: string}}}}}}}]}}",
+				"warn.yaml":      patches("warn", "spec.bucketRegoin"),
+				"loose.yaml":     patches("loose", "spec.bucketRegoin"),
+				"strict.yaml":    patches("strict", "spec.bucketRegion"),
+				"integrity.yaml": strings.Replace(patches("warn", "spec.bucketRegion"), "  - step", "  - stepp: x\n    step", 1),
+			},
+			[]string{
+				"s.yaml/loose failed", "  3: Composition at loose.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.bucketRegoin",
+				"s.yaml/again failed", "  3: Composition at loose.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.bucketRegoin",
+				"s.yaml/warn passed",
+				"s.yaml/strict failed", "  3: storage-bucket: there is no schema of Bucket of s3.aws.upbound.io/v1beta1: name one by schemas, or the kind by expect.valid.ignore", "  3: Composition at strict.yaml:15: spec.pipeline[0].input.resources[0].base: there is no schema of kind Bucket of s3.aws.upbound.io/v1beta1, so what is read and written of it is not checked",
+				"s.yaml/integrity failed", `  3: Composition at integrity.yaml:8: unknown field "spec.pipeline[0].stepp", did you mean step?`,
+				"s.yaml/inline failed", `  3: Composition at s.yaml:10: unknown field "sepc", did you mean spec?`,
+				"s.yaml/ignored passed",
+				"s.yaml/want none failed", "  12: want something that does not fit its schema, but all does",
 			},
 		},
 	}

@@ -35,18 +35,23 @@ type Checker struct {
 	Expressions *expression.Env
 	// Goldens reads, and where that is asked for writes, golden files.
 	Goldens Goldens
-	// Validate returns what is wrong with objects by the schemas that a case
-	// names. The names in ignore are kinds that need none.
+	// Validate returns what is wrong with objects, and with the Composition of
+	// the case, by the schemas that the case names. The names in ignore are kinds
+	// that are not judged.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
 }
 
 // Fault is something that a schema does not allow.
 type Fault struct {
-	// Object is the index of the object, Field what of it is meant, and Text what
-	// is wrong, with the field's name.
-	Object      int
+	// Object is the index of the object, or OfComposition.
+	Object int
+	// Field is what of it is meant, and Text what is wrong, with the field's name
+	// and, of a Composition, where that stands.
 	Field, Text string
 }
+
+// OfComposition is the Object of a Fault of the case's Composition.
+const OfComposition = -1
 
 // a run is the check of one case.
 type run struct {

@@ -218,10 +218,10 @@ func TestValid(t *testing.T) {
 		if len(ignore) > 0 {
 			return nil, fmt.Errorf("ignored %v of %d", ignore, len(objects))
 		}
-		return []check.Fault{{1, "spec.turns", "spec.turns: must be a string"}, {0, "", "is odd"}}, nil
+		return []check.Fault{{1, "spec.turns", "spec.turns: must be a string"}, {0, "", "is odd"}, {check.OfComposition, "spec", "Composition at c.yaml:3: spec: is old"}}, nil
 	}}
 	for expect, want := range map[string][]string{
-		"{valid: true}":           {"bolt: spec.turns: must be a string (set by step tune)", "composite resource: is odd"},
+		"{valid: true}":           {"bolt: spec.turns: must be a string (set by step tune)", "composite resource: is odd", "Composition at c.yaml:3: spec: is old"},
 		"{valid: false}":          nil,
 		"{valid: {ignore: Bolt}}": nil,
 		"{valid: {all: true, ignore: [Bolt]}}": {
@@ -237,7 +237,7 @@ func TestValid(t *testing.T) {
 		}
 	}
 	c.Validate = func(context.Context, []spec.Source, []map[string]any, []string) ([]check.Fault, error) {
-		return nil, nil
+		return []check.Fault{{check.OfComposition, "", "Composition at c.yaml:3: is old"}}, nil
 	}
 	if got := c.Check(t.Context(), form(t, "{valid: false}"), subject(t)); len(got) != 1 {
 		t.Errorf("what fits is a failure where it must not: got %v", got)

@@ -15,7 +15,7 @@ type Expect struct {
 	Passes     *int                 `json:"passes" doc:"After at most how many passes nothing changes any more (see observe)."`
 	Context    map[string]Matcher   `json:"context" doc:"What functions leave in the context, by path: keys with dots in brackets."`
 	Connection map[string]Matcher   `json:"connectionDetails" doc:"Connection details of the composite resource, by key."`
-	Valid      Valid                `json:"valid" doc:"Whether what is composed, and the composite resource, fit the schemas that the case names."`
+	Valid      Valid                `json:"valid" doc:"Whether what is composed, and the composite resource, fit the schemas that the case names, and its XRD. If so, the patches of its Composition have to fit them, too, as far as its validation mode makes that an error."`
 	CEL        []string             `json:"cel" single:"" doc:"CEL expressions that have to be true of xr, resources (objects by name), results and context."`
 	Fatal      *Text                `json:"fatal" doc:"The fatal result that a function has to return. Then nothing else counts."`
 	Error      *Text                `json:"error" doc:"The error that the render has to end with. Then nothing else counts."`
@@ -80,5 +80,5 @@ type Ready struct {
 // Valid is what is expected of objects, given their schemas.
 type Valid struct {
 	All    *bool    `json:"all" short:"" doc:"Whether all fit, and each has a schema. Kinds of Kubernetes itself need none to be named."`
-	Ignore []string `json:"ignore" single:"" doc:"Kinds that need no schema, as Kind or apiVersion/Kind."`
+	Ignore []string `json:"ignore" single:"" doc:"Kinds that are not judged and need no schema, as Kind or apiVersion/Kind. Composition is one."`
 }
