@@ -36,7 +36,8 @@ var ErrNone = errors.New("there is no suite")
 // Load returns the suites of files and folders, in the order of the paths, those
 // of a folder and of all below it in the order of their names. A folder may
 // stand with "/..." behind it. In folders any .yaml or .yml file counts that has
-// documents of kind TestSuite; hidden folders and links are passed over. A file
+// documents of kind TestSuite; hidden folders and links are passed over,
+// but for a link that is itself a path. A file
 // that cannot be read as a suite is one with an Err. A path where nothing is
 // is an error; ErrNone is that of no suites at all.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
@@ -86,6 +87,20 @@ func nameAll(all []*Suite) {
 	}
 }
 
+// isLinkToDir reports whether a path that was named is a link to a folder.
+func isLinkToDir(fsys afero.Fs, path string) bool {
+	l, ok := fsys.(afero.Lstater)
+	if !ok {
+		return false
+	}
+	info, _, err := l.LstatIfPossible(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return false
+	}
+	is, err := afero.IsDir(fsys, path)
+	return err == nil && is
+}
+
 type found struct {
 	path string
 	// explicit says that the file itself was named.
@@ -97,6 +112,9 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 		path = filepath.FromSlash(dir)
 	}
 	path = filepath.Clean(path)
+	if isLinkToDir(fsys, path) { // which Walk does not follow
+		path += string(filepath.Separator)
+	}
 	var all []found
 	err := afero.Walk(fsys, path, func(p string, info fs.FileInfo, err error) error {
 		switch {

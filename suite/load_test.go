@@ -2,12 +2,15 @@ package suite_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/suite"
@@ -73,5 +76,36 @@ func TestBrokenSuite(t *testing.T) {
 	want := []string{"a.yaml failed", "  3: cas: there is no such field: is it cases?", "  1: cases is missing", "b.yaml/x passed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLoadLink follows a link to a folder that is named, and none in a folder.
+func TestLoadLink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "real", "sub", "s.yaml"), []byte(head+"cases: [{name: a}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{
+		"link":     {filepath.Join(dir, "link", "sub", "s.yaml")},
+		"link/...": {filepath.Join(dir, "link", "sub", "s.yaml")},
+		"":         {filepath.Join(dir, "real", "sub", "s.yaml")},
+	} {
+		suites, err := suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{filepath.Join(dir, path)})
+		if err != nil {
+			t.Errorf("%q: %v", path, err)
+		}
+		var got []string
+		for _, s := range suites {
+			got = append(got, s.Path)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", path, diff)
+		}
 	}
 }

@@ -49,15 +49,22 @@ func ParseShard(text string) (Shard, error) {
 		return Shard{}, fmt.Errorf("%q is no shard: expected the form 2/4", text)
 	}
 	s := Shard{index, count}
+	if s == (Shard{}) { // which is not a part, but all
+		return s, s.missing()
+	}
 	return s, s.Check()
 }
 
 // Check returns an error for a shard that cannot be.
 func (s Shard) Check() error {
 	if s != (Shard{}) && (s.Count < 1 || s.Index < 1 || s.Index > s.Count) {
-		return fmt.Errorf("there is no shard %d of %d", s.Index, s.Count)
+		return s.missing()
 	}
 	return nil
+}
+
+func (s Shard) missing() error {
+	return fmt.Errorf("there is no shard %d of %d", s.Index, s.Count)
 }
 
 // has reports whether an item is of the shard. Each is of exactly one, by a hash
@@ -84,6 +91,9 @@ type Selection struct {
 	Count int
 }
 
+// MostItems is how many items may run at most where each runs several times.
+const MostItems = 1_000_000
+
 // Plan returns what to run, in the order of suites and cases, all once and then
 // all again. A suite with an Err is selected by its name or by that of any case
 // that it could have.
@@ -108,6 +118,9 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 		for _, c := range s.Cases {
 			add(Item{Suite: s, Case: c})
 		}
+	}
+	if len(items) > 0 && sel.Count > MostItems/len(items) {
+		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d may run in all", len(items), sel.Count, MostItems)
 	}
 	all := items
 	for range sel.Count - 1 {

@@ -38,12 +38,13 @@ func TestPlan(t *testing.T) {
 		"there is no shard 3 of 2":        {Shard: suite.Shard{Index: 3, Count: 2}},
 		"there is no shard 0 of 2":        {Shard: suite.Shard{Index: 0, Count: 2}},
 		"cases cannot run less than once": {Count: -1},
+		"3 cases cannot run 999999999 times: at most 1000000 may run in all": {Count: 999_999_999},
 	} {
 		if got := names(sel); got != want {
 			t.Errorf("%+v: got %q, want %q", sel, got, want)
 		}
 	}
-	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "there is no shard 0 of 4", "5/4": "there is no shard 5 of 4", "x": `"x" is no shard`, "1/x": "is no shard", "-1/-1": "there is no shard"} {
+	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "there is no shard 0 of 4", "5/4": "there is no shard 5 of 4", "x": `"x" is no shard`, "1/x": "is no shard", "0/0": "there is no shard 0 of 0", "-1/-1": "there is no shard"} {
 		if _, err := suite.ParseShard(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v", text, err)
 		}

@@ -60,6 +60,7 @@ func TestParseErrors(t *testing.T) {
 func TestCaseErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, name, want string }{
 		"Scalar":      {"a case is an object", "- 3", "case 2", "s.yaml:6: expected an object, got a number"},
+		"NameNoText":  {"of text, which YAML takes y not to be", "- {name: y}", "case 2", "s.yaml:6: name: expected text, got a boolean"},
 		"NoName":      {"with a name", "- {skip: x}", "case 2", "s.yaml:6: the case has no name"},
 		"SameName":    {"of its own", "- name: good", "good", `s.yaml:6: the name "good" is that of the case on line 5, too`},
 		"Unknown":     {"and known fields", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},

@@ -132,7 +132,9 @@ func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 	switch {
 	case obj == nil:
 		one.err = one.errorAt(nil, fmt.Errorf("expected an object, got %s", strict.Describe(raw)))
-	case !named || name == "":
+	case !named && obj["name"] != nil:
+		one.err = one.errorAt([]string{"name"}, hint.Wrap(fmt.Errorf("name: expected text, got %s", strict.Describe(obj["name"])), "put it in quotes"))
+	case name == "":
 		one.err = one.errorAt(nil, errors.New("the case has no name"))
 	case given && !isList:
 		one.err = one.errorAt([]string{"each"}, fmt.Errorf("each: expected a list, got %s", strict.Describe(table)))
