@@ -69,7 +69,7 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 	})}}
 	_, copyErr := push.Copy(t.Context(), from, to, o)
 	done := up.End()
-	for kind, n := range down.Done {
+	for kind, n := range down.Done() {
 		done[kind] += n
 	}
 	want := before

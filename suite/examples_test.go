@@ -16,9 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/suite"
 )
 
-// TestExamples runs the suites of the examples.
+// TestExamples runs the suite of the example of builtins. That of the platform
+// needs programs, and is in a script.
 func TestExamples(t *testing.T) {
-	o := options(afero.NewBasePathFs(afero.NewOsFs(), filepath.FromSlash("../examples")))
+	o := options(afero.NewBasePathFs(afero.NewOsFs(), filepath.FromSlash("../examples/bucket")))
 	for _, out := range run(t, o, suite.Selection{}) {
 		if out.Status != suite.Passed {
 			t.Error(lines([]suite.Outcome{out}))

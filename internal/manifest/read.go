@@ -118,7 +118,7 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
-	in, err := r.open(path)
+	in, err := r.open(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 
 // stream yields the documents of a file, and reports whether more are wanted.
 func (r Reader) stream(ctx context.Context, path string, yield func(Document, error) bool) bool {
-	in, err := r.open(path)
+	in, err := r.open(ctx, path)
 	if err != nil {
 		return yield(Document{Path: path}, err)
 	}
@@ -89,10 +89,11 @@ func (r Reader) stream(ctx context.Context, path string, yield func(Document, er
 	return true
 }
 
-// open opens a file, or standard input, which stays open.
-func (r Reader) open(path string) (io.ReadCloser, error) {
+// open opens a file, or standard input, which stays open. A pipe that nobody
+// writes to is waited for until the context ends.
+func (r Reader) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if path != Stdin {
-		f, err := r.FS.Open(path)
+		f, err := r.openFile(ctx, path)
 		if err != nil {
 			return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
 		}
@@ -102,6 +103,29 @@ func (r Reader) open(path string) (io.ReadCloser, error) {
 		return nil, errors.New("reading \"-\": there is no standard input")
 	}
 	return io.NopCloser(r.Stdin), nil
+}
+
+func (r Reader) openFile(ctx context.Context, path string) (afero.File, error) {
+	type result struct {
+		file afero.File
+		err  error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := r.FS.Open(path)
+		opened <- result{f, err}
+	}()
+	select {
+	case o := <-opened:
+		return o.file, o.err
+	case <-ctx.Done():
+		go func() {
+			if o := <-opened; o.err == nil {
+				o.file.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
 }
 
 // interruptible returns in, which may never end, until the context does. After

@@ -105,7 +105,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	_, err := pull.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, pull.Options{})
 	must(t, err)
 	holds(t, path, pkg.bytes)
-	return proxy.Done, pullErr
+	return proxy.Done(), pullErr
 }
 
 func checkClear(t *testing.T, err error) {

@@ -18,15 +18,21 @@ type Downloads struct {
 
 	mu   sync.Mutex
 	rand *rand.Rand
-	// Done counts the harm by its kind.
-	Done map[string]int
+	done map[string]int
 }
 
 // NewDownloads returns a proxy to next, which harms that share of the requests,
 // and sends some that are for blobs to the host storage. A client that is not to
 // wait for long for what stalls needs a short IdleTimeout.
 func NewDownloads(next http.Handler, seed uint64, rate float64, storage string) *Downloads {
-	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), Done: map[string]int{}}
+	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), done: map[string]int{}}
+}
+
+// Done returns how often each kind of harm was done until now.
+func (d *Downloads) Done() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.done)
 }
 
 // ServeHTTP implements http.Handler.
@@ -49,7 +55,7 @@ func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		kind = []string{"elsewhere", "whole"}[n%2]
 	}
 	if kind != "" {
-		d.Done[kind]++
+		d.done[kind]++
 	}
 	d.mu.Unlock()
 	d.harm(kind, n, w, r)
