@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +15,9 @@ func main() {
 	if code, is := sandbox.Supervise(os.Args); is {
 		os.Exit(code)
 	}
+	// What libraries log by themselves is not for the user: net/http repeats what
+	// a server says unasked, which may be the credentials that it was sent.
+	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// A reader that goes away makes writing fail, and does not kill: there is
 	// cleaning up to do.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a registry says unasked, the user's own credentials say, is not shown.
+func TestUnsolicited(t *testing.T) {
+	const basic = "Z29sZDpzM2NyZXQ=" // gold:s3cret
+	host := unsolicited(t)
+	home := t.TempDir()
+	auth := `{"auths": {"` + host + `": {"auth": "` + basic + `"}}}`
+	if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(auth), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := exec.LookPath("xfn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 { // Whether net/http notices is a matter of luck.
+		cmd := exec.CommandContext(t.Context(), path, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home, "GORACE=atexit_sleep_ms=0")
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "credentials of") {
+			t.Fatalf("it did not fail with these credentials: %s", out)
+		}
+		if strings.Contains(string(out), basic) || strings.Contains(string(out), "HTTP") {
+			t.Fatalf("it repeats what the registry says: %s", out)
+		}
+	}
+}
+
+// unsolicited is a registry that sends the credentials back behind each answer.
+func unsolicited(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answer(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func answer(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	in := bufio.NewReader(conn)
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		status := "404 Not Found"
+		switch {
+		case r.URL.Path == "/v2/":
+			status = "401 Unauthorized\r\nWWW-Authenticate: Basic realm=x"
+		case r.Header.Get("Authorization") != "":
+			status = "200 OK"
+		}
+		_, err = conn.Write([]byte("HTTP/1.1 " + status + "\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 " + r.Header.Get("Authorization")))
+		if err != nil {
+			return
+		}
+	}
+}
