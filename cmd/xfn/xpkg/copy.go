@@ -26,7 +26,7 @@ type CopyCmd struct {
 
 // Help is shown by --help.
 func (CopyCmd) Help() string {
-	return `All of it is copied, for all platforms, byte for byte and at the same digests: also what cosign and others have attached to it. Only what the registry lacks is sent, straight from the one to the other, and the tag moves last. Prints the reference with the digest that was copied.
+	return `All of it is copied, for all platforms, byte for byte and at the same digests: also what cosign and others have attached to it. Signatures at DST that SRC does not have are replaced, as cosign keeps all of them at one tag. Only what the registry lacks is sent, straight from the one to the other, and the tag moves last. Prints the reference with the digest that was copied.
 
 Examples:
 

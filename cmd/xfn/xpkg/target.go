@@ -18,7 +18,7 @@ import (
 type targetFlags struct {
 	Tag       []string `sep:"none" placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
 	MountFrom []string `sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
-	DryRun    bool     `help:"Say what would be sent, mounted, skipped and signed, and change nothing."`
+	DryRun    bool     `help:"Say what would be done, in bytes, and change nothing."`
 
 	registries.Patience
 	terminal.Format
