@@ -66,7 +66,7 @@ func (*names) IsBool() bool { return true }
 func (Cmd) Help() string {
 	return `Writes down which digest each tag is, and which version is the highest that each constraint in dependsOn allows. What is locked already stays as it is, what is no longer named goes. With neither FILES nor --base-image, those of the lock file are locked again.
 
-The commands render, run and xpkg build take what is locked, and nothing else, with --locked or XFN_LOCKED=true. What runs a function is chosen as without it: a builtin takes the place of an image that it stands for, locked or not.
+The commands render, test, dev, run and xpkg build take what is locked, and nothing else, with --locked or XFN_LOCKED=true. What runs a function is chosen as without it: a builtin takes the place of an image that it stands for, locked or not.
 
 Examples:
 
