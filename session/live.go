@@ -22,9 +22,11 @@ type state struct {
 	named, dumped []*unstructured.Unstructured
 }
 
-// state reads observed resources.
+// state reads observed resources. Of a dumped object that is there several times
+// the first counts.
 func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	var all state
+	known := map[key]bool{}
 	for _, path := range paths {
 		docs, err := s.config.Reader.All(ctx, path)
 		if err != nil {
@@ -35,10 +37,15 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 			if err != nil {
 				return all, fmt.Errorf("loading observed resources: %w", err)
 			}
-			if listed {
-				all.dumped = append(all.dumped, objs...)
-			} else {
+			if !listed {
 				all.named = append(all.named, objs...)
+				continue
+			}
+			for _, o := range objs {
+				if k := keyOf(o); !known[k] || k.name == "" {
+					known[k] = true
+					all.dumped = append(all.dumped, o)
+				}
 			}
 		}
 	}
@@ -52,8 +59,9 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 	if err != nil {
 		return nil, false, err
 	}
-	items, ok := u.Object["items"].([]any)
-	if !ok || !strings.HasSuffix(u.GetKind(), "List") {
+	value, found := u.Object["items"]
+	items, ok := value.([]any)
+	if !strings.HasSuffix(u.GetKind(), "List") || !found || !ok && value != nil {
 		return []*unstructured.Unstructured{u}, false, nil
 	}
 	for i, item := range items {

@@ -66,6 +66,8 @@ func TestDump(t *testing.T) {
 			[]string{"mine", "thing-abc"},
 			widgetUID, "",
 		},
+		"Twice":   {"what is dumped twice is there once", dumped(live, own, own) + "---\n" + dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"Empty":   {"a list may be empty", "{apiVersion: v1, kind: List, items: null}", nil, "", ""},
 		"NoKind":  {"an item that is no object is named", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is no object with a kind"},
 		"NoItems": {"an object may be called a list", "{apiVersion: v1, kind: AllowList, metadata: {name: l, annotations: {crossplane.io/composition-resource-name: l}}, items: {a: b}}", []string{"l"}, "", ""},
 	}

@@ -65,10 +65,10 @@ func Of(ctx context.Context, s *session.Session, in session.Inputs, before []str
 
 func of(r session.Result, previous map[string]map[string]map[string]any) Impact {
 	if r.Err != nil {
-		return Impact{Name: r.Source, Err: r.Err, Error: r.Err.Error()}
+		return failed(r)
 	}
 	xr := unstructured.Unstructured{Object: r.XR}
-	i := Impact{APIVersion: xr.GetAPIVersion(), Kind: xr.GetKind(), Namespace: xr.GetNamespace(), Name: xr.GetName()}
+	i := Impact{APIVersion: xr.GetAPIVersion(), Kind: xr.GetKind(), Namespace: xr.GetNamespace(), Name: xr.GetName(), Changes: []report.DocDiff{}}
 	for _, spec := range [][]string{{"spec", "crossplane"}, {"spec"}} {
 		fields, _, _ := unstructured.NestedMap(r.XR, spec...)
 		if name, _, _ := unstructured.NestedString(fields, "compositionRef", "name"); name != "" {
@@ -77,11 +77,22 @@ func of(r session.Result, previous map[string]map[string]map[string]any) Impact 
 		i.Pinned = i.Pinned || fields["compositionUpdatePolicy"] == "Manual"
 	}
 	live, after := resources(r, previous[identity(r.XR)])
-	i.Changes, i.Unchanged = report.Compare(live, after), len(after)
+	i.Changes, i.Unchanged = append(i.Changes, report.Compare(live, after)...), len(after)
 	for _, c := range i.Changes {
 		if c.Op != report.Removed {
 			i.Unchanged--
 		}
+	}
+	return i
+}
+
+// failed is the Impact on an XR that could not be rendered, or on one that it
+// composes, which has no document.
+func failed(r session.Result) Impact {
+	i := Impact{Name: r.Source, Changes: []report.DocDiff{}, Err: r.Err, Error: r.Err.Error()}
+	if object, err := r.Document.Object(); err == nil {
+		xr := unstructured.Unstructured{Object: object}
+		i.APIVersion, i.Kind, i.Namespace, i.Name = xr.GetAPIVersion(), xr.GetKind(), xr.GetNamespace(), xr.GetName()
 	}
 	return i
 }

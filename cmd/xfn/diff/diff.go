@@ -67,10 +67,10 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	in := session.Inputs{
 		Compositions: []string{c.Composition}, Observed: c.Observed, Required: c.RequiredResources, Credentials: c.FunctionCredentials, ContextValues: c.ContextValues,
 	}
-	var all summary
+	all := summary{CompositeResources: []impact.Impact{}}
 	err = impact.Of(ctx, s, in, c.From, term.Progress, func(i impact.Impact) error {
 		if i.Err != nil {
-			term.Fault(fmt.Errorf("%s: %w", i.Name, i.Err))
+			term.Fault(fmt.Errorf("%s: %w", subject(i), i.Err))
 		}
 		all.add(i)
 		return nil
@@ -142,8 +142,13 @@ func (s *summary) write(w io.Writer, colour bool) error {
 	return err
 }
 
+// subject names the composite resource.
+func subject(i impact.Impact) string {
+	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
+}
+
 func title(i impact.Impact) string {
-	s := i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/")
+	s := subject(i)
 	if i.Composition != "" {
 		s += " by Composition " + i.Composition
 	}
