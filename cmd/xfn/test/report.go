@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/junit"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/report/page"
@@ -41,6 +42,11 @@ type reporter struct {
 
 func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	r := &reporter{reportFlags: f, term: term, pages: map[string]int{}}
+	if f.JUnit != "" {
+		if _, err := os.Stat(filepath.Dir(f.JUnit)); err != nil {
+			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, ioerror.Cause(err))
+		}
+	}
 	if f.TraceHTML != "" {
 		if err := os.MkdirAll(f.TraceHTML, 0o755); err != nil {
 			return nil, fmt.Errorf("making the folder of traces: %w", err)
