@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
@@ -94,7 +95,7 @@ func (s *source) attachedTo(ctx context.Context, subjects []v1.Hash, jobs int) (
 }
 
 func (s *source) attached(ctx context.Context, subject v1.Hash) (found attached, err error) {
-	for _, tag := range cosignTags(subject) {
+	for _, tag := range signature.Tags(subject) {
 		m, err := s.manifest(ctx, tag)
 		if remote.NotFound(err) {
 			continue
@@ -127,15 +128,4 @@ func (a *attached) add(ctx context.Context, s *source, m remote.Manifest, tag st
 	p, err := s.plan(ctx, m)
 	a.attachments = append(a.attachments, attachment{p, tag})
 	return err
-}
-
-// cosignTags are where cosign keeps what belongs to a manifest: its signatures,
-// attestations and SBOM (sigstore/cosign, specs/SIGNATURE_SPEC.md, "Tag-based
-// discovery").
-func cosignTags(h v1.Hash) []string {
-	tags := []string{".sig", ".att", ".sbom"}
-	for i, suffix := range tags {
-		tags[i] = h.Algorithm + "-" + h.Hex + suffix
-	}
-	return tags
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,7 +17,8 @@ import (
 // CopyOptions say how to copy. The zero value works.
 type CopyOptions struct {
 	// Options are those of pushing. MountFrom need not name the repository that
-	// is copied from. SignKey adds a signature to those that are copied.
+	// is copied from. SignKey adds a signature to those that are copied. Prove has
+	// no effect: layers are copied as they are.
 	Options
 	// NoSignatures leaves out what is attached to the artifact.
 	NoSignatures bool
@@ -128,7 +130,7 @@ func (c *copying) read(ctx context.Context) error {
 
 func (c *copying) do(ctx context.Context) error {
 	client := c.options.Remote
-	if err := c.connect(ctx, client, append(c.options.MountFrom, c.from.Context())); err != nil {
+	if err := c.connect(ctx, slices.Concat(c.options.MountFrom, []name.Repository{c.from.Context()})); err != nil {
 		return client.Explain(c.to, err)
 	}
 	if err := c.bring(ctx); err != nil {

@@ -125,7 +125,7 @@ func (p *plan) addBlobs(img v1.Image) error {
 		if err != nil {
 			return fmt.Errorf("finding layer %s: %w", d.Digest, err)
 		}
-		if p.addBlob(d, l.Compressed) {
+		if p.addBlob(remote.Blob{Descriptor: d, Open: l.Compressed}) {
 			p.layers = append(p.layers, l)
 		}
 	}
@@ -133,19 +133,24 @@ func (p *plan) addBlobs(img v1.Image) error {
 	if err != nil {
 		return fmt.Errorf("reading a config: %w", err)
 	}
-	p.addBlob(m.Config, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(config)), nil })
+	p.addBlob(remote.Blob{Descriptor: m.Config, Open: opener(config)})
 	return nil
 }
 
 // addBlob returns false for one that is there already.
-func (p *plan) addBlob(d v1.Descriptor, open func() (io.ReadCloser, error)) bool {
-	if p.seen[d.Digest] {
+func (p *plan) addBlob(b remote.Blob) bool {
+	if p.seen[b.Digest] {
 		return false
 	}
-	p.seen[d.Digest] = true
-	p.blobs = append(p.blobs, remote.Blob{Descriptor: d, Open: open})
-	p.size += d.Size
+	p.seen[b.Digest] = true
+	p.blobs = append(p.blobs, b)
+	p.size += b.Size
 	return true
+}
+
+// opener opens bytes that are in memory.
+func opener(content []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
 // maxUnpacked bounds the bytes that a layer unpacks to.

@@ -94,7 +94,7 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
 	w := newWork(p, ref, o, "pushing "+ref.Name())
-	err = w.connect(ctx, o.Remote, o.MountFrom)
+	err = w.connect(ctx, o.MountFrom)
 	if err == nil {
 		err = w.do(ctx)
 	}
@@ -138,9 +138,9 @@ func newWork(p *plan, ref name.Tag, o Options, text string) *work {
 	return w
 }
 
-func (w *work) connect(ctx context.Context, client *remote.Client, mountFrom []name.Repository) (err error) {
+func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err error) {
 	repo := w.refs[0].Context()
-	w.to, err = client.Uploader(ctx, repo, w.neighbours(repo, mountFrom)...)
+	w.to, err = w.remote.Uploader(ctx, repo, w.neighbours(repo, mountFrom)...)
 	return err
 }
 

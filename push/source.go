@@ -1,11 +1,9 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -145,16 +143,14 @@ func (s *source) addBlob(p *plan, desc v1.Descriptor) error {
 	if desc.Size < 0 || desc.Size > maxBlob {
 		return fmt.Errorf("its blob %s has an impossible size of %d bytes", desc.Digest, desc.Size)
 	}
-	if p.seen[desc.Digest] || !desc.MediaType.IsDistributable() && len(desc.URLs) > 0 {
+	if !desc.MediaType.IsDistributable() && len(desc.URLs) > 0 {
 		return nil // Its URLs say where it is.
 	}
-	p.seen[desc.Digest] = true
-	p.size += desc.Size
 	b := remote.Blob{Descriptor: desc, OpenAt: (&checked{source: s, desc: desc}).open}
 	if isEmbedded(desc) {
-		b.OpenAt, b.Open = nil, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(desc.Data)), nil }
+		b.OpenAt, b.Open = nil, opener(desc.Data)
 	}
-	p.blobs = append(p.blobs, b)
+	p.addBlob(b)
 	return nil
 }
 

@@ -82,11 +82,11 @@ func (d Dependency) At(err error) error {
 // ObjectName is the name that Crossplane's package manager gives to what it
 // installs for a dependency: the label of its repository's path, without the
 // registry's host. It is "" for what is no repository.
-func (d Dependency) ObjectName() string { return xpkg.Label(d.repository()) }
+func (d Dependency) ObjectName() string { return xpkg.Label(d.repositoryPath()) }
 
-// repository is the path of the package's repository. Any registry but the
+// repositoryPath is the path of the package's repository. Any registry but the
 // library's default one leaves a short path as it is.
-func (d Dependency) repository() string {
+func (d Dependency) repositoryPath() string {
 	ref, err := name.ParseReference(d.Package, name.WithDefaultRegistry("localhost"))
 	if err != nil {
 		return ""
@@ -104,7 +104,7 @@ func Named(all []Dependency, name string) (Dependency, bool) {
 	if d, n := only(all, func(d Dependency) bool { return d.ObjectName() == name }); n > 0 {
 		return d, n == 1
 	}
-	d, n := only(all, func(d Dependency) bool { return path.Base(d.repository()) == name })
+	d, n := only(all, func(d Dependency) bool { return path.Base(d.repositoryPath()) == name })
 	return d, n == 1
 }
 

@@ -36,12 +36,10 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	if err != nil {
 		return nil, fmt.Errorf("reading the version %q of %q: it is neither a constraint nor a digest", d.Version, d.Package)
 	}
-	// A reference of any tag tells the repository.
-	some, err := parse(d.Package + ":v0")
+	repo, err := d.Repository(parse)
 	if err != nil {
 		return nil, err
 	}
-	repo := some.Context()
 	if IsExact(d.Version) {
 		tag := repo.Tag(d.Version)
 		if there, err := tags.Has(ctx, tag); there || err != nil {
@@ -58,6 +56,16 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 		return nil, hint.Wrap(err, "change the version in dependsOn")
 	}
 	return repo.Tag(tag), nil
+}
+
+// Repository returns the repository of a dependency that has a version. Parse
+// reads a reference.
+func (d Dependency) Repository(parse func(string) (name.Reference, error)) (name.Repository, error) {
+	ref, err := parse(d.Package + ":v0") // Any tag will do.
+	if err != nil {
+		return name.Repository{}, err
+	}
+	return ref.Context(), nil
 }
 
 // IsDigest reports whether a version is a digest.

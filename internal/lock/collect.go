@@ -131,10 +131,9 @@ func wish(d dependency.Dependency, parse func(string) (name.Reference, error)) (
 		}
 		return key{ref.Name(), ""}, nil
 	}
-	// A reference of any tag tells the repository.
-	ref, err := parse(d.Package + ":v0")
+	repo, err := d.Repository(parse)
 	if err != nil {
 		return key{}, err
 	}
-	return key{ref.Context().Name(), d.Version}, nil
+	return key{repo.Name(), d.Version}, nil
 }

@@ -2,13 +2,10 @@ package pull
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/ioerror"
@@ -27,11 +24,10 @@ type Tags struct {
 // Has tells whether a registry has a tag. An error is one sentence that names it.
 func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	_, err := ggcr.Head(tag, t.Remote.Options(ctx)...)
-	var status *transport.Error
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.As(err, &status) && status.StatusCode == http.StatusNotFound:
+	case remote.NotFound(err):
 		return false, nil
 	default:
 		return false, fmt.Errorf("looking for %q: %w", tag.Name(), t.Remote.Explain(tag, err))

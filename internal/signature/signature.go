@@ -25,7 +25,18 @@ type Signature struct {
 // Tag returns the tag of repo where the signatures of a digest are:
 // "sha256-HEX.sig". Who copies what has this digest takes it along.
 func Tag(repo name.Repository, digest v1.Hash) name.Tag {
-	return repo.Tag(digest.Algorithm + "-" + digest.Hex + ".sig")
+	return repo.Tag(tagOf(digest, "sig"))
+}
+
+// Tags are where cosign keeps what belongs to a digest: its signatures,
+// attestations and SBOM (sigstore/cosign, specs/SIGNATURE_SPEC.md, "Tag-based
+// discovery").
+func Tags(digest v1.Hash) []string {
+	return []string{tagOf(digest, "sig"), tagOf(digest, "att"), tagOf(digest, "sbom")}
+}
+
+func tagOf(digest v1.Hash, kind string) string {
+	return digest.Algorithm + "-" + digest.Hex + "." + kind
 }
 
 // Sign signs what has this digest in repo. A signature by an ECDSA key is another

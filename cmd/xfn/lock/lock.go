@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
@@ -216,9 +215,7 @@ func (c *Cmd) resolve(ctx context.Context, term *terminal.Terminal, program term
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	options := c.Options(program)
-	c.Apply(&options)
-	client := remote.New(options)
+	client := c.PatientClient(program, c.Patience)
 	r := lock.Resolver{
 		Store: store, Pull: pull.Options{Remote: client, Progress: term.Progress, Offline: c.Offline},
 		Tags: pull.Tags{Remote: client}, Parse: c.Reference,

@@ -12,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/pull/verify"
-	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // VerifyCmd verifies a package in a registry.
@@ -51,9 +50,7 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	if err != nil {
 		return err
 	}
-	o := c.Options(p)
-	c.Apply(&o)
-	res, err := verify.Artifact(ctx, ref, keys, pull.Options{Remote: remote.New(o), Progress: term.Progress})
+	res, err := verify.Artifact(ctx, ref, keys, pull.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
 	if err != nil {
 		return err
 	}
