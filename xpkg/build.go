@@ -245,10 +245,7 @@ func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{}
-	maps.Copy(all, base.annotations)
-	maps.Copy(all, opts.Annotations)
-	if img, err = oci.Annotate(img, all); err != nil {
+	if img, err = oci.Annotate(img, over(base.annotations, opts.Annotations)); err != nil {
 		return nil, err
 	}
 	return img, checkManifest(img)

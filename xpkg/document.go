@@ -60,10 +60,10 @@ func documents(path string, data []byte) ([]manifest.Document, Problems) {
 		doc, lost := cutEnd(doc)
 		found = append(found, lost...)
 		switch {
-		case blank(doc.Text):
+		case manifest.Blank(doc.Text):
 		case len(doc.Text) > maxDocument:
 			text := fmt.Sprintf("the document has more than %d MiB", maxDocument>>20)
-			found = append(found, Problem{Rule: "size", Refused: true, Path: doc.Path, Line: firstLine(doc), Text: text})
+			found = append(found, Problem{Rule: "size", Refused: true, Path: doc.Path, Line: doc.FirstLine(), Text: text})
 		default:
 			whole = append(whole, doc)
 		}
@@ -92,7 +92,7 @@ func documentEnd(text []byte) (from, to int) {
 		if n := bytes.IndexByte(text[from:], '\n'); n >= 0 {
 			to = from + n + 1
 		}
-		if blank(text[from+3 : to]) {
+		if manifest.Blank(text[from+3 : to]) {
 			return from, to
 		}
 	}
@@ -106,9 +106,9 @@ func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
 		return doc, nil
 	}
 	var lost Problems
-	if rest := doc.Text[to:]; !blank(rest) {
+	if rest := doc.Text[to:]; !manifest.Blank(rest) {
 		after := manifest.Document{Line: doc.Line + bytes.Count(doc.Text[:to], []byte("\n")), Text: rest}
-		lost = Problems{contentLost(doc, firstLine(after), `content after the end of a document ("...") would be lost`)}
+		lost = Problems{contentLost(doc, after.FirstLine(), `content after the end of a document ("...") would be lost`)}
 	}
 	doc.Text = doc.Text[:from]
 	return doc, lost
@@ -116,28 +116,6 @@ func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
 
 func contentLost(doc manifest.Document, line int, text string) Problem {
 	return Problem{Rule: "content-after-end", Path: doc.Path, Line: line, Text: text, Hint: `begin each document with "---"`}
-}
-
-// blank reports whether text holds only blanks and comments.
-func blank(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return false
-		}
-	}
-	return true
-}
-
-// firstLine returns the line of the file on which the document's content begins.
-func firstLine(doc manifest.Document) int {
-	line := doc.Line
-	for l := range bytes.Lines(doc.Text) {
-		if !blank(l) {
-			break
-		}
-		line++
-	}
-	return line
 }
 
 // decode turns a document into an object of its Go type and writes it again,
@@ -271,7 +249,7 @@ func secondObject(doc manifest.Document) int {
 
 // identify finds out what data is, which begins on the line of its first key.
 func identify(doc manifest.Document, data map[string]any) (Object, error) {
-	o := Object{Path: doc.Path, Line: firstLine(doc)}
+	o := Object{Path: doc.Path, Line: doc.FirstLine()}
 	o.APIVersion, _ = data["apiVersion"].(string)
 	o.Kind, _ = data["kind"].(string)
 	if m, ok := data["metadata"].(map[string]any); ok {

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -144,21 +145,20 @@ func (c *comparison) schema(from, to object) {
 	c.unknown(from, to)
 	c.required(from, to)
 	c.fields(from, to)
-	if was, is := from.object("items"), to.object("items"); was != nil && is != nil {
-		c.at("[*]", func() { c.schema(was, is) })
-	}
-	if was, is := from.object("additionalProperties"), to.object("additionalProperties"); was != nil && is != nil {
-		c.at("[*]", func() { c.schema(was, is) })
+	for _, key := range []string{"items", "additionalProperties"} {
+		if was, is := from.object(key), to.object(key); was != nil && is != nil {
+			c.at("[*]", func() { c.schema(was, is) })
+		}
 	}
 }
 
 // fields compares the properties of an object.
 func (c *comparison) fields(from, to object) {
 	was, is := from.object("properties"), to.object("properties")
-	for _, name := range keys(was) {
+	for _, name := range slices.Sorted(maps.Keys(was)) {
 		c.at(name, func() { c.field(was.object(name), is, to, name) })
 	}
-	for _, name := range keys(is) {
+	for _, name := range slices.Sorted(maps.Keys(is)) {
 		if _, known := was[name]; known {
 			continue
 		}
@@ -204,13 +204,4 @@ func when(ok bool, text string) string {
 		return text
 	}
 	return ""
-}
-
-func keys[V any](m map[string]V) []string {
-	all := make([]string, 0, len(m))
-	for k := range m {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
 }

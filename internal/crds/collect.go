@@ -64,10 +64,14 @@ type Definition struct {
 	// Name is that of the CRD, and Object all of it.
 	Name   string
 	Object map[string]any
-	// From is the file and line, or the package. Path and Line are the same apart;
-	// of a package Line is 0.
-	From, Path string
-	Line       int
+	// Path and Line are the file and line, or the package and 0.
+	Path string
+	Line int
+}
+
+// From is where the CRD comes from, for people.
+func (d Definition) From() string {
+	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
 }
 
 // Storage is the version that objects are stored in, or else the first.
@@ -216,7 +220,6 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 
 // add takes the CRDs of a definition.
 func (c *collector) add(obj map[string]any, at manifest.Document) error {
-	from := at.Position()
 	all, err := crd.All(obj)
 	if err != nil {
 		return err
@@ -226,14 +229,14 @@ func (c *collector) add(obj map[string]any, at manifest.Document) error {
 		if err != nil {
 			return err
 		}
-		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, From: from, Path: at.Path, Line: at.Line}
+		next := Definition{Definition: d, Name: d.Plural + "." + d.Group, Object: o, Path: at.Path, Line: at.Line}
 		was, known := c.known[next.Name]
 		switch {
 		case !known:
 			c.known[next.Name] = next
 			c.found = append(c.found, next)
 		case !reflect.DeepEqual(was.Object, o):
-			c.Progress.Send(progress.Event{Kind: progress.Warning, Text: fmt.Sprintf("%s is not the same in %s as in %s, which counts", next.Name, from, was.From)})
+			c.Progress.Send(progress.Event{Kind: progress.Warning, Text: fmt.Sprintf("%s is not the same in %s as in %s, which counts", next.Name, next.From(), was.From())})
 		}
 	}
 	return nil

@@ -205,8 +205,21 @@ func cutLine(text string) (line int, rest string) {
 	return line, text[len(m[0]):]
 }
 
-// blank reports whether text holds only blanks and comments.
-func blank(text []byte) bool {
+// FirstLine returns the line of the file on which the document's content begins,
+// after blank lines and comments.
+func (d Document) FirstLine() int {
+	line := d.Line
+	for l := range bytes.Lines(d.Text) {
+		if !Blank(l) {
+			break
+		}
+		line++
+	}
+	return line
+}
+
+// Blank reports whether text holds only blanks and comments.
+func Blank(text []byte) bool {
 	for l := range bytes.Lines(text) {
 		if l = bytes.TrimSpace(l); len(l) > 0 && l[0] != '#' {
 			return false

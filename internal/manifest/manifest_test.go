@@ -277,3 +277,21 @@ func TestGivenDocuments(t *testing.T) {
 		t.Errorf("a path that is not known is a file: got %v, %v", docs, err)
 	}
 }
+
+func TestFirstLine(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		want         int
+	}{
+		"AtOnce":   {"content may begin on the document's own line", "a: 1\n", 5},
+		"Comments": {"comments and blank lines are passed over", "# a\n\n  # b\n \t\na: 1\n", 9},
+		"Behind":   {"a comment behind content does not hide it", "a: 1 # b\n", 5},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := (manifest.Document{Line: 5, Text: []byte(tc.text)}).FirstLine(); got != tc.want {
+				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

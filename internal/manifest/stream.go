@@ -214,7 +214,7 @@ func (s *splitter) flush() {
 	switch {
 	case s.size > MaxSize:
 		s.fault(s.doc.Line, fmt.Errorf("the document is larger than %d MiB", MaxSize>>20))
-	case !s.ended && !blank(s.doc.Text):
+	case !s.ended && !Blank(s.doc.Text):
 		s.ended = !s.yield(s.doc, nil)
 	}
 }

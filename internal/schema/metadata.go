@@ -2,7 +2,6 @@ package schema
 
 import (
 	"maps"
-	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,6 +84,3 @@ func generated(prefix string) string {
 	const random, longest = "xxxxx", 63
 	return prefix[:min(len(prefix), longest-len(random))] + random
 }
-
-// metadataFields are the names of fields of metadata.
-var metadataFields = strings.Fields("annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid")

@@ -15,7 +15,7 @@ func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]
 	if parent == "metadata" {
-		return nearest.Name(name, metadataFields)
+		return nearest.Name(name, slices.Sorted(maps.Keys(kubernetes().Properties["metadata"].Properties)))
 	}
 	s := root
 	for _, key := range strings.FieldsFunc(parent, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {

@@ -45,7 +45,7 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	d.once.Do(func() {
 		var err error
 		if d.def, err = schema.New(d.Object); err != nil {
-			d.wrong = []schema.Fault{schema.Of(field.Invalid(field.NewPath("spec", "versions"), field.OmitValueType{}, err.Error()))}
+			d.wrong = unusable(err, "spec", "versions")
 			return
 		}
 		d.wrong = d.def.Check(ctx)
@@ -53,17 +53,35 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	return d.def, d.wrong
 }
 
+// unusable is the fault of a field by which nothing can be defined.
+func unusable(err error, first string, more ...string) []schema.Fault {
+	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
+}
+
 // result says what is wrong with the definition.
 func (d *definition) result() Result {
-	meta, _ := d.Object["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	apiVersion, _ := d.Object["apiVersion"].(string)
-	kind, _ := d.Object["kind"].(string)
-	r := Result{Path: d.Path, Line: d.Line, APIVersion: apiVersion, Kind: kind, Name: name, Status: Invalid, Faults: faults(place{}, d.wrong)}
+	u := unstructured.Unstructured{Object: d.Object}
+	r := Result{
+		Path: d.Path, Line: d.Line, APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(),
+		Status: Invalid, Faults: faults(place{}, d.wrong),
+	}
 	for i := range r.Faults {
 		r.Faults[i].Line = d.Line
 	}
 	return r
+}
+
+// A telling knows of which definitions was said that they cannot be used.
+type telling map[*definition]bool
+
+// with returns a result, after what is wrong with its definition if that is still
+// to be said.
+func (t telling) with(r Result) []Result {
+	if r.broken == nil || t[r.broken] {
+		return []Result{r}
+	}
+	t[r.broken] = true
+	return []Result{r.broken.result(), r}
 }
 
 // defining returns what is wrong with an object that defines a kind: a schema that
@@ -71,12 +89,12 @@ func (d *definition) result() Result {
 func defining(ctx context.Context, obj map[string]any) []schema.Fault {
 	all, err := crd.All(obj)
 	if err != nil {
-		return []schema.Fault{schema.Of(field.Invalid(field.NewPath("spec"), field.OmitValueType{}, err.Error()))}
+		return unusable(err, "spec")
 	}
 	// What an XRD's claims have is what its XRs have.
 	def, err := schema.New(all[0])
 	if err != nil {
-		return []schema.Fault{schema.Of(field.Invalid(field.NewPath("spec", "versions"), field.OmitValueType{}, err.Error()))}
+		return unusable(err, "spec", "versions")
 	}
 	found := def.Check(ctx)
 	if obj["kind"] != "CustomResourceDefinition" {

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"bytes"
 	"strings"
 	"sync"
 
@@ -29,7 +28,7 @@ func (p place) line(field string) int {
 		return 0
 	}
 	if field == "" && p.field == "" {
-		return firstLine(p.doc)
+		return p.doc.FirstLine()
 	}
 	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
 }
@@ -55,16 +54,4 @@ func plain(obj map[string]any) (map[string]any, error) {
 	}
 	var out map[string]any
 	return out, json.Unmarshal(data, &out)
-}
-
-// firstLine is the line on which the object of a document begins.
-func firstLine(doc manifest.Document) int {
-	line := doc.Line
-	for text := range bytes.Lines(doc.Text) {
-		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
-			break
-		}
-		line++
-	}
-	return line
 }

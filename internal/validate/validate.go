@@ -76,7 +76,7 @@ func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 // used comes before the first object of its kind. Errors are those of each, and
 // the end of ctx.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
-	told := map[*definition]bool{}
+	told := telling{}
 	err := ordered.Stream(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
 		if in.err != nil {
 			return []Result{unreadable(in.doc, in.err)}
@@ -84,14 +84,10 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 		return v.document(ctx, in.doc)
 	}, func(results []Result) error {
 		for _, r := range results {
-			if d := r.broken; d != nil && !told[d] {
-				told[d] = true
-				if err := each(d.result()); err != nil {
+			for _, r := range told.with(r) {
+				if err := each(r); err != nil {
 					return err
 				}
-			}
-			if err := each(r); err != nil {
-				return err
 			}
 		}
 		return nil
@@ -121,7 +117,7 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 // Objects judges objects that come of no file, such as what was rendered. Their
 // numbers may be of any type, as they come from functions.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
-	told := map[*definition]bool{}
+	told := telling{}
 	var all []Result
 	for _, obj := range objs {
 		plain, err := plain(obj)
@@ -129,15 +125,9 @@ func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Resul
 			all = append(all, unreadable(manifest.Document{}, err))
 			continue
 		}
-		r, ok := v.object(ctx, plain, place{})
-		if !ok {
-			continue
+		if r, ok := v.object(ctx, plain, place{}); ok {
+			all = append(all, told.with(r)...)
 		}
-		if d := r.broken; d != nil && !told[d] {
-			told[d] = true
-			all = append(all, d.result())
-		}
-		all = append(all, r)
 	}
 	return all
 }

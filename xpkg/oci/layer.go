@@ -34,9 +34,7 @@ type layer struct {
 // Layer returns a layer whose bytes, as stored, are the first b.Size of r. A
 // reader of it fails at the end if they are fewer or have another digest.
 func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
-	return Stored(func() (io.ReadCloser, error) {
-		return io.NopCloser(io.NewSectionReader(r, 0, b.Size)), nil
-	}, b)
+	return Stored(first(r, b.Size), b)
 }
 
 // Stored returns a layer whose bytes, as stored, are what open opens: each time
@@ -49,8 +47,12 @@ func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 // OwnLayer returns a layer as Layer does, of bytes that this process has written
 // and whose sum it has taken: they are not summed up again.
 func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) {
-	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, b.Size)), nil }
-	return partial.CompressedToLayer(&layer{b, open, true})
+	return partial.CompressedToLayer(&layer{b, first(r, b.Size), true})
+}
+
+// first returns what opens the first size bytes of r.
+func first(r io.ReaderAt, size int64) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, size)), nil }
 }
 
 func (l *layer) Digest() (v1.Hash, error)            { return l.Blob.Digest, nil }

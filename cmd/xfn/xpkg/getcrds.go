@@ -121,7 +121,7 @@ func (c *GetCRDsCmd) path(d crds.Definition, version, flat, ext string) (string,
 	kind := strings.ToLower(d.Kind)
 	for _, part := range []string{d.Group, version, kind, d.Plural} {
 		if !inName.MatchString(part) {
-			return "", fmt.Errorf("writing CRD %q of %s: %q cannot be a part of a file name", d.Name, d.From, part)
+			return "", fmt.Errorf("writing CRD %q of %s: %q cannot be a part of a file name", d.Name, d.From(), part)
 		}
 	}
 	if c.Flat {

@@ -50,16 +50,22 @@ spec:
 `
 )
 
-// read reads a package, and returns what the rule found in it.
-func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
+// folder is a file system that holds files.
+func folder(t *testing.T, files map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for name, text := range files {
-		if err := afero.WriteFile(fsys, "pkg/"+name, []byte(text), 0o600); err != nil {
+		if err := afero.WriteFile(fsys, name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint.Compositions}})
+	return fsys
+}
+
+// read reads a package, and returns what the rule found in it.
+func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
+	t.Helper()
+	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{lint.Compositions}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +76,7 @@ func texts(all xpkg.Problems) []string {
 	var found []string
 	for _, p := range all {
 		if p.Rule == "composition" {
-			found = append(found, fmt.Sprintf("%s:%d: %s", strings.TrimPrefix(p.Path, "pkg/"), p.Line, p.Text))
+			found = append(found, fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Text))
 		}
 	}
 	return found
@@ -126,14 +132,8 @@ func TestLevels(t *testing.T) {
 	if got := texts(report.Problems); len(got) != 1 || !strings.HasPrefix(got[0], "package.yaml:") || !strings.HasSuffix(got[0], misspelt) {
 		t.Errorf("got %q", got)
 	}
-	fsys := afero.NewMemMapFs()
-	for name, text := range files {
-		if err := afero.WriteFile(fsys, name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var problems xpkg.Problems
-	if _, err := xpkg.Read(t.Context(), fsys, ".", xpkg.ReadOptions{Rules: []xpkg.Rule{lint.Compositions}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
+	if _, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Rules: []xpkg.Rule{lint.Compositions}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
 		t.Errorf("at the level Strict: got %v", err)
 	}
 }
