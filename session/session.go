@@ -125,6 +125,16 @@ type Result struct {
 	Err error
 }
 
+// RuntimeOf returns what ran a function, or "" if none of Functions has that name.
+func (r Result) RuntimeOf(function string) Runtime {
+	for _, run := range r.Functions {
+		if run.Function == function {
+			return run.Runtime
+		}
+	}
+	return ""
+}
+
 // Open begins a session. It starts nothing yet.
 func Open(config Config) *Session {
 	s := &Session{config: config, running: map[string]*started{}}

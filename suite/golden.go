@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/atomicfile"
 	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
@@ -74,4 +77,13 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	}
 	g.of.out.Updated = append(g.of.out.Updated, path)
 	return true, nil
+}
+
+// WriteGolden is an Options.Update: it writes a golden file on this machine, in a
+// folder that may not be there yet.
+func WriteGolden(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(path, 0o644, text)
 }

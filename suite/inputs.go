@@ -138,11 +138,11 @@ func (h *holder) one(s spec.Source, field string) string {
 	}
 }
 
-func (h *holder) all(sources []spec.Source, field string) []string {
+func (h *holder) all(sources []spec.Source, path ...string) []string {
 	var paths []string
 	for i, s := range sources {
 		if s.Object != nil {
-			paths = append(paths, h.hold(s.Object, field, fmt.Sprintf("[%d]", i)))
+			paths = append(paths, h.hold(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...))
 		} else {
 			paths = append(paths, h.attempt.path(s.File))
 		}
@@ -171,15 +171,7 @@ func (h *holder) fixtures() []string {
 		}
 		sources = append(sources, s)
 	}
-	var paths []string
-	for i, s := range sources {
-		if s.Object != nil {
-			paths = append(paths, h.hold(s.Object, "observe", "fixtures", fmt.Sprintf("[%d]", i)))
-		} else {
-			paths = append(paths, h.attempt.path(s.File))
-		}
-	}
-	return paths
+	return h.all(sources, "observe", "fixtures")
 }
 
 func (h *holder) mocks() map[string]function.Runner {

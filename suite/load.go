@@ -36,10 +36,9 @@ var ErrNone = errors.New("there is no suite")
 // Load returns the suites of files and folders, in the order of the paths, those
 // of a folder and of all below it in the order of their names. A folder may
 // stand with "/..." behind it. In folders any .yaml or .yml file counts that has
-// documents of kind TestSuite; hidden folders and links are passed over,
-// but for a link that is itself a path. A file
-// that cannot be read as a suite is one with an Err. A path where nothing is
-// is an error; ErrNone is that of no suites at all.
+// documents of kind TestSuite; hidden folders and links are passed over, but for a
+// link that is itself a path. A file that cannot be read as a suite is one with an
+// Err. A path where nothing is is an error; ErrNone is that of no suites at all.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
 	var files []string
 	named := map[string]bool{}

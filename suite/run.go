@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/ordered"
 	"github.com/xfn-dev/xfn/render"
 	"github.com/xfn-dev/xfn/session"
@@ -117,39 +114,6 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 	return out
 }
 
-// fail adds errors to an outcome, each with its own line if it has one.
-func (o *Outcome) fail(path string, line int, err error) {
-	o.Status = Failed
-	for _, e := range flat(err) {
-		f := Failure{Path: path, Line: line, Failure: check.Failure{Text: e.Error(), Hint: hint.Of(e)}}
-		if f.Hint == "" {
-			f.Hint = hint.Of(err)
-		}
-		var at *manifest.Error
-		if errors.As(e, &at) && at.Path == path && e.Error() == at.Error() {
-			f.Line, f.Text = at.Line, at.Err.Error()
-		}
-		o.Failures = append(o.Failures, f)
-	}
-}
-
-// flat returns the errors that were joined, which stand on lines of their own.
-func flat(err error) []error {
-	several, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	var texts []string
-	for _, e := range several.Unwrap() {
-		all, texts = append(all, flat(e)...), append(texts, e.Error())
-	}
-	if strings.Join(texts, "\n") != err.Error() {
-		return []error{err}
-	}
-	return all
-}
-
 // An attempt is the run of one case.
 type attempt struct {
 	*runner
@@ -201,7 +165,9 @@ func (a *attempt) run(ctx context.Context) {
 		if err != nil {
 			trace.Error = err.Error()
 		}
-		name(&trace, result.Functions)
+		for i, step := range trace.Steps {
+			trace.Steps[i].Runtime = string(result.RuntimeOf(step.Function))
+		}
 		a.out.Trace = &trace
 	}
 }

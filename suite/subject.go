@@ -40,14 +40,3 @@ func connection(doc map[string]any) map[string]any {
 	}
 	return out
 }
-
-// name adds to a trace how functions ran.
-func name(t *report.Trace, runs []session.Run) {
-	for i, step := range t.Steps {
-		for _, run := range runs {
-			if run.Function == step.Function {
-				t.Steps[i].Runtime = string(run.Runtime)
-			}
-		}
-	}
-}

@@ -33,9 +33,8 @@ type recorded struct {
 }
 
 // Replay returns a Replayer of the calls that r holds, one JSON object a line.
-// A call must be for the recorded function and, but for what
-// recording.Mask hides, equal
-// the recorded request.
+// A call must be for the recorded function and, but for what recording.Mask
+// hides, equal the recorded request.
 func Replay(r io.Reader) (*Replayer, error) {
 	p := &Replayer{}
 	lines := bufio.NewReader(r)

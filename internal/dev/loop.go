@@ -260,12 +260,10 @@ func (l *loop) remember(r Round) {
 }
 
 func watched(before, now []string, whole bool, always []string) []string {
-	all := slices.Concat(now, always)
 	if !whole {
-		all = append(all, before...)
+		now = union(now, before)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return union(now, always)
 }
 
 // judge compares a round with those before.

@@ -219,11 +219,7 @@ func (r *recorders) trace(result session.Result) report.Trace {
 		trace = recorder.Trace(result.Source)
 	}
 	for i, step := range trace.Steps {
-		for _, run := range result.Functions {
-			if run.Function == step.Function {
-				trace.Steps[i].Runtime = string(run.Runtime)
-			}
-		}
+		trace.Steps[i].Runtime = string(result.RuntimeOf(step.Function))
 	}
 	if result.Err != nil {
 		trace.Error = result.Err.Error()

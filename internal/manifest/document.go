@@ -15,6 +15,8 @@ import (
 	yamlv4 "go.yaml.in/yaml/v4"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/strict"
 )
 
 // A Document is the text of one YAML document and where it stands.
@@ -81,7 +83,7 @@ func (d Document) Object() (map[string]any, error) {
 	}
 	obj, ok := v.(map[string]any)
 	if !ok {
-		return nil, &Error{d.Path, d.Line, fmt.Errorf("expected an object, got %s", describe(v))}
+		return nil, &Error{d.Path, d.Line, fmt.Errorf("expected an object, got %s", strict.Describe(v))}
 	}
 	return obj, nil
 }
@@ -234,21 +236,6 @@ func clip(b []byte) string {
 		return string(b[:most]) + "…"
 	}
 	return string(b)
-}
-
-func describe(v any) string {
-	switch v.(type) {
-	case nil:
-		return "nothing"
-	case []any:
-		return "a list"
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	default:
-		return "a number"
-	}
 }
 
 // position returns "path:line", on one line whatever the path has in it.

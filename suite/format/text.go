@@ -50,9 +50,6 @@ func (t *tally) add(o suite.Outcome) {
 	}
 }
 
-// Failed is how many cases failed, of how many.
-func (t *Text) Failed() (failed, cases int) { return t.all.failed, t.all.cases }
-
 // Take writes what is to be told of an outcome. Outcomes of one suite have to
 // come one after another.
 func (t *Text) Take(o suite.Outcome) error {

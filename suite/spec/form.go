@@ -65,9 +65,6 @@ type Source struct {
 	Object map[string]any `whole:"" doc:"The object itself."`
 }
 
-// Given reports whether the source is there at all.
-func (s Source) Given() bool { return s.File != "" || s.Object != nil }
-
 // An XR says which composite resource is rendered.
 type XR struct {
 	File   string         `json:"file" short:"" doc:"Path of the file that holds it."`

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +13,11 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/runtimes"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
 	"github.com/xfn-dev/xfn/internal/dev"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	engine "github.com/xfn-dev/xfn/render"
 	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/suite"
 )
 
 // Cmd watches.
@@ -109,7 +107,7 @@ func (c *Cmd) watches() string {
 
 // config says what to watch. Its errors are those of arguments and flags.
 func (c *Cmd) config(term *terminal.Terminal, program terminal.Program) (dev.Config, error) {
-	config := dev.Config{Suites: c.Suite, Write: write, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
+	config := dev.Config{Suites: c.Suite, Write: suite.WriteGolden, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
 	if c.Timeout <= 0 || c.CaseTimeout <= 0 {
 		return config, errors.New("reading --timeout and --case-timeout: that is no time to render in")
 	}
@@ -174,12 +172,4 @@ func (c *Cmd) inputs() (in session.Inputs, err error) {
 		err = fmt.Errorf("reading --crossplane-version: functions of %s are containers, which are not watched", c.CrossplaneVersion)
 	}
 	return in, err
-}
-
-// write writes a golden file, in a folder that may not be there yet.
-func write(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return atomicfile.WriteBytes(path, 0o644, text)
 }

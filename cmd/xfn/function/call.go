@@ -170,10 +170,7 @@ func encode(format string, rsp *fnv1.RunFunctionResponse) ([]byte, error) {
 		err = manifest.Write(&text, obj)
 		return text.Bytes(), err
 	}
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err = enc.Encode(obj)
+	err = terminal.WriteJSON(&text, obj)
 	return text.Bytes(), err
 }
 

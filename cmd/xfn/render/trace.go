@@ -85,11 +85,7 @@ func (t *tracer) take(r session.Result) {
 	delete(t.recorders, r.N)
 	trace := recorder.Trace(title(r))
 	for i, step := range trace.Steps {
-		for _, run := range r.Functions {
-			if run.Function == step.Function {
-				trace.Steps[i].Runtime = string(run.Runtime)
-			}
-		}
+		trace.Steps[i].Runtime = string(r.RuntimeOf(step.Function))
 	}
 	if r.Err != nil {
 		trace.Error = r.Err.Error()

@@ -17,10 +17,7 @@ type Format struct {
 func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) error {
 	switch f.Format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(value)
+		return WriteJSON(w, value)
 	case "yaml":
 		raw, err := yaml.Marshal(value)
 		if err != nil {
@@ -31,6 +28,14 @@ func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) error 
 	default:
 		return text(w)
 	}
+}
+
+// WriteJSON writes a value as JSON that people can read, too.
+func WriteJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
 }
 
 // Size is a number of bytes for people.

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -146,8 +145,5 @@ func (r *reporter) last(took time.Duration) error {
 	if r.doc == nil {
 		return r.text.End(took)
 	}
-	enc := json.NewEncoder(r.term.Stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r.doc)
+	return terminal.WriteJSON(r.term.Stdout, r.doc)
 }

@@ -2,18 +2,14 @@ package test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/runtimes"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/suite"
 	"github.com/xfn-dev/xfn/suite/spec"
@@ -189,7 +185,7 @@ func (f selectFlags) shard() (suite.Shard, error) {
 		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS says how many parts there are, but JOB_COMPLETION_INDEX does not say which one is meant"), "name it by --shard I/N")
 	}
 	s := suite.Shard{Index: f.Index + 1, Count: f.Shards}
-	if err := s.Check(); err != nil || f.Shards < 0 {
+	if err := s.Check(); err != nil {
 		return s, fmt.Errorf("reading --shards and JOB_COMPLETION_INDEX: %w", err)
 	}
 	return s, nil
@@ -203,17 +199,9 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.
 		Trace: c.TraceHTML != "", Now: time.Now, Recording: runtimes.Replay,
 	}
 	if c.Update {
-		o.Update = write
+		o.Update = suite.WriteGolden
 	}
 	return o, err
-}
-
-// write writes a golden file, in a folder that may not be there yet.
-func write(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return atomicfile.WriteBytes(path, 0o644, text)
 }
 
 func list(w io.Writer, items []suite.Item) error {
@@ -226,10 +214,7 @@ func list(w io.Writer, items []suite.Item) error {
 }
 
 func printSchema(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(spec.Schema()); err != nil {
+	if err := terminal.WriteJSON(w, spec.Schema()); err != nil {
 		return fmt.Errorf("printing the schema: %w", err)
 	}
 	return nil
