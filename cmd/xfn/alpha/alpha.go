@@ -6,7 +6,7 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/pull"
@@ -58,7 +58,7 @@ func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program term
 			return sandbox.Containers{}, &terminal.UsageError{Err: fmt.Errorf("reading %s: %d is no id that containers may begin with: they get 65536, and never this machine's root", flag, id)}
 		}
 	}
-	dir, err := cache.Dir{CacheDir: f.CacheDir}.Path()
+	dir, err := premove.Dir{CacheDir: f.CacheDir}.Path()
 	if err != nil {
 		return sandbox.Containers{}, err
 	}

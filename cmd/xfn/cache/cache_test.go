@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
@@ -25,7 +26,7 @@ const (
 
 // cached makes a cache with one reference, last used some time ago, and a blob
 // of a size.
-func cached(t *testing.T, ago time.Duration, size int64) cache.Dir {
+func cached(t *testing.T, ago time.Duration, size int64) premove.Dir {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"refs", "blobs/sha256"} {
@@ -38,7 +39,7 @@ func cached(t *testing.T, ago time.Duration, size int64) cache.Dir {
 	blob := filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))
 	must(t, os.WriteFile(blob, nil, 0o600))
 	must(t, os.Truncate(blob, size))
-	return cache.Dir{CacheDir: dir}
+	return premove.Dir{CacheDir: dir}
 }
 
 func must(t *testing.T, err error) {
@@ -125,19 +126,19 @@ func TestPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := (cache.Dir{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
+	if got, err := (premove.Dir{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems have the user's caches elsewhere")
 	}
 	t.Setenv("XDG_CACHE_HOME", "/caches")
-	if got, err := (cache.Dir{}).Path(); err != nil || got != "/caches/xfn" {
+	if got, err := (premove.Dir{}).Path(); err != nil || got != "/caches/xfn" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
-	if _, err := (cache.Dir{}).Path(); err == nil {
+	if _, err := (premove.Dir{}).Path(); err == nil {
 		t.Error("a user without a home has a cache")
 	}
 }

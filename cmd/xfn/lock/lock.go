@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/atomicfile"
@@ -35,7 +35,7 @@ type Cmd struct {
 	Offline   bool     `help:"Fetch nothing: what is not in the cache is an error."`
 	registries.Flags
 	registries.Patience
-	cache.Dir
+	premove.Dir
 	terminal.Format
 }
 

@@ -9,9 +9,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/listen"
-	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
@@ -29,9 +28,9 @@ type Cmd struct {
 	StartTimeout   time.Duration `default:"30s" help:"How long the function may take to answer at first, once it is unpacked. Default: ${default}."`
 	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"The largest answer of the function, in MiB."`
 	Offline        bool          `help:"Fetch nothing: what is not in the cache is an error."`
-	cache.Dir
+	premove.Dir
 	registries.Flags
-	lock.Use
+	premove.Use
 	settings
 }
 

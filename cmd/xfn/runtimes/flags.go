@@ -7,8 +7,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/cache"
-	"github.com/xfn-dev/xfn/cmd/xfn/lock"
+	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/registries"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -30,9 +29,9 @@ type Flags struct {
 	Offline               bool              `help:"Fetch nothing: what is not in the cache is an error that lists all of it."`
 	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, over what its file says. Repeatable."`
 	recordingFlags
-	cache.Dir
+	premove.Dir
 	registries.Flags
-	lock.Use
+	premove.Use
 }
 
 // Config says what all renders share, but for the functions file.

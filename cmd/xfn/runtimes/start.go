@@ -4,7 +4,7 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/lock"
+	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/pull"
@@ -73,6 +73,6 @@ func (f Flags) start(config *session.Config, term *terminal.Terminal, program te
 }
 
 // versions says which versions the dependencies of packages mean.
-func (f Flags) versions(client *remote.Client, cache string) lock.Versions {
-	return lock.Versions{Use: f.Use, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: cache}
+func (f Flags) versions(client *remote.Client, cache string) premove.Versions {
+	return premove.Versions{Use: f.Use, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: cache}
 }

@@ -1,0 +1,2 @@
+// Package premove is.
+package premove
