@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/procgroup"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // RunScript runs the init.sh of res with the package's name and directory as
@@ -30,7 +30,7 @@ func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr 
 	// the script in something that it left running.
 	cmd.WaitDelay = 2 * time.Second
 	if !onTerminal(stdin) {
-		procgroup.KillWhole(cmd)
+		proc.KillGroup(cmd)
 	}
 	err := cmd.Run()
 	switch {

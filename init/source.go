@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/xfn-dev/xfn/init/clone"
+	"github.com/xfn-dev/xfn/init/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/templates"
 )

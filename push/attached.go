@@ -8,9 +8,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // An attachment is an artifact that belongs to a manifest.

@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // checked is a blob that is read from a source, of which each byte goes into

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // A plan is what has to be in the registry.

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 const defaultJobs = 4

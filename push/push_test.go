@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -268,7 +268,7 @@ func TestThereAndBack(t *testing.T) {
 	if _, err := push.Artifact(t.Context(), ref, f.Artifact, push.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pull.File(t.Context(), ref, back, pull.Options{}); err != nil {
+	if _, err := image.File(t.Context(), ref, back, image.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if read(t, pushed) != read(t, back) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -56,7 +56,7 @@ func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signat
 			return nil, nil, err
 		}
 	}
-	return pull.Signatures(ctx, tag.Context(), w.result.Digest, w.remote)
+	return image.Signatures(ctx, tag.Context(), w.result.Digest, w.remote)
 }
 
 // putSignatures sends what is new of an image of signatures.

@@ -11,11 +11,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/signaturetest"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -28,7 +28,7 @@ func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, found, err := pull.Signatures(t.Context(), ref.Context(), h, remote.New(remote.Options{}))
+	_, found, err := image.Signatures(t.Context(), ref.Context(), h, remote.New(remote.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func signatures(t *testing.T, ref name.Tag, a xpkg.Artifact, keys ...*signature.
 }
 
 func TestSign(t *testing.T) {
-	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
 	a := multi(t)
 	steps := []struct {
@@ -85,7 +85,7 @@ func TestSignOrder(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	ref := parse(t, host)
-	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: signaturetest.Key(t), Tags: []name.Tag{ref.Context().Tag("latest")}})
+	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: imagetest.Key(t), Tags: []name.Tag{ref.Context().Tag("latest")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestSignDryRun(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	o := push.Options{SignKey: signaturetest.Key(t), DryRun: true}
+	o := push.Options{SignKey: imagetest.Key(t), DryRun: true}
 	for _, signed := range []bool{true, false} {
 		writes.Store(0)
 		got, err := push.Artifact(t.Context(), parse(t, host), single(t), o)
@@ -131,7 +131,7 @@ func TestSignDryRun(t *testing.T) {
 // A fault at each request in turn, which stays: a tag at the new package means that
 // its signature is there, and the signatures of others are never lost.
 func TestSignFaults(t *testing.T) {
-	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	for n := int64(1); ; n++ {
 		inner := remotetest.Handler()
 		ref := parse(t, remotetest.Serve(t, inner))
@@ -186,7 +186,7 @@ func TestSignOverOther(t *testing.T) {
 	if err := ggcr.WriteIndex(signature.Tag(ref.Context(), h), idx); err != nil {
 		t.Fatal(err)
 	}
-	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: signaturetest.Key(t)})
+	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: imagetest.Key(t)})
 	want := `holds no signatures, but an index; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want it to end in %q", err, want)
@@ -199,7 +199,7 @@ func TestSignRealRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, mine, yours := multi(t), signaturetest.Key(t), signaturetest.Key(t)
+	a, mine, yours := multi(t), imagetest.Key(t), imagetest.Key(t)
 	for _, k := range []*signature.PrivateKey{mine, yours, mine} {
 		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k}); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestSignRealRegistry(t *testing.T) {
 
 // Signatures that may not be read are not written over.
 func TestSignUnread(t *testing.T) {
-	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	inner := remotetest.Handler()
 	ref, a := parse(t, remotetest.Serve(t, inner)), single(t)
 	if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours}); err != nil {

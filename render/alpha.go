@@ -8,9 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/xfn-dev/xfn/function/container"
-	"github.com/xfn-dev/xfn/render/alpha"
-	"github.com/xfn-dev/xfn/render/composite"
+	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
 // An AlphaRequest is what to render in profile Alpha. Nothing in it is changed.
@@ -37,10 +36,10 @@ type AlphaRequest struct {
 // containers that run runs. There is no context. What could not be rendered, and
 // so is not among the composed resources, is warned of, as is what existed and
 // is left behind; what is deleted is noted.
-func RenderAlpha(ctx context.Context, run container.Runner, req AlphaRequest) (*Result, error) {
+func RenderAlpha(ctx context.Context, run alpha.ContainerRunner, req AlphaRequest) (*Result, error) {
 	var composed, secrets []*unstructured.Unstructured
 	for _, o := range req.Observed {
-		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetAnnotations()[composite.AnnotationResourceName] == "" {
+		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetAnnotations()[reconciler.AnnotationResourceName] == "" {
 			secrets = append(secrets, o)
 		} else {
 			composed = append(composed, o)

@@ -9,10 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/internal/alpha"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/render"
-	"github.com/xfn-dev/xfn/render/alpha"
-	fnio "github.com/xfn-dev/xfn/render/alpha/v1alpha1"
 )
 
 // alphaRequest is a request for an XR that has a Secret, with a template and a
@@ -46,8 +45,8 @@ spec:
 }
 
 // functionOf is a Runner of a function that changes what it gets.
-func functionOf(t *testing.T, change func(*fnio.FunctionIO)) container.Runner {
-	return container.RunnerFunc(func(_ context.Context, req container.Request) ([]byte, error) {
+func functionOf(t *testing.T, change func(*fnio.FunctionIO)) alpha.ContainerRunner {
+	return alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		io, err := fnio.Decode(req.Input)
 		if err != nil {
 			t.Error(err)
@@ -167,7 +166,7 @@ func TestRenderAlphaFails(t *testing.T) {
 		t.Errorf("got %v, want %s, as a fatal error", err, want)
 	}
 	broken := errors.New("broken")
-	_, err = render.RenderAlpha(t.Context(), container.RunnerFunc(func(context.Context, container.Request) ([]byte, error) { return nil, broken }), alphaRequest(t))
+	_, err = render.RenderAlpha(t.Context(), alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, broken }), alphaRequest(t))
 	if !errors.Is(err, broken) || errors.As(err, &fatal) {
 		t.Errorf("got %v, want what is no result", err)
 	}

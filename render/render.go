@@ -8,10 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/render/classic"
-	"github.com/xfn-dev/xfn/render/composite"
-	"github.com/xfn-dev/xfn/render/pipeline"
-	"github.com/xfn-dev/xfn/render/reconciler"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
 // ErrNoSpec says that Request.Full asks for an XR's spec, and it has none.
@@ -19,14 +16,14 @@ var ErrNoSpec = errors.New("the composite resource has no spec to show in full")
 
 // A FatalError is a FATAL result of a function. Crossplane would compose
 // nothing.
-type FatalError = pipeline.FatalError
+type FatalError = reconciler.FatalError
 
 // A Request is what to render.
 type Request struct {
 	// Profile is V2 if empty.
 	Profile Profile
 	// Input is the XR, its Composition and what is observed.
-	composite.Input
+	reconciler.Input
 	// Context is what the first function finds in its context. It may be nil.
 	Context *structpb.Struct
 	// Full asks for the XR with everything that it had.
@@ -101,15 +98,15 @@ func reconcile(ctx context.Context, run function.Runner, req Request) (*Result, 
 	}
 	if out, ended := reconciler.Ended(xr); ended {
 		r := result(req, out)
-		r.addOutcome(&pipeline.Outcome{})
+		r.addOutcome(&reconciler.PipelineOutcome{})
 		return r, nil
 	}
-	in, err := reconciler.Pipeline(req.Input, xr)
+	in, err := reconciler.PipelineOf(req.Input, xr)
 	if err != nil {
 		return nil, err
 	}
 	in.Context = req.Context
-	got, err := pipeline.Run(ctx, run, in)
+	got, err := reconciler.RunPipeline(ctx, run, in)
 	if err != nil {
 		return nil, err
 	}
@@ -125,14 +122,14 @@ func reconcile(ctx context.Context, run function.Runner, req Request) (*Result, 
 	return r, nil
 }
 
-func renderClassic(ctx context.Context, run function.Runner, req Request, v classic.Version) (*Result, error) {
-	state, err := composite.Observe(req.XR, req.Observed, nil)
+func renderClassic(ctx context.Context, run function.Runner, req Request, v reconciler.ClassicVersion) (*Result, error) {
+	state, err := reconciler.Observe(req.XR, req.Observed, nil)
 	if err != nil {
 		return nil, err
 	}
 	in := v.Pipeline(req.Input, state)
 	in.Context = req.Context
-	got, err := pipeline.Run(ctx, run, in)
+	got, err := reconciler.RunPipeline(ctx, run, in)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +149,7 @@ func renderClassic(ctx context.Context, run function.Runner, req Request, v clas
 	return r, nil
 }
 
-func result(req Request, out *composite.Output) *Result {
+func result(req Request, out *reconciler.Output) *Result {
 	r := &Result{XR: out.XR, Full: out.Full, Composed: out.Composed, Results: out.Results}
 	if req.Full {
 		r.XR = out.Full
@@ -160,7 +157,7 @@ func result(req Request, out *composite.Output) *Result {
 	return r
 }
 
-func (r *Result) addOutcome(got *pipeline.Outcome) {
+func (r *Result) addOutcome(got *reconciler.PipelineOutcome) {
 	r.Warnings = got.Warnings
 	details := map[string]any{}
 	for k, v := range got.Desired.GetComposite().GetConnectionDetails() {
@@ -170,7 +167,7 @@ func (r *Result) addOutcome(got *pipeline.Outcome) {
 }
 
 func document(kind, field string, value map[string]any) map[string]any {
-	return map[string]any{"apiVersion": composite.APIVersion, "kind": kind, field: value}
+	return map[string]any{"apiVersion": reconciler.APIVersion, "kind": kind, field: value}
 }
 
 func nilIfEmpty(m map[string]any) map[string]any {

@@ -21,9 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/render"
-	"github.com/xfn-dev/xfn/render/composite"
 )
 
 // answer is a Runner that always gives the same response.
@@ -67,7 +67,7 @@ const xr = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, s
 func request(t testing.TB, profile render.Profile, xr string) render.Request {
 	return render.Request{
 		Profile: profile,
-		Input:   composite.Input{XR: object(t, xr), Composition: pipeline(step("make"))},
+		Input:   reconciler.Input{XR: object(t, xr), Composition: pipeline(step("make"))},
 	}
 }
 
@@ -109,8 +109,8 @@ func TestComposed(t *testing.T) {
 			[]string{"status", "conditions"},
 			map[render.Profile]any{
 				render.V2: []any{
-					map[string]any{"type": "A", "status": "True", "reason": "", "lastTransitionTime": composite.Time, "observedGeneration": 2.0},
-					map[string]any{"type": "", "status": "", "reason": "", "lastTransitionTime": composite.Time},
+					map[string]any{"type": "A", "status": "True", "reason": "", "lastTransitionTime": reconciler.Time, "observedGeneration": 2.0},
+					map[string]any{"type": "", "status": "", "reason": "", "lastTransitionTime": reconciler.Time},
 				},
 				render.Classic: []any{map[string]any{"type": "A", "status": "True", "extra": 1.0, "observedGeneration": 2.0}, 5.0},
 			},
@@ -327,7 +327,7 @@ func FuzzRender(f *testing.F) {
 			_, _ = render.Render(t.Context(), answer(rsp), render.Request{
 				Profile: profile,
 				Context: &structpb.Struct{},
-				Input:   composite.Input{XR: &unstructured.Unstructured{Object: obj}, Composition: pipeline(step("s"))},
+				Input:   reconciler.Input{XR: &unstructured.Unstructured{Object: obj}, Composition: pipeline(step("s"))},
 			})
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/render/classic"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
 // A Profile is the Crossplane that a render imitates.
@@ -34,7 +34,7 @@ type Version struct {
 	Checks
 	// classic is what the renderer of before the reconciler does; nil is the
 	// reconciler.
-	classic *classic.Version
+	classic *reconciler.ClassicVersion
 }
 
 // Checks say how a version takes its input.
@@ -78,21 +78,21 @@ var versions = map[Profile]Version{
 	},
 	Classic: {
 		Checks: Checks{Match: true, Selector: selector, Refuse: invalid, LastRequired: true, ContextFirst: true},
-		classic: &classic.Version{
+		classic: &reconciler.ClassicVersion{
 			Capabilities: true, Conditions: true, CompositeReady: true, Namespaces: true,
 			Nested: true, Requirements: true, Credentials: true,
 		},
 	},
 	Classic1: {
 		Checks:  Checks{Match: true, Selector: legacySelector, Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true},
-		classic: &classic.Version{Conditions: true, Credentials: true},
+		classic: &reconciler.ClassicVersion{Conditions: true, Credentials: true},
 	},
 	Alpha: {
 		Checks: Checks{Match: true, Selector: legacySelector, XRDKind: true},
 	},
 	ClassicBeta: {
 		Checks:  Checks{Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true, EmptyXR: true},
-		classic: &classic.Version{},
+		classic: &reconciler.ClassicVersion{},
 	},
 }
 

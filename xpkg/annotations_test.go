@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/extension"
 )
 
 func withAnnotations(t *testing.T, annotations map[string]string, img v1.Image) v1.Image {
@@ -148,15 +147,15 @@ func TestBuildRefusesAnnotations(t *testing.T) {
 }
 
 // extensionOf returns a layer that is no tar: only its place and mark count here.
-func extensionOf(name string) extension.Layer {
-	return extension.Layer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
+func extensionOf(name string) xpkg.ExtensionLayer {
+	return xpkg.ExtensionLayer{Layer: static.NewLayer([]byte(name), types.OCIUncompressedLayer), Name: name}
 }
 
 // Extensions lie over the runtime and under the package.
 func TestBuildExtensions(t *testing.T) {
 	pkg := aPackage("Function", "fn")
 	pkg.Examples = []byte("kind: X\n")
-	a := buildWith(t, pkg, xpkg.BuildOptions{Extensions: []extension.Layer{extensionOf("icons"), extensionOf("readme")}}, "linux/amd64")
+	a := buildWith(t, pkg, xpkg.BuildOptions{Extensions: []xpkg.ExtensionLayer{extensionOf("icons"), extensionOf("readme")}}, "linux/amd64")
 	m, c := manifestOf(t, a.(v1.Image)), configOf(t, a.(v1.Image))
 	want := []string{"", "", "icons", "readme", "base", "upbound"}
 	var marks, labels []string
@@ -192,7 +191,7 @@ func TestBuildRefusesOverlays(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			runtime := withConfig(t, runtimeFor(t, "linux/amd64"), `"config":`+tc.config)
-			_, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{runtime}, xpkg.BuildOptions{Extensions: []extension.Layer{extensionOf(tc.folder)}})
+			_, err := xpkg.Build(aPackage("Function", "fn"), []v1.Image{runtime}, xpkg.BuildOptions{Extensions: []xpkg.ExtensionLayer{extensionOf(tc.folder)}})
 			if got := err != nil && strings.Contains(err.Error(), `its root has a "`+tc.folder); got != tc.want {
 				t.Errorf("%s: got %v, refused should be %v", tc.reason, err, tc.want)
 			}

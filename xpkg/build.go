@@ -13,9 +13,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/xpkg/archive"
-	"github.com/xfn-dev/xfn/xpkg/extension"
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 const (
@@ -43,7 +42,7 @@ type BuildOptions struct {
 	// package metadata gives.
 	Annotations map[string]string
 	// Extensions are layers for others than the control plane.
-	Extensions []extension.Layer
+	Extensions []ExtensionLayer
 }
 
 // Build makes pkg an image: for each runtime the runtime's own layers, then
@@ -124,7 +123,7 @@ type markedLayer struct {
 }
 
 // ownLayers returns the layers of a package itself, bottom first.
-func ownLayers(pkg *Package, extensions []extension.Layer) ([]markedLayer, error) {
+func ownLayers(pkg *Package, extensions []ExtensionLayer) ([]markedLayer, error) {
 	var layers []markedLayer
 	for _, e := range extensions {
 		layers = append(layers, markedLayer{e.Layer, e.Name})

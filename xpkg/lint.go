@@ -10,8 +10,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // A Report is what Lint has found out about a finished package.

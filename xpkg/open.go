@@ -8,8 +8,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/xpkg/archive"
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // An Artifact is what a package is in a registry: a v1.Image, or a

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/xpkg/extension"
 )
 
 // systemFolders are those of a Linux root (Filesystem Hierarchy Standard 3.0).
@@ -18,7 +17,7 @@ var systemFolders = []string{
 
 // checkOverlay refuses extensions that would lie over what runs: their folders
 // are in the root of the runtime's file system.
-func checkOverlay(config map[string]any, extensions []extension.Layer) error {
+func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
 	taken := slices.Concat(systemFolders, programFolders(config))
 	for _, e := range extensions {
 		if slices.Contains(taken, e.Name) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -97,7 +97,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 		root = "."
 	}
 	if dir, err := afero.IsDir(fsys, root); err != nil {
-		return nil, fmt.Errorf("reading package root %q: %w", root, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading package root %q: %w", root, fsx.Cause(err))
 	} else if !dir {
 		return nil, fmt.Errorf("reading package root %q: it is not a directory", root)
 	}
@@ -187,7 +187,7 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 func (r *rootReader) file(f file, decode decoder) contents {
 	data, err := r.bytes(f)
 	if err != nil {
-		text := "it cannot be read: " + ioerror.Cause(err).Error()
+		text := "it cannot be read: " + fsx.Cause(err).Error()
 		return contents{found: Problems{{Rule: "file", Path: f.path, Text: text, Hint: hintFile}}}
 	}
 	return decodeAll(f.path, data, decode)

@@ -7,9 +7,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/xpkg/archive"
 )
 
 // A Part is an .xpkg file that is being written, of a package whose layers come
@@ -17,7 +17,7 @@ import (
 // in the same directory. It must be closed, which removes it unless it was kept
 // or has become the file.
 type Part struct {
-	file *atomicfile.File
+	file *fsx.AtomicFile
 	path string
 }
 
@@ -25,11 +25,11 @@ type Part struct {
 // on with what is kept of it; digest is that of the package. What is kept for
 // more than a day is removed.
 func OpenPart(path string, digest v1.Hash) (*Part, error) {
-	dir, ok := atomicfile.Dir(path)
+	dir, ok := fsx.TemporaryDir(path)
 	if !ok {
 		return nil, fmt.Errorf("writing package %q: it is not a regular file", path)
 	}
-	f, err := atomicfile.Resume(dir, digest.String())
+	f, err := fsx.Resume(dir, digest.String())
 	if err != nil {
 		return nil, fmt.Errorf("writing package %q: %w", path, err)
 	}

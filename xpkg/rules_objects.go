@@ -8,8 +8,8 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/xfn-dev/xfn/internal/crd"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 func (o Object) groupVersionKind() kschema.GroupVersionKind {

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/xpkg/archive"
 )
 
 // A Target is a file to be and what goes into it.
@@ -73,7 +73,7 @@ func WriteFiles(ctx context.Context, targets []Target, report progress.Func) err
 	}
 	var others error
 	t := targets[0]
-	err := atomicfile.Write(t.Path, fileMode, func(w io.Writer) error {
+	err := fsx.Write(t.Path, fileMode, func(w io.Writer) error {
 		if err := archive.Write(ctx, w, t.Artifact, writing(t.Path), report); err != nil {
 			return err
 		}

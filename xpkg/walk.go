@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 const (
@@ -48,7 +48,7 @@ type file struct {
 func yamlFiles(fsys afero.Fs, root string, except, ignore []string) ([]file, Problems, error) {
 	info, err := fsys.Stat(root)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %q: %w", root, ioerror.Cause(err))
+		return nil, nil, fmt.Errorf("reading %q: %w", root, fsx.Cause(err))
 	}
 	w := &walker{fs: fsys, root: filepath.Clean(root)}
 	if !info.IsDir() {
@@ -91,7 +91,7 @@ func (w *walker) walk(dir string, depth int) {
 	}
 	entries, err := afero.ReadDir(w.fs, at)
 	if err != nil {
-		w.refuse("file", at, "it cannot be read: "+ioerror.Cause(err).Error(), hintFile)
+		w.refuse("file", at, "it cannot be read: "+fsx.Cause(err).Error(), hintFile)
 		return
 	}
 	for _, e := range entries {
@@ -144,7 +144,7 @@ func (w *walker) follow(path string) {
 	case !isYAML(path):
 		return
 	case err != nil:
-		w.lose("link", path, "it is a link to nothing: "+ioerror.Cause(err).Error(), hintLink)
+		w.lose("link", path, "it is a link to nothing: "+fsx.Cause(err).Error(), hintLink)
 		return
 	}
 	if err := w.resolve(path); err != nil {
@@ -163,7 +163,7 @@ func (w *walker) resolve(path string) error {
 	for range maxLinks {
 		target, err := links.ReadlinkIfPossible(at)
 		if err != nil {
-			return fmt.Errorf("reading the link %q: %w", at, ioerror.Cause(err))
+			return fmt.Errorf("reading the link %q: %w", at, fsx.Cause(err))
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(at), target)
@@ -197,7 +197,7 @@ func (w *walker) insideRoot(path string) (link bool, err error) {
 		at = filepath.Join(at, part)
 		info, err := lstat(w.fs, at)
 		if err != nil {
-			return false, fmt.Errorf("reading %q: %w", at, ioerror.Cause(err))
+			return false, fmt.Errorf("reading %q: %w", at, fsx.Cause(err))
 		}
 		link = info.Mode()&fs.ModeSymlink != 0
 	}

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/xpkg/archive"
 )
 
 // fileMode is that of packages.
@@ -26,9 +26,9 @@ func WriteFile(ctx context.Context, path string, a Artifact, report progress.Fun
 			err = fmt.Errorf("writing package %q: %w", path, err)
 		}
 	}()
-	dir, ok := atomicfile.Dir(path)
+	dir, ok := fsx.TemporaryDir(path)
 	if !ok {
-		return atomicfile.Write(path, fileMode, func(w io.Writer) error {
+		return fsx.Write(path, fileMode, func(w io.Writer) error {
 			return archive.Write(ctx, w, a, writing(path), report)
 		})
 	}
@@ -50,7 +50,7 @@ func writing(path string) string { return "writing " + filepath.Base(path) }
 type Draft struct {
 	*archive.Draft
 
-	file *atomicfile.File
+	file *fsx.AtomicFile
 	dir  string
 	// written is true once the draft is a package, or a stump of one.
 	written bool
@@ -59,7 +59,7 @@ type Draft struct {
 // NewDraft begins an .xpkg file in the directory that it will be in, if that is
 // known, or else in any.
 func NewDraft(dir string) (*Draft, error) {
-	f, err := atomicfile.Create(dir)
+	f, err := fsx.Create(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func NewDraft(dir string) (*Draft, error) {
 // do so once; except on Windows, its layers can be read after that, too, until it
 // is closed.
 func (d *Draft) WriteFile(ctx context.Context, path string, a Artifact, report progress.Func) error {
-	if dir, ok := atomicfile.Dir(path); d.written || !ok || !same(dir, d.dir) {
+	if dir, ok := fsx.TemporaryDir(path); d.written || !ok || !same(dir, d.dir) {
 		return WriteFile(ctx, path, a, report)
 	}
 	done, err := d.become(ctx, path, a, report)

@@ -15,10 +15,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/internal/childtest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // Under this variable, the test binary is a process that writes a package to
@@ -77,7 +77,7 @@ func TestKilledWrite(t *testing.T) {
 	if err := os.WriteFile(path, old, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	child, line := childtest.Start(t, childEnv+"="+path)
+	child, line := functiontest.Start(t, childEnv+"="+path)
 	if line != "writing" {
 		t.Errorf("the child said %q", line)
 	}

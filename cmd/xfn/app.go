@@ -15,14 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/alpha"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/completion"
-	"github.com/xfn-dev/xfn/cmd/xfn/convert"
-	"github.com/xfn-dev/xfn/cmd/xfn/dev"
-	"github.com/xfn-dev/xfn/cmd/xfn/diff"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
-	"github.com/xfn-dev/xfn/cmd/xfn/lock"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
-	runcmd "github.com/xfn-dev/xfn/cmd/xfn/run"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/cmd/xfn/test"
 	"github.com/xfn-dev/xfn/cmd/xfn/validate"
@@ -44,21 +39,21 @@ type app struct {
 	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
 	Verbose bool `help:"Print each step, and more of what happens." short:"v" xor:"volume"`
 
-	Xpkg       xpkg.Cmd       `cmd:"" help:"Make, push and pull packages."`
-	Render     render.Cmd     `cmd:"" help:"Show what a Composition makes of a composite resource."`
-	Dev        dev.Cmd        `cmd:"" help:"Render and test anew whenever a function or a file changes."`
-	Test       test.Cmd       `cmd:"" help:"Check what Compositions make of composite resources."`
-	Diff       diff.Cmd       `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
-	Validate   validate.Cmd   `cmd:"" help:"Judge resources by XRDs, CRDs and the kinds of Kubernetes."`
-	Convert    convert.Cmd    `cmd:"" help:"Bring old Compositions up to date."`
-	Lock       lock.Cmd       `cmd:"" help:"Write down which digests tags and versions mean."`
-	Run        runcmd.Cmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
-	Function   function.Cmd   `cmd:"" help:"List, serve and call functions."`
-	Alpha      alpha.Cmd      `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
-	Cache      cache.Cmd      `cmd:"" help:"Show and prune what was pulled."`
-	Registry   registry.Cmd   `cmd:"" help:"Serve a registry of your own."`
-	Completion completion.Cmd `cmd:"" help:"Print a script that completes commands and flags in your shell."`
-	Version    versionCmd     `cmd:"" help:"Print the version."`
+	Xpkg       xpkg.Cmd            `cmd:"" help:"Make, push and pull packages."`
+	Render     render.Cmd          `cmd:"" help:"Show what a Composition makes of a composite resource."`
+	Dev        test.DevCmd         `cmd:"" help:"Render and test anew whenever a function or a file changes."`
+	Test       test.Cmd            `cmd:"" help:"Check what Compositions make of composite resources."`
+	Diff       render.DiffCmd      `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
+	Validate   validate.Cmd        `cmd:"" help:"Judge resources by XRDs, CRDs and the kinds of Kubernetes."`
+	Convert    validate.ConvertCmd `cmd:"" help:"Bring old Compositions up to date."`
+	Lock       cache.LockCmd       `cmd:"" help:"Write down which digests tags and versions mean."`
+	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
+	Function   function.Cmd        `cmd:"" help:"List, serve and call functions."`
+	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
+	Cache      cache.Cmd           `cmd:"" help:"Show and prune what was pulled."`
+	Registry   registry.Cmd        `cmd:"" help:"Serve a registry of your own."`
+	Completion completion.Cmd      `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Version    versionCmd          `cmd:"" help:"Print the version."`
 
 	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:""`
 	Beta        beta                   `cmd:"" hidden:""`
@@ -68,9 +63,9 @@ type app struct {
 
 // beta, composition and resource are where the crossplane CLI has had its commands.
 type beta struct {
-	Convert  convert.Cmd  `cmd:""`
-	Render   render.Cmd   `cmd:""`
-	Validate validate.Cmd `cmd:""`
+	Convert  validate.ConvertCmd `cmd:""`
+	Render   render.Cmd          `cmd:""`
+	Validate validate.Cmd        `cmd:""`
 	Xpkg     struct {
 		Init xpkg.InitCmd `cmd:""`
 	} `cmd:""`

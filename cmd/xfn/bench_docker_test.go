@@ -16,7 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/pull"
+	pull "github.com/xfn-dev/xfn/internal/image"
 )
 
 // BenchmarkRenderDocker renders the template's example in Docker, by turns with a

@@ -14,8 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/xfn-dev/xfn/function/container"
-	containergrpc "github.com/xfn-dev/xfn/function/container/grpc"
+	"github.com/xfn-dev/xfn/internal/alpha"
+	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 )
 
 // containers is the program "containers DIR": a runner whose images are the
@@ -40,7 +40,7 @@ func serveContainers(ctx context.Context, dir string) error {
 		return err
 	}
 	fmt.Println("listening on " + prefix + strings.TrimPrefix(lis.Addr().String(), "@"))
-	return containergrpc.Serve(ctx, lis, container.RunnerFunc(func(ctx context.Context, req container.Request) ([]byte, error) {
+	return containergrpc.Serve(ctx, lis, alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, filepath.Join(dir, filepath.Base(req.Image)))
 		cmd.Stdin = bytes.NewReader(req.Input)
 		return cmd.Output()

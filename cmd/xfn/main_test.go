@@ -16,8 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/xfn-dev/xfn/function/container"
-	"github.com/xfn-dev/xfn/function/container/grpc"
+	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -216,7 +216,7 @@ func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
 func callAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	client, err := grpc.Dial(args[0])
 	ts.Check(err)
-	output, err := client.RunContainer(context.Background(), container.Request{Image: args[1], Input: []byte(ts.ReadFile(args[2]))})
+	output, err := client.RunContainer(context.Background(), alpha.ContainerRequest{Image: args[1], Input: []byte(ts.ReadFile(args[2]))})
 	if err != nil {
 		output = []byte(err.Error())
 	}

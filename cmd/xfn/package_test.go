@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
 // packageFiles are inputs of packages, by path.

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 // TestRoundRobin: a target with several addresses, as that of many pods, has

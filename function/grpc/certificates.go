@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // minVersion is what functions built with Crossplane's SDK ask for. Two sides
@@ -81,7 +81,7 @@ func loadAuthorities(dir string) (*x509.CertPool, error) {
 func readFile(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}
 	return text, nil
 }

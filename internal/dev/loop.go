@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/dev/keep"
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // Config says what to watch, and what to do with it.
@@ -60,7 +59,7 @@ const coarse = 10 * time.Millisecond
 // which must not block for long. It returns what show returns, and what went
 // wrong with stopping functions, all of which have ended then.
 func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
-	l := &loop{config: c, keeper: keep.New(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
+	l := &loop{config: c, keeper: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
 	for name, r := range c.Session.Runtimes {
 		l.runtimes[name] = l.keeper.Runtime(string(name), r, graceOf(name))
 	}
@@ -100,7 +99,7 @@ func explicitTests(c Config) []string {
 // A loop is what rounds share.
 type loop struct {
 	config   Config
-	keeper   *keep.Keeper
+	keeper   *Pool
 	runtimes map[session.Runtime]runtimes.Runtime
 	watcher  *watch.Watcher
 

@@ -19,10 +19,10 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/dev"
-	"github.com/xfn-dev/xfn/internal/gobuild"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/runtimes"
-	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // fake runs a function from a folder: what it composes is the text of its main.go,

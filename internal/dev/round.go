@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/dev/keep"
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/render"
-	"github.com/xfn-dev/xfn/session"
-	"github.com/xfn-dev/xfn/suite"
 )
 
 // A Round is what one run of the loop did.
@@ -25,7 +24,7 @@ type Round struct {
 	N    int
 	Plan Plan
 	// Starts are the functions that it started.
-	Starts []keep.Start
+	Starts []Start
 	// Rendered and Tested are nil if it did not.
 	Rendered *Rendering
 	Tested   *Testing

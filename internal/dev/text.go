@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/gobuild"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/value"
-	"github.com/xfn-dev/xfn/suite"
-	"github.com/xfn-dev/xfn/suite/format"
+	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
 const (
@@ -71,7 +70,7 @@ func (t Text) Sections(r Round) ([]Section, error) {
 func (t Text) head(r Round) Section {
 	s := Section{t.tint(bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
 	for _, start := range r.Starts {
-		line := value.Printable(start.Function) + ": "
+		line := report.Printable(start.Function) + ": "
 		if start.Compiled > 0 {
 			line += "built in " + seconds(start.Compiled) + ", "
 		}
@@ -79,10 +78,10 @@ func (t Text) head(r Round) Section {
 	}
 	var facts []string
 	if r.Rendered != nil && r.Rendered.Err == nil {
-		facts = append(facts, fmt.Sprintf("rendered %s in %s", value.Count(len(r.Rendered.Documents), "document"), seconds(r.Rendered.Took)))
+		facts = append(facts, fmt.Sprintf("rendered %s in %s", report.Count(len(r.Rendered.Documents), "document"), seconds(r.Rendered.Took)))
 	}
 	if r.Tested != nil && r.Tested.Err == nil && r.Tested.Missing == nil {
-		facts = append(facts, fmt.Sprintf("tested %s in %s", value.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
+		facts = append(facts, fmt.Sprintf("tested %s in %s", report.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
 		if n := r.Tested.failed(); n > 0 {
 			facts = append(facts, t.tint(red, fmt.Sprintf("%d failed", n)))
 		}
@@ -106,9 +105,9 @@ func about(r Round) string {
 	case n == 0:
 		return "run again"
 	case n > mostNamed:
-		return value.Printable(strings.Join(paths[:mostNamed-1], ", ")) + fmt.Sprintf(" and %d more changed", n-mostNamed+1)
+		return report.Printable(strings.Join(paths[:mostNamed-1], ", ")) + fmt.Sprintf(" and %d more changed", n-mostNamed+1)
 	default:
-		return value.Printable(strings.Join(paths, ", ")) + " changed"
+		return report.Printable(strings.Join(paths, ", ")) + " changed"
 	}
 }
 
@@ -171,7 +170,7 @@ func indented(text string) Section {
 }
 
 // printable leaves the tabs of compilers and logs as blanks.
-func printable(l string) string { return value.Printable(strings.ReplaceAll(l, "\t", "    ")) }
+func printable(l string) string { return report.Printable(strings.ReplaceAll(l, "\t", "    ")) }
 
 // said is what functions reported, and what the render noted.
 func (t Text) said(r Round) Section {
@@ -224,7 +223,7 @@ func (t Text) changes(r Round) (Section, error) {
 	diff := shown.Diff
 	switch {
 	case shown.First:
-		title = value.Count(len(shown.Documents), "document") + ":"
+		title = report.Count(len(shown.Documents), "document") + ":"
 		if !t.Whole {
 			diff = withoutFields(diff)
 		}
@@ -247,7 +246,7 @@ func withoutFields(diffs []report.DocDiff) []report.DocDiff {
 // tests is what failed, and how many did.
 func (t Text) tests(tested *Testing) (Section, error) {
 	if tested.Missing != nil {
-		return Section{t.tint(red, "not tested: function "+value.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
+		return Section{t.tint(red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
 	}
 	if tested.Err != nil {
 		s := append(Section{t.tint(red, "not tested")}, indented(tested.Err.Error())...)

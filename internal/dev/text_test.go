@@ -12,12 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/dev"
-	"github.com/xfn-dev/xfn/internal/dev/keep"
-	"github.com/xfn-dev/xfn/internal/gobuild"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/suite"
-	"github.com/xfn-dev/xfn/suite/check"
+	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/check"
 )
 
 func doc(name, text string) map[string]any {
@@ -44,7 +43,7 @@ func TestSections(t *testing.T) {
 		"First": {
 			"all is new, and only named",
 			dev.Text{},
-			dev.Round{N: 1, Rendered: first, Starts: []keep.Start{{Function: "f", Compiled: 1234 * time.Millisecond, Took: 50 * time.Millisecond}, {Function: "g", Took: time.Millisecond}}, Notes: []string{"n"}, Warnings: []string{"w"}},
+			dev.Round{N: 1, Rendered: first, Starts: []dev.Start{{Function: "f", Compiled: 1234 * time.Millisecond, Took: 50 * time.Millisecond}, {Function: "g", Took: time.Millisecond}}, Notes: []string{"n"}, Warnings: []string{"w"}},
 			"round 1: start\nf: built in 1.2 s, started in 50 ms\ng: started in 1 ms\nrendered 1 document in 12 ms\n\nnote: n\nwarning: w\n\n1 document:\n  + Thing a (v1) added",
 		},
 		"Whole": {

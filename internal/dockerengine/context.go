@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 // defaultContext is the context that is not in the configuration: the default
@@ -71,7 +71,7 @@ func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
 func readJSON(path string, into any) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+		return fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}
 	defer f.Close()
 	if err := json.NewDecoder(io.LimitReader(f, maxConfig)).Decode(into); err != nil {

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/moby/moby/client"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // greetTimeout is how long an engine may take to say that it is there. A machine
@@ -126,7 +126,7 @@ func (t *TLS) config() (*tls.Config, error) {
 	if t.CA != "" {
 		pem, err := os.ReadFile(t.CA)
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", t.CA, ioerror.Cause(err))
+			return nil, fmt.Errorf("%q: %w", t.CA, fsx.Cause(err))
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {

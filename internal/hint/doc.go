@@ -1,3 +1,3 @@
-// Package hint attaches a next step to an error, for people: what to try, apart
-// from what went wrong.
+// Package hint attaches the next action to an error, and finds the known name
+// that is nearest to a misspelled one.
 package hint

@@ -1,6 +1,22 @@
-// Package manifest reads YAML from files, folders and standard input, keeping
-// the file and line of every document, and writes it in a stable order.
+// Package manifest reads YAML from files, folders and standard input, keeps the
+// file and line of every document, and writes YAML in a stable order.
 //
 // The dialect is that of Kubernetes' tools (sigs.k8s.io/yaml): YAML 1.1, where
 // bare yes, no, on and off are booleans, decoded by way of JSON.
+//
+// DecodeStrict decodes a document into Go structs and reports every field that
+// they do not have; JSONSchema describes the same structs, so both always agree.
+// Struct tags describe a field:
+//
+//	json:"name"    its key; a field without it, or with "-", is not decoded
+//	doc:"text"     its description in the schema
+//	enum:"a,b"     the strings that it accepts
+//	required:""    an object without it is an error
+//	short:""       a value that is not an object is decoded into this field alone
+//	single:""      a value that is not a list is decoded as a list of one item
+//	whole:"a,b"    an object with one of these keys is this field's value; without
+//	               keys, any object is
+//
+// A type that implements encoding.TextUnmarshaler accepts strings, and the texts
+// of other scalars.
 package manifest

@@ -15,8 +15,6 @@ import (
 	yamlv4 "go.yaml.in/yaml/v4"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
-
-	"github.com/xfn-dev/xfn/internal/strict"
 )
 
 // A Document is the text of one YAML document and where it stands.
@@ -83,7 +81,7 @@ func (d Document) Object() (map[string]any, error) {
 	}
 	obj, ok := v.(map[string]any)
 	if !ok {
-		return nil, &Error{d.Path, d.Line, fmt.Errorf("expected an object, got %s", strict.Describe(v))}
+		return nil, &Error{d.Path, d.Line, fmt.Errorf("expected an object, got %s", DescribeValue(v))}
 	}
 	return obj, nil
 }

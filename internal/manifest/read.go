@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 
 	"github.com/spf13/afero"
 )
@@ -71,14 +71,14 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 	}
 	dir, err := afero.IsDir(r.FS, path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}
 	if !dir {
 		return r.file(ctx, path)
 	}
 	entries, err := afero.ReadDir(r.FS, path)
 	if err != nil {
-		return nil, fmt.Errorf("reading folder %q: %w", path, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading folder %q: %w", path, fsx.Cause(err))
 	}
 	var all []Document
 	for _, e := range entries {
@@ -127,7 +127,7 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	defer stop()
 	data, err = io.ReadAll(io.LimitReader(from, MaxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("reading %q: the file is larger than %d MiB", path, MaxSize>>20)

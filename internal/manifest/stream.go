@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // Split cuts data, the content of path, into its documents, at lines that
@@ -52,7 +52,7 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 		err := afero.Walk(r.FS, path, func(name string, info fs.FileInfo, err error) error {
 			switch {
 			case err != nil:
-				err = fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
+				err = fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 				if !yield(Document{Path: name}, err) {
 					return fs.SkipAll
 				}
@@ -95,7 +95,7 @@ func (r Reader) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if path != Stdin {
 		f, err := r.openFile(ctx, path)
 		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err))
+			return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 		}
 		return f, nil
 	}
@@ -156,7 +156,7 @@ func split(path string, in io.Reader) iter.Seq2[Document, error] {
 				s.flush()
 				return
 			case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-				yield(Document{Path: path}, fmt.Errorf("reading %q: %w", path, ioerror.Cause(err)))
+				yield(Document{Path: path}, fmt.Errorf("reading %q: %w", path, fsx.Cause(err)))
 				return
 			}
 			s.take(part)

@@ -1,7 +1,7 @@
-// Package patch moves values from one object to another, changed on the way by
-// transforms: the patches of function-patch-and-transform, and of Crossplane
-// itself before there was that. The rules are those of the former, oddities
-// included, pinned by golden cases.
+// Package patch applies patches and transforms as function-patch-and-transform
+// does, oddities included. The builtin function, Compositions of mode Resources
+// and alpha Compositions share it.
 //
-// A patch is compiled once; applying it only reads the result.
+// Values are those of JSON in Go: nil, bool, int64, float64, string, []any and
+// map[string]any.
 package patch

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
-	"github.com/xfn-dev/xfn/internal/jsontext"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 // An Object is what patches write to. The real function sends the whole of it
@@ -26,7 +24,7 @@ type Object struct {
 }
 
 // set writes v, which it copies. What patches write has to be settled.
-func (o *Object) set(path fieldpath.Path, v any, b *transform.Budget) error {
+func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	for _, segment := range path {
 		// A list grows as far as its index, if that is allowed at all.
 		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
@@ -44,7 +42,7 @@ func (o *Object) set(path fieldpath.Path, v any, b *transform.Budget) error {
 }
 
 // settle ends a patch: the object goes through JSON, which needs a kind.
-func (o *Object) settle(b *transform.Budget) error {
+func (o *Object) settle(b *Budget) error {
 	if !o.Settled {
 		fields, err := normal(o.Fields, b)
 		if err != nil {
@@ -67,7 +65,7 @@ const valueSize = 16
 
 // normal returns v as it comes out of JSON again, as a copy: floats without a
 // fraction are integers, if they fit, and strings are UTF-8.
-func normal(v any, b *transform.Budget) (any, error) {
+func normal(v any, b *Budget) (any, error) {
 	if err := b.Spend(valueSize); err != nil {
 		return nil, err
 	}
@@ -75,7 +73,7 @@ func normal(v any, b *transform.Budget) (any, error) {
 	case float64:
 		return number(v)
 	case string:
-		return jsontext.ValidUTF8(v), b.Spend(len(v))
+		return fieldpath.ValidUTF8(v), b.Spend(len(v))
 	case []any:
 		list := make([]any, len(v))
 		for i, element := range v {
@@ -92,7 +90,7 @@ func normal(v any, b *transform.Budget) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			fields[jsontext.ValidUTF8(key)] = element
+			fields[fieldpath.ValidUTF8(key)] = element
 		}
 		return fields, b.Spend(len(v) * valueSize)
 	default:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 // Most is how many patches a Composition may have: with patch sets, a short one
@@ -50,7 +49,7 @@ type Patch struct {
 	variables []Path
 	to        Path
 	wildcard  bool
-	chain     transform.Chain
+	chain     TransformChain
 	merge     *merger
 	mergeErr  error
 }
@@ -64,7 +63,7 @@ func Compile(p *spec.Patch) Patch {
 		Odd:      oddity(p),
 		to:       Parse(p.To()),
 		wildcard: !p.TypeOrDefault().IsCombine() && strings.Contains(p.To(), "[*]"),
-		chain:    transform.Compile(p.Transforms),
+		chain:    CompileTransforms(p.Transforms),
 	}
 	compiled.merge, compiled.mergeErr = mergerOf(p.Over())
 	if !compiled.Type.IsCombine() {
@@ -95,7 +94,7 @@ func oddity(p *spec.Patch) string {
 // for those that combine, and the policy makes none: the error says
 // fieldpath.IsNotFound if what there is to move, or to expand, is not there. An
 // object without a kind cannot be written to.
-func (p *Patch) Apply(from map[string]any, to *Object, b *transform.Budget) error {
+func (p *Patch) Apply(from map[string]any, to *Object, b *Budget) error {
 	v, err := p.read(from, b)
 	if err != nil {
 		return err
@@ -123,7 +122,7 @@ func (p *Patch) Apply(from map[string]any, to *Object, b *transform.Budget) erro
 	return nil
 }
 
-func (p *Patch) read(from map[string]any, b *transform.Budget) (any, error) {
+func (p *Patch) read(from map[string]any, b *Budget) (any, error) {
 	if !p.Type.IsCombine() {
 		return p.from.Get(from)
 	}
@@ -144,11 +143,11 @@ func (p *Patch) read(from map[string]any, b *transform.Budget) (any, error) {
 	case p.combine.String == nil:
 		return nil, fmt.Errorf("given combine strategy %s requires configuration", p.combine.Strategy)
 	}
-	return transform.Sprintf(b, p.combine.String.Format, args...)
+	return Sprintf(b, p.combine.String.Format, args...)
 }
 
 // write puts v to a path, by the patch's policy.
-func (p *Patch) write(at Path, to *Object, v any, b *transform.Budget) error {
+func (p *Patch) write(at Path, to *Object, v any, b *Budget) error {
 	if at.err != nil {
 		return at.err
 	}
@@ -164,7 +163,7 @@ func (p *Patch) write(at Path, to *Object, v any, b *transform.Budget) error {
 	return to.set(at.path, v, b)
 }
 
-func (p *Patch) writeAll(to *Object, v any, b *transform.Budget) error {
+func (p *Patch) writeAll(to *Object, v any, b *Budget) error {
 	if p.to.err != nil {
 		return p.to.err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 type object = map[string]any
@@ -52,7 +51,7 @@ func TestApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := compiled(t, tc.patch)
 			to := &patch.Object{Fields: tc.to}
-			err := p.Apply(from, to, &transform.Budget{})
+			err := p.Apply(from, to, &patch.Budget{})
 			if got := errText(err); got != tc.wantErr || fieldpath.IsNotFound(err) != tc.missing {
 				t.Errorf("%s: got error %q, want %q", tc.reason, got, tc.wantErr)
 			}
@@ -75,7 +74,7 @@ func errText(err error) string {
 func TestSettled(t *testing.T) {
 	p := compiled(t, "{fromFieldPath: f}")
 	to := &patch.Object{Fields: object{"kind": "K", "n": 3.0}, Settled: true}
-	if err := p.Apply(object{"f": 2.0}, to, &transform.Budget{}); err != nil {
+	if err := p.Apply(object{"f": 2.0}, to, &patch.Budget{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(object{"kind": "K", "n": 3.0, "f": int64(2)}, to.Fields); diff != "" {

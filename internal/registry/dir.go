@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/xfn-dev/xfn/internal/filelock"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 const (
@@ -26,20 +25,20 @@ var uploadID = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$
 // file gives up. A directory that is not empty has to be a registry's.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
 	if len(entries) > 0 && !marked(entries) {
 		return nil, hint.Wrap(errors.New("it is not empty, and no registry's"), "name an empty directory, or one that does not exist")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
-	ok, err := filelock.Try(f, filelock.Exclusive)
+	ok, err := fsx.TryLock(f, fsx.ExclusiveLock)
 	if err == nil && !ok {
 		err = hint.Wrap(errors.New("another registry uses it"), "stop that registry, or name another directory")
 	}
@@ -63,7 +62,7 @@ func marked(entries []fs.DirEntry) bool {
 func prepare(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return ioerror.Cause(err)
+		return fsx.Cause(err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	for _, folder := range []string{"uploads", "blobs/sha256", "blobs/sha512"} {

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
@@ -155,6 +155,6 @@ func refuseBody(w http.ResponseWriter, err error) {
 	case errors.Is(err, syscall.ENOSPC):
 		refuse(w, http.StatusInsufficientStorage, "UNKNOWN", "the registry's disk is full")
 	default:
-		refuse(w, http.StatusInternalServerError, "UNKNOWN", ioerror.Cause(err).Error())
+		refuse(w, http.StatusInternalServerError, "UNKNOWN", fsx.Cause(err).Error())
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // Users are those of an htpasswd file.
@@ -30,7 +30,7 @@ type Users struct {
 func ReadUsers(path string) (*Users, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading users %q: %w", path, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading users %q: %w", path, fsx.Cause(err))
 	}
 	u := &Users{hashes: map[string][]byte{}}
 	lines := bufio.NewScanner(bytes.NewReader(content))

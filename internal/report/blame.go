@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/xfn-dev/xfn/internal/report/value"
 )
 
 // An Origin is where a field has its value from.
@@ -63,7 +61,7 @@ func WriteBlame(w io.Writer, origins []Origin) error {
 	resources, paths, steps := 0, 0, 0
 	rows := make([][3]string, len(origins))
 	for i, o := range origins {
-		row := [3]string{value.Printable(title(o.Resource)), value.Printable(o.Path), value.Printable(o.Step)}
+		row := [3]string{Printable(title(o.Resource)), Printable(o.Path), Printable(o.Step)}
 		resources = max(resources, utf8.RuneCountInString(row[0]))
 		paths = max(paths, utf8.RuneCountInString(row[1]))
 		steps = max(steps, utf8.RuneCountInString(row[2]))

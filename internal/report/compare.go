@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/xfn-dev/xfn/internal/report/value"
 )
 
 // A DocDiff is how a document differs from the one that was expected.
@@ -165,7 +163,7 @@ func WriteFields(w io.Writer, changes []Change) error {
 }
 
 func (p *printer) diff(indent string, d DocDiff, verdict string) {
-	p.line(indent, d.Op.colour(), d.Op.Sign()+" "+value.Printable(d.title()+verdict))
+	p.line(indent, d.Op.colour(), d.Op.Sign()+" "+Printable(d.title()+verdict))
 	p.changes(indent+"    ", d.Changes)
 }
 

@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/xfn-dev/xfn/internal/report/value"
 )
 
 // columns is how wide a text may be.
@@ -71,8 +69,8 @@ func (p *printer) line(indent, colour, text string) {
 func (p *printer) message(indent, colour, text string) {
 	const hang = "    "
 	first := indent
-	for paragraph := range strings.SplitSeq(value.Cut(text, longestMessage), "\n") {
-		for _, l := range value.Wrap(value.Printable(paragraph), columns-len(indent)-len(hang)) {
+	for paragraph := range strings.SplitSeq(Cut(text, longestMessage), "\n") {
+		for _, l := range Wrap(Printable(paragraph), columns-len(indent)-len(hang)) {
 			p.line(first, colour, l)
 			first = indent + hang
 		}
@@ -88,7 +86,7 @@ func (p *printer) changes(indent string, changes []Change) {
 // change writes a change on one line if that is wide enough, else with its
 // values on lines of their own.
 func (p *printer) change(indent string, c Change) {
-	label := c.Op.Sign() + " " + value.Printable(c.Path) + ":"
+	label := c.Op.Sign() + " " + Printable(c.Path) + ":"
 	if c.Path == "" {
 		label = c.Op.Sign()
 	}
@@ -97,7 +95,7 @@ func (p *printer) change(indent string, c Change) {
 		p.line(indent, c.Op.colour(), l)
 	}
 	if c.Step != "" {
-		p.line(indent+"    ", dim, "set by step "+value.Printable(c.Step))
+		p.line(indent+"    ", dim, "set by step "+Printable(c.Step))
 	}
 }
 
@@ -105,7 +103,7 @@ func values(label string, room int, c Change) []string {
 	left := room - utf8.RuneCountInString(label) - 1
 	below := room - len("    - ")
 	if c.Op == Changed {
-		short := value.Text(c.Old, room) + " → " + value.Text(c.New, room)
+		short := Text(c.Old, room) + " → " + Text(c.New, room)
 		if utf8.RuneCountInString(short) <= left {
 			return []string{label + " " + short}
 		}
@@ -116,7 +114,7 @@ func values(label string, room int, c Change) []string {
 	if c.Op == Removed {
 		v = c.Old
 	}
-	text := value.Text(v, below)
+	text := Text(v, below)
 	if utf8.RuneCountInString(text) <= left {
 		return []string{label + " " + text}
 	}
@@ -130,7 +128,7 @@ func apart(before, after any, limit int) (was, is string) {
 	a, isString := before.(string)
 	b, both := after.(string)
 	if !isString || !both || max(len(a), len(b)) <= limit-2 {
-		return value.Text(before, limit), value.Text(after, limit)
+		return Text(before, limit), Text(after, limit)
 	}
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
@@ -141,9 +139,9 @@ func apart(before, after any, limit int) (was, is string) {
 		from--
 	}
 	if from <= 1 {
-		return value.Text(a, limit), value.Text(b, limit)
+		return Text(a, limit), Text(b, limit)
 	}
-	return "…" + value.Text(a[from:], limit-1), "…" + value.Text(b[from:], limit-1)
+	return "…" + Text(a[from:], limit-1), "…" + Text(b[from:], limit-1)
 }
 
 // note writes a change of something that is no field, whose values are words.
@@ -155,5 +153,5 @@ func (p *printer) note(indent, what string, c Change) {
 	case Changed:
 		words = fmt.Sprint(c.Old) + " → " + words
 	}
-	p.line(indent, c.Op.colour(), c.Op.Sign()+" ["+what+"]: "+value.Printable(words))
+	p.line(indent, c.Op.colour(), c.Op.Sign()+" ["+what+"]: "+Printable(words))
 }

@@ -8,8 +8,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/xfn-dev/xfn/internal/report/value"
 )
 
 // A Result is what a function reported.
@@ -149,5 +147,5 @@ func labels(m map[string]string) string {
 	for _, k := range slices.SortedFunc(maps.Keys(m), natural) {
 		all = append(all, k+"="+m[k])
 	}
-	return value.Printable(strings.Join(all, ", "))
+	return Printable(strings.Join(all, ", "))
 }

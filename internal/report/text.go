@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/xfn-dev/xfn/internal/report/value"
 )
 
 // Text writes the trace for people, in lines of at most 80 columns where names
@@ -13,7 +11,7 @@ import (
 // escape sequences of a terminal; nothing in a name or value gets one through.
 func (t Trace) Text(w io.Writer, colour bool) error {
 	p := newPrinter(w, colour)
-	p.line("", bold, value.Printable(t.XR))
+	p.line("", bold, Printable(t.XR))
 	for i, s := range t.Steps {
 		p.line("", "", "")
 		p.step(i+1, s)
@@ -52,14 +50,14 @@ func (p *printer) step(number int, s Step) {
 }
 
 func stepFacts(s Step) []string {
-	facts := []string{value.Printable(s.Name), value.Printable(s.Function)}
+	facts := []string{Printable(s.Name), Printable(s.Function)}
 	if s.Runtime != "" {
-		facts = append(facts, value.Printable(s.Runtime))
+		facts = append(facts, Printable(s.Runtime))
 	}
 	if s.Calls > 1 {
-		facts = append(facts, value.Count(s.Calls, "call"))
+		facts = append(facts, Count(s.Calls, "call"))
 	}
-	return append(facts, value.Duration(s.Took))
+	return append(facts, Duration(s.Took))
 }
 
 // quiet reports whether there is nothing to tell of a step.
@@ -69,9 +67,9 @@ func (s Step) quiet() bool {
 
 // resource writes a line for the resource and one for each change of it.
 func (p *printer) resource(indent string, r ResourceChange) {
-	text := value.Printable(r.Title())
+	text := Printable(r.Title())
 	if id := strings.TrimSpace(r.APIVersion + " " + r.Kind); id != "" {
-		text += " (" + value.Printable(id) + ")"
+		text += " (" + Printable(id) + ")"
 	}
 	p.line(indent, r.Op.colour(), r.Op.Sign()+" "+text)
 	p.changes(indent+"    ", r.Fields)
@@ -79,7 +77,7 @@ func (p *printer) resource(indent string, r ResourceChange) {
 		p.note(indent+"    ", "ready", *r.Ready)
 	}
 	for _, c := range r.ConnectionDetails {
-		p.note(indent+"    ", "connection detail "+value.Printable(c.Path), c)
+		p.note(indent+"    ", "connection detail "+Printable(c.Path), c)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // maxUnpacked bounds the bytes that base images unpack to.

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/xpkg/archive"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // FromEngine returns the image that an engine has by a name or an id: the one

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // port is where Crossplane calls a function.

@@ -17,8 +17,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/childtest"
-	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -163,7 +163,7 @@ func TestKilledBuild(t *testing.T) {
 // killAt builds in another process, which is killed at an event.
 func killAt(t *testing.T, dir string, at int64) {
 	t.Helper()
-	child, line := childtest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
+	child, line := functiontest.Start(t, buildVar+"="+dir, fmt.Sprint(stopVar, "=", at))
 	if line != "stopped" {
 		t.Errorf("the child said %q", line)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/tempdir"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // Options say how runtime images are made. The zero value works, but for the
@@ -93,7 +93,7 @@ func newSpool(opts Options) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a temporary directory: %w", err)
 	}
-	dir, err := tempdir.In(root)
+	dir, err := fsx.MakeTempDir(root)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/xfn-dev/xfn/xpkg/archive"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // FromLayout returns the image in a directory that is an OCI image layout, the

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -56,7 +56,7 @@ func (i *Images) of(want v1.Platform) (v1.Image, error) {
 
 // index returns which of the platforms runs what want asks for.
 func index(there []v1.Platform, want v1.Platform) (int, error) {
-	n, err := pull.Choose(there, want)
+	n, err := image.Choose(there, want)
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +101,7 @@ func (i *Images) onLinux() error {
 		i.All = kept
 		return nil
 	case len(there) > 0 && there[0].OS != "":
-		return &pull.PlatformError{Want: v1.Platform{OS: "linux"}, There: there}
+		return &image.PlatformError{Want: v1.Platform{OS: "linux"}, There: there}
 	default:
 		return errors.New("its config says no os and architecture")
 	}

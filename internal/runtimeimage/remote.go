@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
@@ -19,15 +19,15 @@ func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, 
 		return nil, err
 	}
 	opts.Progress.Step("reading " + ref.Name())
-	all, err := s.fromRemote(ctx, ref, pull.Options{Remote: client, Pin: opts.Pin})
+	all, err := s.fromRemote(ctx, ref, image.Options{Remote: client, Pin: opts.Pin})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading a runtime image: %w", err), s.Close())
 	}
 	return all, nil
 }
 
-func (s *spool) fromRemote(ctx context.Context, ref name.Reference, o pull.Options) (*Images, error) {
-	a, err := pull.Artifact(ctx, ref, o)
+func (s *spool) fromRemote(ctx context.Context, ref name.Reference, o image.Options) (*Images, error) {
+	a, err := image.Artifact(ctx, ref, o)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"

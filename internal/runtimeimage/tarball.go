@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/archive"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // FromTarball returns the image in a tar file that docker save wrote, or the
@@ -40,7 +40,7 @@ func FromTarball(ctx context.Context, file string, opts Options) (*Images, error
 func (s *spool) fromTarball(ctx context.Context, file string) (*Images, error) {
 	stream, err := isStream(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, fsx.Cause(err))
 	}
 	if stream {
 		return s.fromStream(ctx, file)
@@ -76,7 +76,7 @@ func isStream(file string) (_ bool, err error) {
 func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, ioerror.Cause(err))
+		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, fsx.Cause(err))
 	}
 	defer func() {
 		err = errors.Join(err, f.Close())

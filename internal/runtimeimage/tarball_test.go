@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
-	"github.com/xfn-dev/xfn/xpkg/archive"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 func writeArchive(t *testing.T, a oci.Artifact) string {

@@ -16,10 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
-	"github.com/xfn-dev/xfn/xpkg/oci"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // What a directory may hold is as much as a sandbox unpacks of an image.
@@ -55,14 +54,14 @@ type node struct {
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
 	if !info.IsDir() {
 		return nil, hint.Wrap(errors.New("it is a file, and no directory"), "name the directory that holds the function")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
 	t := &tree{dir: dir, root: root, at: at, programs: map[string]string{}}
 	if err := t.list(ctx); err != nil {
@@ -81,8 +80,8 @@ func (t *tree) list(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("reading its %q: %w", name, ioerror.Cause(err))
-		case name == ".", atomicfile.IsTemporary(d.Name()):
+			return fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
+		case name == ".", fsx.IsTemporary(d.Name()):
 			return nil // The package that is being built may be one of these.
 		case len(t.nodes) == maxFiles:
 			return fmt.Errorf("it has more than %d files", maxFiles)
@@ -120,14 +119,14 @@ func (t *tree) node(name string, d fs.DirEntry) (n node, size int64, err error) 
 	case fs.ModeSymlink:
 		link, err := t.root.Readlink(filepath.FromSlash(name))
 		if err != nil {
-			return n, 0, fmt.Errorf("reading its %q: %w", name, ioerror.Cause(err))
+			return n, 0, fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
 		}
 		n.link = filepath.ToSlash(link)
 		return n, 0, nil
 	case 0:
 		info, err := d.Info()
 		if err != nil {
-			return n, 0, fmt.Errorf("reading its %q: %w", name, ioerror.Cause(err))
+			return n, 0, fmt.Errorf("reading its %q: %w", name, fsx.Cause(err))
 		}
 		return n, info.Size(), nil
 	default:
@@ -168,7 +167,7 @@ func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	}
 	for _, n := range t.nodes {
 		if err := t.add(ctx, tw, n, have); err != nil {
-			return fmt.Errorf("adding its %q: %w", n.name, ioerror.Cause(err))
+			return fmt.Errorf("adding its %q: %w", n.name, fsx.Cause(err))
 		}
 	}
 	return tw.Close()

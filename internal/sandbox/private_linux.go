@@ -8,7 +8,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/xfn-dev/xfn/internal/tempdir"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // tmpName is the directory of a root that private directories lie in.
@@ -16,7 +16,7 @@ const tmpName = "tmp"
 
 // A private is the directory that a confined function may write to.
 type private struct {
-	*tempdir.Dir
+	*fsx.TempDir
 	path string // as the function sees it
 }
 
@@ -27,7 +27,7 @@ func newPrivate(spec Spec, r Report) (private, error) {
 	if err != nil {
 		return private{}, fmt.Errorf("making a private directory: %w", err)
 	}
-	dir, err := tempdir.In(parent)
+	dir, err := fsx.MakeTempDir(parent)
 	if err != nil {
 		return private{}, err
 	}

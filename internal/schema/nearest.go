@@ -7,7 +7,7 @@ import (
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
-	"github.com/xfn-dev/xfn/internal/nearest"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // nearestTo returns the field beside an unknown one that may be meant, or "".
@@ -15,7 +15,7 @@ func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]
 	if parent == "metadata" {
-		return nearest.Name(name, slices.Sorted(maps.Keys(kubernetes().Properties["metadata"].Properties)))
+		return hint.Nearest(name, slices.Sorted(maps.Keys(kubernetes().Properties["metadata"].Properties)))
 	}
 	s := root
 	for _, key := range strings.FieldsFunc(parent, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
@@ -23,7 +23,7 @@ func nearestTo(unknown string, root *structural.Structural) string {
 			return ""
 		}
 	}
-	return nearest.Name(name, siblings(s, s == root || s.XEmbeddedResource))
+	return hint.Nearest(name, siblings(s, s == root || s.XEmbeddedResource))
 }
 
 // below returns the schema of a key or element, or nil.

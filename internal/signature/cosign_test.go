@@ -9,8 +9,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // The files in testdata are made by cosign v2.6.5, for these tests and with keys

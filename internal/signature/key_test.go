@@ -16,9 +16,9 @@ import (
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/signaturetest"
 )
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -86,7 +86,7 @@ func TestKeys(t *testing.T) {
 		"Older":     {"as cosign 1 encrypted", p256, block("ENCRYPTED COSIGN PRIVATE KEY", sealed), []byte("s3cret")},
 		"Empty":     {"an empty password is one", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", seal(t, p256, "")), []byte{}},
 	}
-	other := signaturetest.Key(t).Public()
+	other := imagetest.Key(t).Public()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			k, err := signature.ParsePrivateKey(tc.text, tc.password)

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/signature"
-	"github.com/xfn-dev/xfn/internal/signature/signaturetest"
 )
 
 var (
@@ -42,7 +42,7 @@ func TestTag(t *testing.T) {
 
 // What is signed is to the byte what cosign signs.
 func TestSign(t *testing.T) {
-	s := must[signature.Signature](t)(signaturetest.Key(t).Sign(repo(t), digest))
+	s := must[signature.Signature](t)(imagetest.Key(t).Sign(repo(t), digest))
 	if diff := cmp.Diff(fmt.Sprintf(document, digest), string(s.Payload)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -88,9 +88,9 @@ func TestHashes(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	mine, yours := signaturetest.Key(t), signaturetest.Key(t)
+	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	good := must[signature.Signature](t)(mine.Sign(repo(t), digest))
-	theirs := must[signature.Signature](t)(signaturetest.Key(t).Sign(repo(t), digest))
+	theirs := must[signature.Signature](t)(imagetest.Key(t).Sign(repo(t), digest))
 	elsewhere := must[signature.Signature](t)(mine.Sign(repo(t), other))
 	tampered := signature.Signature{Payload: good.Payload, Value: append([]byte(nil), good.Value...)}
 	tampered.Value[len(tampered.Value)-1] ^= 1

@@ -6,10 +6,9 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/premove"
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/pull"
+	pull "github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -19,7 +18,7 @@ import (
 type Cmd struct {
 	Debug    bool   `short:"d" help:"Print more of what happens, as --verbose does."`
 	Registry string `short:"r" env:"XFN_REGISTRY,REGISTRY" placeholder:"HOST" help:"The registry of images that name none."`
-	registries.Access
+	flags.Access
 
 	Start StartCmd `cmd:"" default:"withargs" help:"Serve the runner that Crossplane v1.11 to v1.13 call. The default."`
 	Run   RunCmd   `cmd:"" help:"Run a function once: give it a FunctionIO, and print its answer."`
@@ -58,7 +57,7 @@ func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program term
 			return sandbox.Containers{}, &terminal.UsageError{Err: fmt.Errorf("reading %s: %d is no id that containers may begin with: they get 65536, and never this machine's root", flag, id)}
 		}
 	}
-	dir, err := premove.Dir{CacheDir: f.CacheDir}.Path()
+	dir, err := flags.Cache{CacheDir: f.CacheDir}.Path()
 	if err != nil {
 		return sandbox.Containers{}, err
 	}

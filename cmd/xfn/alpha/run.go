@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -48,11 +48,11 @@ func (c *RunCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal, p
 	if err != nil {
 		return err
 	}
-	output, err := containers.RunContainer(ctx, container.Request{
+	output, err := containers.RunContainer(ctx, alpha.ContainerRequest{
 		Image:      c.Image,
 		Input:      input,
-		PullPolicy: container.PullPolicy(c.ImagePullPolicy),
-		Network:    container.NetworkPolicy(c.NetworkPolicy),
+		PullPolicy: alpha.PullPolicy(c.ImagePullPolicy),
+		Network:    alpha.NetworkPolicy(c.NetworkPolicy),
 		Timeout:    c.Timeout,
 	})
 	if err != nil {

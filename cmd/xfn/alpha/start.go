@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/listen"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/function/container"
-	"github.com/xfn-dev/xfn/function/container/grpc"
+	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/alpha/grpc"
 )
 
 // StartCmd serves the runner.
@@ -39,13 +39,13 @@ func (c *StartCmd) Run(ctx context.Context, group *Cmd, term *terminal.Terminal,
 	if err != nil {
 		return err
 	}
-	listener, err := listen.On(ctx, c.Network, c.Address)
+	listener, err := flags.Listen(ctx, c.Network, c.Address)
 	if err != nil {
 		return err
 	}
 	if addr, ok := listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() {
 		term.Warn(fmt.Sprintf("whoever reaches %s can run containers on this machine, with the credentials of this user", addr))
 	}
-	term.Note("serving containers on " + listen.Target(listener.Addr()))
-	return grpc.Serve(ctx, listener, container.Limit(containers, c.Concurrency))
+	term.Note("serving containers on " + flags.DialTarget(listener.Addr()))
+	return grpc.Serve(ctx, listener, alpha.LimitContainers(containers, c.Concurrency))
 }

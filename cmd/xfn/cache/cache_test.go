@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/premove"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // cached makes a cache with one reference, last used some time ago, and a blob
 // of a size.
-func cached(t *testing.T, ago time.Duration, size int64) premove.Dir {
+func cached(t *testing.T, ago time.Duration, size int64) flags.Cache {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"refs", "blobs/sha256"} {
@@ -39,7 +39,7 @@ func cached(t *testing.T, ago time.Duration, size int64) premove.Dir {
 	blob := filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))
 	must(t, os.WriteFile(blob, nil, 0o600))
 	must(t, os.Truncate(blob, size))
-	return premove.Dir{CacheDir: dir}
+	return flags.Cache{CacheDir: dir}
 }
 
 func must(t *testing.T, err error) {
@@ -76,7 +76,7 @@ func TestInfo(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			dir := cached(t, tc.ago, tc.size)
-			lines := strings.Split(output(t, &cache.InfoCmd{Dir: dir}), "\n")
+			lines := strings.Split(output(t, &cache.InfoCmd{Cache: dir}), "\n")
 			got := strings.Join(strings.Fields(lines[len(lines)-2]), " ")
 			if want := name + " " + digest[:19] + " " + tc.want; got != want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
@@ -103,7 +103,7 @@ func TestOlderThan(t *testing.T) {
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
-			c := &cache.PruneCmd{Dir: cached(t, 4*24*time.Hour, 10)}
+			c := &cache.PruneCmd{Cache: cached(t, 4*24*time.Hour, 10)}
 			if err := c.OlderThan.UnmarshalText([]byte(tc.than)); (err != nil) != tc.err {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
@@ -126,19 +126,19 @@ func TestPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := (premove.Dir{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
+	if got, err := (flags.Cache{CacheDir: "mine"}).Path(); err != nil || got != filepath.Join(here, "mine") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems have the user's caches elsewhere")
 	}
 	t.Setenv("XDG_CACHE_HOME", "/caches")
-	if got, err := (premove.Dir{}).Path(); err != nil || got != "/caches/xfn" {
+	if got, err := (flags.Cache{}).Path(); err != nil || got != "/caches/xfn" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
-	if _, err := (premove.Dir{}).Path(); err == nil {
+	if _, err := (flags.Cache{}).Path(); err == nil {
 		t.Error("a user without a home has a cache")
 	}
 }

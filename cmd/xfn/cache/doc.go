@@ -1,2 +1,3 @@
-// Package cache is the command group `xfn cache`, and where the cache is.
+// Package cache has the commands for what renders fetched: `xfn cache` and
+// `xfn lock`.
 package cache

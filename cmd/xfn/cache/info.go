@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/premove"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
 // InfoCmd shows the cache.
 type InfoCmd struct {
-	premove.Dir
+	flags.Cache
 	format
 }
 

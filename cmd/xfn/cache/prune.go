@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/premove"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
@@ -17,7 +17,7 @@ type PruneCmd struct {
 	OlderThan duration `placeholder:"DURATION" xor:"which" help:"Also remove what was not used for so long, as in 12h or 30d."`
 	All       bool     `xor:"which" help:"Also remove everything else that no running program uses."`
 	DryRun    bool     `help:"Remove nothing, and say what would be."`
-	premove.Dir
+	flags.Cache
 	format
 }
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
 // A store is a part of the cache that looks after its own files.
@@ -67,17 +67,17 @@ func contents(of func(store) (content, error)) ([]content, error) {
 }
 
 func imagesInfo(_ context.Context, dir string) (content, error) {
-	return images(dir, (*pull.Store).Info)
+	return images(dir, (*image.Store).Info)
 }
 
 func imagesPrune(ctx context.Context, dir string, o old) (content, error) {
-	return images(dir, func(s *pull.Store) (pull.Info, error) {
-		return s.Prune(ctx, pull.Old{All: o.all, Before: o.before}, o.dry)
+	return images(dir, func(s *image.Store) (image.Info, error) {
+		return s.Prune(ctx, image.Old{All: o.all, Before: o.before}, o.dry)
 	})
 }
 
-func images(dir string, do func(*pull.Store) (pull.Info, error)) (c content, err error) {
-	s, err := pull.Open(dir)
+func images(dir string, do func(*image.Store) (image.Info, error)) (c content, err error) {
+	s, err := image.Open(dir)
 	if err != nil {
 		return c, err
 	}

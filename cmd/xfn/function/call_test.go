@@ -17,8 +17,8 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	runner "github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 

@@ -1,3 +1,3 @@
-// Package function is the command group `xfn function`: the functions that live
-// in the binary, and calls of any function.
+// Package function has the commands that call and serve functions: `xfn function`
+// and `xfn run`.
 package function

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/listen"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
 )
@@ -41,11 +41,11 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen.At(ctx, c.Address)
+	listener, err := flags.ListenAt(ctx, c.Address)
 	if err != nil {
 		return err
 	}
-	term.Note(fmt.Sprintf("serving %s on %s", b.Name, listen.Target(listener.Addr())))
+	term.Note(fmt.Sprintf("serving %s on %s", b.Name, flags.DialTarget(listener.Addr())))
 	return grpc.Serve(ctx, listener, b.Name, c.runner(b, term), opts)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	runner "github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 // served starts the command until the test ends, and returns the address of its

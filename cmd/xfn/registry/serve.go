@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/listen"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -92,7 +92,7 @@ func (c *ServeCmd) directory() (dir string, remove func() error, err error) {
 	}
 	dir, err = os.MkdirTemp("", "xfn-registry-")
 	if err != nil {
-		return "", nil, fmt.Errorf("making a directory for the registry: %w", ioerror.Cause(err))
+		return "", nil, fmt.Errorf("making a directory for the registry: %w", fsx.Cause(err))
 	}
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
@@ -115,7 +115,7 @@ func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen.On(ctx, "tcp", c.Address)
+	listener, err := flags.Listen(ctx, "tcp", c.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (c *ServeCmd) tls() (*tls.Config, error) {
 	}
 	cert, err := tls.LoadX509KeyPair(filepath.Join(c.TLSCertsDir, "tls.crt"), filepath.Join(c.TLSCertsDir, "tls.key"))
 	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("reading the certificate in %q: %w", c.TLSCertsDir, ioerror.Cause(err)), "put tls.crt and tls.key there, both PEM")
+		return nil, hint.Wrap(fmt.Errorf("reading the certificate in %q: %w", c.TLSCertsDir, fsx.Cause(err)), "put tls.crt and tls.key there, both PEM")
 	}
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
-	"github.com/xfn-dev/xfn/session"
 )
 
 // alphaFlags are those that mean something to profile alpha.

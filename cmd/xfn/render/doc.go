@@ -1,2 +1,2 @@
-// Package render is the command `xfn render`.
+// Package render has the commands `xfn render` and `xfn diff`.
 package render

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // directory writes a file for each XR.
@@ -38,7 +38,7 @@ func (d *directory) take(r session.Result, docs []map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteBytes(path, 0o644, text)
+	return fsx.WriteFile(path, 0o644, text)
 }
 
 // claim returns the path of an XR's file. Two XRs of the same name are an
@@ -138,7 +138,7 @@ func (c *checker) check(path string, docs []map[string]any) error {
 		return err
 	}
 	if c.flags.Update {
-		return atomicfile.WriteBytes(path, 0o644, text)
+		return fsx.WriteFile(path, 0o644, text)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		c.term.Warn("there is no file " + path + " yet")

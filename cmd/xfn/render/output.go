@@ -10,8 +10,8 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
-	"github.com/xfn-dev/xfn/session"
 )
 
 // outputFlags are what is printed, and where.

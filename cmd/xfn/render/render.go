@@ -11,12 +11,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/runtimes"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
-	"github.com/xfn-dev/xfn/session"
 )
 
 // Cmd renders.
@@ -27,7 +27,7 @@ type Cmd struct {
 
 	sourceFlags
 	engineFlags
-	runtimes.Flags
+	flags.Runtimes
 	outputFlags
 	traceFlags
 	validateFlags

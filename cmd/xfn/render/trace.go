@@ -12,10 +12,10 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/report/page"
-	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // traceFlags are what is told of how the output came about.
@@ -109,7 +109,7 @@ func title(r session.Result) string {
 // finish writes what was asked for.
 func (t *tracer) finish() error {
 	if t.flags.TraceHTML != "" {
-		err := atomicfile.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return page.Write(w, "xfn render", t.traces) })
+		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return page.Write(w, "xfn render", t.traces) })
 		if err != nil {
 			return fmt.Errorf("writing the trace: %w", err)
 		}
@@ -141,7 +141,7 @@ func (t *tracer) write(to toFile, what string, one func(io.Writer, bool, report.
 	if to.path == "" {
 		err = all(t.term.Stderr(), t.term.Colour(os.Stderr))
 	} else {
-		err = atomicfile.Write(to.path, 0o644, func(w io.Writer) error { return all(w, false) })
+		err = fsx.Write(to.path, 0o644, func(w io.Writer) error { return all(w, false) })
 	}
 	if err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)

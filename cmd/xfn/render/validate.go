@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/crds"
+	"github.com/xfn-dev/xfn/internal/composition/validate"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/validate"
-	"github.com/xfn-dev/xfn/session"
+	"github.com/xfn-dev/xfn/internal/session"
 )
 
 // validateFlags say by what to judge what goes in and comes out.

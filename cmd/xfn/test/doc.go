@@ -1,2 +1,2 @@
-// Package test is the command `xfn test`.
+// Package test has the commands `xfn test` and `xfn dev`.
 package test

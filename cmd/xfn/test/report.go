@@ -10,13 +10,11 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
-	"github.com/xfn-dev/xfn/internal/ioerror"
-	"github.com/xfn-dev/xfn/internal/junit"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/report/page"
-	"github.com/xfn-dev/xfn/suite"
-	"github.com/xfn-dev/xfn/suite/format"
+	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
 // reportFlags say what is told, and where.
@@ -43,7 +41,7 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	r := &reporter{reportFlags: f, term: term, pages: map[string]int{}}
 	if f.JUnit != "" {
 		if _, err := os.Stat(filepath.Dir(f.JUnit)); err != nil {
-			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, ioerror.Cause(err))
+			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, fsx.Cause(err))
 		}
 	}
 	if f.TraceHTML != "" {
@@ -109,7 +107,7 @@ func (r *reporter) page(o suite.Outcome) error {
 		name += fmt.Sprintf("-%d", r.pages[name])
 	}
 	path := filepath.Join(r.TraceHTML, name+".html")
-	err := atomicfile.Write(path, 0o644, func(w io.Writer) error {
+	err := fsx.Write(path, 0o644, func(w io.Writer) error {
 		trace := *o.Trace
 		var err error
 		if trace.Error, err = format.Failures(o); err != nil {
@@ -127,7 +125,7 @@ func (r *reporter) page(o suite.Outcome) error {
 // end writes what comes last, and returns an error if any case failed.
 func (r *reporter) end(took time.Duration) error {
 	if r.JUnit != "" {
-		err := atomicfile.Write(r.JUnit, 0o644, func(w io.Writer) error { return junit.Write(w, r.junit.Suites()) })
+		err := fsx.Write(r.JUnit, 0o644, func(w io.Writer) error { return report.WriteJUnit(w, r.junit.Suites()) })
 		if err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}

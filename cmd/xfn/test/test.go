@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/runtimes"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/suite"
-	"github.com/xfn-dev/xfn/suite/spec"
+	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
 // Cmd runs suites.
@@ -22,7 +22,7 @@ type Cmd struct {
 	selectFlags
 	runFlags
 	reportFlags
-	runtimes.Flags
+	flags.Runtimes
 
 	Schema bool `help:"Print the JSON Schema of suites, for editors, and run nothing."`
 	List   bool `help:"Print the names of the cases, and run nothing."`
@@ -196,7 +196,7 @@ func (c *Cmd) options(term *terminal.Terminal, program terminal.Program) (suite.
 	config, err := c.Config(term, program)
 	o := suite.Options{
 		Config: config, Parallel: c.Parallel, Timeout: c.CaseTimeout, FailFast: c.FailFast,
-		Trace: c.TraceHTML != "", Now: time.Now, Recording: runtimes.Replay,
+		Trace: c.TraceHTML != "", Now: time.Now, Recording: flags.Replay,
 	}
 	if c.Update {
 		o.Update = suite.WriteGolden

@@ -1,2 +1,2 @@
-// Package validate is the command that judges resources by their definitions.
+// Package validate has the commands `xfn validate` and `xfn convert`.
 package validate

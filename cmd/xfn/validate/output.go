@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/junit"
+	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/validate"
+	"github.com/xfn-dev/xfn/internal/report"
 )
 
 // An output prints results as they come, and counts them.
@@ -188,15 +188,15 @@ func (j *jsonFormat) end(c validate.Counts) error {
 // junitFormat prints a suite for each file.
 type junitFormat struct {
 	w      io.Writer
-	suites []junit.Suite
+	suites []report.JUnitSuite
 }
 
 func (j *junitFormat) result(r validate.Result) error {
 	if n := len(j.suites); n == 0 || j.suites[n-1].Name != r.Path {
-		j.suites = append(j.suites, junit.Suite{Name: r.Path})
+		j.suites = append(j.suites, report.JUnitSuite{Name: r.Path})
 	}
 	suite := &j.suites[len(j.suites)-1]
-	c := junit.Case{Name: of(r), Class: r.Path}
+	c := report.JUnitCase{Name: of(r), Class: r.Path}
 	var wrong, warnings []string
 	for _, f := range r.Faults {
 		if text := f.String() + at(r.Path, f.Line); f.Warning {
@@ -208,7 +208,7 @@ func (j *junitFormat) result(r validate.Result) error {
 	c.Output = strings.Join(warnings, "\n")
 	switch r.Status {
 	case validate.Invalid:
-		c.Failure = &junit.Failure{Message: wrong[0], Text: strings.Join(wrong, "\n")}
+		c.Failure = &report.JUnitFailure{Message: wrong[0], Text: strings.Join(wrong, "\n")}
 	case validate.NoSchema:
 		c.Skipped = "there is no schema that can be used"
 	}
@@ -216,4 +216,4 @@ func (j *junitFormat) result(r validate.Result) error {
 	return nil
 }
 
-func (j *junitFormat) end(validate.Counts) error { return junit.Write(j.w, j.suites) }
+func (j *junitFormat) end(validate.Counts) error { return report.WriteJUnit(j.w, j.suites) }

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/crds"
+	"github.com/xfn-dev/xfn/internal/composition/validate"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/validate"
 )
 
 // Cmd judges resources.
@@ -38,7 +38,7 @@ type Cmd struct {
 	CleanCache      bool   `hidden:""`
 	UpdateCache     bool   `hidden:""`
 	CrossplaneImage string `hidden:""`
-	registries.Flags
+	flags.Registries
 }
 
 // Help is shown by --help.

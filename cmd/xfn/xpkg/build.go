@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -114,7 +114,7 @@ func (c *BuildCmd) beside() string {
 	if c.PackageFile == "" {
 		return c.PackageRoot
 	}
-	dir, _ := atomicfile.Dir(c.PackageFile)
+	dir, _ := fsx.TemporaryDir(c.PackageFile)
 	return dir
 }
 

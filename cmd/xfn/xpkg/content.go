@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/extension"
 )
 
 // contentFlags say what a package file holds besides the package and its runtime.
@@ -28,7 +27,7 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 		return opts, err
 	}
 	if f.ExtensionsRoot != "" {
-		opts.Extensions, err = extension.Read(ctx, f.ExtensionsRoot)
+		opts.Extensions, err = xpkg.ReadExtensions(ctx, f.ExtensionsRoot)
 	}
 	return opts, err
 }

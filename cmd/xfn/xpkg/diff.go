@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/crd"
-	"github.com/xfn-dev/xfn/xpkg/inspect"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // DiffCmd compares packages.

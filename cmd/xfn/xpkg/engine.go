@@ -10,7 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/pull"
+	pull "github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 

@@ -14,14 +14,12 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
-	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/rootfs"
-	"github.com/xfn-dev/xfn/internal/tempdir"
+	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/inspect"
 )
 
 // ExtractCmd takes something out of a package.
@@ -106,14 +104,14 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	root, err := os.OpenRoot(os.TempDir())
 	if err != nil {
-		return nil, fmt.Errorf("opening the directory for temporary files: %w", ioerror.Cause(err))
+		return nil, fmt.Errorf("opening the directory for temporary files: %w", fsx.Cause(err))
 	}
-	dir, err := tempdir.In(root)
+	dir, err := fsx.MakeTempDir(root)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(os.TempDir(), dir.Name, "image.tar")
-	err = atomicfile.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, image, w, term.Progress) })
+	err = fsx.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, image, w, term.Progress) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("taking %q out of the engine: %w", image, err), dir.Close())
 	}
@@ -181,7 +179,7 @@ func (c *ExtractCmd) metadata(term *terminal.Terminal, data []byte) error {
 	}
 	path := cmp.Or(c.Output, "out.gz")
 	path = strings.TrimSuffix(path, filepath.Ext(path)) + ".gz"
-	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
+	return fsx.Write(path, 0o644, func(w io.Writer) error {
 		zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 		if err != nil {
 			return err
@@ -198,7 +196,7 @@ func (c *ExtractCmd) write(term *terminal.Terminal, name string, content func(io
 	if c.Output == stdout {
 		return content(term.Stdout)
 	}
-	return atomicfile.Write(cmp.Or(c.Output, name), 0o644, content)
+	return fsx.Write(cmp.Or(c.Output, name), 0o644, content)
 }
 
 func write(w io.Writer, data []byte) error {
@@ -220,9 +218,9 @@ func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path str
 	}
 	beside, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return ioerror.Cause(err)
+		return fsx.Cause(err)
 	}
-	dir, err := tempdir.In(beside)
+	dir, err := fsx.MakeTempDir(beside)
 	if err != nil {
 		return err
 	}
@@ -243,5 +241,5 @@ func move(from, to string) error {
 	if err == nil {
 		err = os.Rename(from, to)
 	}
-	return ioerror.Cause(err)
+	return fsx.Cause(err)
 }

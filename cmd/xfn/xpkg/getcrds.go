@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/atomicfile"
-	"github.com/xfn-dev/xfn/internal/crds"
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -135,9 +134,9 @@ func (c *GetCRDsCmd) write(term *terminal.Terminal, f file) error {
 		return write(term.Stdout, f.data)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-		return fmt.Errorf("making %q: %w", filepath.Dir(f.path), ioerror.Cause(err))
+		return fmt.Errorf("making %q: %w", filepath.Dir(f.path), fsx.Cause(err))
 	}
-	if err := atomicfile.WriteBytes(f.path, 0o644, bytes.TrimPrefix(f.data, []byte("---\n"))); err != nil {
+	if err := fsx.WriteFile(f.path, 0o644, bytes.TrimPrefix(f.data, []byte("---\n"))); err != nil {
 		return fmt.Errorf("writing %q: %w", f.path, err)
 	}
 	if _, err := fmt.Fprintln(term.Stdout, f.path); err != nil {

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/xpkg/inspect"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
 )
 
 // InspectCmd shows a package.

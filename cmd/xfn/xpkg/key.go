@@ -10,8 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -95,9 +95,9 @@ func (from keySource) read() ([]byte, error) {
 	}
 	f, err := os.Open(string(from))
 	if err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
 	defer func() { _ = f.Close() }() // It was only read.
 	text, err := io.ReadAll(io.LimitReader(f, signature.MaxKey+1))
-	return text, ioerror.Cause(err)
+	return text, fsx.Cause(err)
 }

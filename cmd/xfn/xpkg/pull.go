@@ -4,9 +4,9 @@ import (
 	"context"
 	"path"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
 // PullCmd pulls a package.
@@ -15,7 +15,7 @@ type PullCmd struct {
 
 	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the repository's last part with .xpkg, in the current directory."`
 
-	registries.Patience
+	flags.Patience
 	registryFlags
 }
 
@@ -45,7 +45,7 @@ func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if file == "" {
 		file = path.Base(ref.Context().RepositoryStr()) + ".xpkg"
 	}
-	artifact, err := pull.File(ctx, ref, file, pull.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
+	artifact, err := image.File(ctx, ref, file, image.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
 	if err != nil {
 		return err
 	}

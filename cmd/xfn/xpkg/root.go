@@ -1,12 +1,11 @@
 package xpkg
 
 import (
-	"github.com/xfn-dev/xfn/internal/composition/lint"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // rules are those of packages that package xpkg does not know itself.
-var rules = []xpkg.Rule{lint.Compositions}
+var rules = []xpkg.Rule{LintCompositions}
 
 // rootFlags say what is read of a package root, and how strictly.
 type rootFlags struct {

@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/premove"
+	premove "github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -33,7 +33,7 @@ type runtimeFlags struct {
 	Env        []string          `sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
 	Label      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image made by --embed-runtime-source or --embed-runtime-dir. Repeatable."`
 	registryFlags
-	premove.Use
+	premove.Lock
 }
 
 // The flags that name a source.

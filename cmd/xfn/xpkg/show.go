@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/crd"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/inspect"
 )
 
 // show prints a package for people, in lines of a terminal's usual width.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -92,7 +92,7 @@ func (f registryFlags) reference(from string) (name.Reference, error) {
 // fetch finds a package at its registry. Its layers are not fetched yet.
 func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from string, ref name.Reference) (*source, error) {
 	client := f.Client(p)
-	a, err := pull.Artifact(ctx, ref, pull.Options{Remote: client})
+	a, err := image.Artifact(ctx, ref, image.Options{Remote: client})
 	if err != nil {
 		return nil, err
 	}

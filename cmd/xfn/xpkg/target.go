@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
@@ -20,7 +20,7 @@ type targetFlags struct {
 	MountFrom []string `sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
 	DryRun    bool     `help:"Say what would be done, in bytes, and change nothing."`
 
-	registries.Patience
+	flags.Patience
 	terminal.Format
 	registryFlags
 }

@@ -8,10 +8,9 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/pull/verify"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
 // VerifyCmd verifies a package in a registry.
@@ -20,7 +19,7 @@ type VerifyCmd struct {
 
 	Key []keySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by any of them is enough."`
 
-	registries.Patience
+	flags.Patience
 	terminal.Format
 	registryFlags
 }
@@ -50,7 +49,7 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	if err != nil {
 		return err
 	}
-	res, err := verify.Artifact(ctx, ref, keys, pull.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
+	res, err := image.Verify(ctx, ref, keys, image.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
 	if err != nil {
 		return err
 	}
@@ -79,7 +78,7 @@ type keyResult struct {
 	Signatures int    `json:"signatures"`
 }
 
-func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r verify.Result) error {
+func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.Verification) error {
 	value := verified{
 		Reference: ref.Name(), Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
 		Signatures: r.Signatures, Blobs: r.Blobs, Bytes: r.Bytes,

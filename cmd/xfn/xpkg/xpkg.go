@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/xfn-dev/xfn/cmd/xfn/registries"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
@@ -33,7 +33,7 @@ func (Cmd) Help() string {
 }
 
 // registryFlags are those of commands that reach a registry.
-type registryFlags struct{ registries.Flags }
+type registryFlags struct{ flags.Registries }
 
 // created is the time that a package says it was made: that of
 // SOURCE_DATE_EPOCH (reproducible-builds.org), or else the epoch.

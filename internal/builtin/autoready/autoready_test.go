@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"sigs.k8s.io/yaml"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 func TestGolden(t *testing.T) {

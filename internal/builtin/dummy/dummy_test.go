@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/builtin/dummy"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 func TestGolden(t *testing.T) {

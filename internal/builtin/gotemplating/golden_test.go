@@ -3,8 +3,8 @@ package gotemplating_test
 import (
 	"testing"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 const goldenDir = "../../../testdata/golden/"

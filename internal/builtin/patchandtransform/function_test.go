@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"sigs.k8s.io/yaml"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 

@@ -3,8 +3,8 @@ package patchandtransform_test
 import (
 	"testing"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 func TestGolden(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
-	"github.com/xfn-dev/xfn/internal/patch/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // An observed resource, whose body is decoded if anything asks for it.
@@ -32,11 +32,11 @@ func (o *observed) hasCondition(conditionType, status string) bool {
 
 // A detail is a connection detail that is ready to be read.
 type detail struct {
-	*input.ConnectionDetail
+	*spec.ConnectionDetail
 	from patch.Path
 }
 
-func compileDetails(all []input.ConnectionDetail) []detail {
+func compileDetails(all []spec.ConnectionDetail) []detail {
 	compiled := make([]detail, len(all))
 	for i := range all {
 		compiled[i].ConnectionDetail = &all[i]
@@ -50,9 +50,9 @@ func compileDetails(all []input.ConnectionDetail) []detail {
 // read returns the detail's value, unless there is none.
 func (d *detail) read(o *observed) ([]byte, bool) {
 	switch d.Type {
-	case input.FromValue:
+	case spec.FromValue:
 		return []byte(*d.Value), true
-	case input.FromConnectionSecretKey:
+	case spec.FromConnectionSecretKey:
 		v, ok := o.resource.GetConnectionDetails()[*d.FromConnectionSecretKey]
 		return v, ok
 	default:
@@ -70,11 +70,11 @@ func (d *detail) read(o *observed) ([]byte, bool) {
 
 // A check is a readiness check that is ready to run.
 type check struct {
-	*input.ReadinessCheck
+	*spec.ReadinessCheck
 	at patch.Path
 }
 
-func compileChecks(all []input.ReadinessCheck) []check {
+func compileChecks(all []spec.ReadinessCheck) []check {
 	compiled := make([]check, len(all))
 	for i := range all {
 		compiled[i].ReadinessCheck = &all[i]
@@ -110,9 +110,9 @@ var errUncheckable = errors.New("matchCondition: Required value: cannot be nil f
 
 func (c *check) passes(o *observed) (bool, error) {
 	switch c.Type {
-	case input.CheckNone:
+	case spec.CheckNone:
 		return true, nil
-	case input.CheckMatchCondition:
+	case spec.CheckMatchCondition:
 		if c.MatchCondition == nil {
 			return false, errUncheckable
 		}
@@ -130,21 +130,21 @@ func (c *check) passes(o *observed) (bool, error) {
 
 func (c *check) compare(v any) (bool, error) {
 	switch c.Type {
-	case input.CheckMatchString:
+	case spec.CheckMatchString:
 		s, ok := v.(string)
 		if !ok {
 			return false, fmt.Errorf("%s: not a string", c.at.Text)
 		}
 		return s == *c.MatchString, nil
-	case input.CheckMatchInteger:
+	case spec.CheckMatchInteger:
 		// What is observed comes as floats, and the real function takes none.
 		return false, fmt.Errorf("%s: not a (int64) number", c.at.Text)
-	case input.CheckMatchTrue, input.CheckMatchFalse:
+	case spec.CheckMatchTrue, spec.CheckMatchFalse:
 		b, ok := v.(bool)
 		if !ok {
 			return false, fmt.Errorf("%s: not a bool", c.at.Text)
 		}
-		return b == (c.Type == input.CheckMatchTrue), nil
+		return b == (c.Type == spec.CheckMatchTrue), nil
 	default:
 		return true, nil
 	}

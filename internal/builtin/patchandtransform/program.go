@@ -9,7 +9,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
-	"github.com/xfn-dev/xfn/internal/patch/input"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -17,7 +16,7 @@ import (
 type program struct {
 	environment []patch.Patch
 	templates   []template
-	secret      *input.ConnectionSecret
+	secret      *spec.ConnectionSecret
 	// secretPatches are those of secret.
 	secretPatches []patch.Patch
 }
@@ -37,7 +36,7 @@ type template struct {
 // compile makes a program of an input. The error is what the function says of
 // one that it does not take.
 func compile(in *structpb.Struct) (*program, error) {
-	resources := &input.Resources{}
+	resources := &spec.Resources{}
 	if err := sdk.Decode(in, resources); err != nil {
 		return nil, fmt.Errorf("cannot get Function input: %w", err)
 	}
@@ -77,7 +76,7 @@ func compilePatches(all []spec.Patch) []patch.Patch {
 
 // compileTemplate puts patch sets in their place, so that a patch has the index
 // that results give it. There may be most patches.
-func compileTemplate(t *input.Template, sets map[string][]patch.Patch, most int) (template, error) {
+func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
 	compiled.base, compiled.baseErr = decodeBase(t)
 	compiled.patches = make([]patch.Patch, 0, len(t.Patches))
@@ -98,7 +97,7 @@ func compileTemplate(t *input.Template, sets map[string][]patch.Patch, most int)
 	return compiled, nil
 }
 
-func decodeBase(t *input.Template) (map[string]any, error) {
+func decodeBase(t *spec.Template) (map[string]any, error) {
 	if len(t.Base) == 0 || string(t.Base) == "null" {
 		return nil, nil
 	}
@@ -126,7 +125,7 @@ func (p *program) oddities() []string {
 	}
 	for _, t := range p.templates {
 		for i, c := range t.checks {
-			if c.Type == input.CheckMatchInteger {
+			if c.Type == spec.CheckMatchInteger {
 				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check at index %d: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer", t.name, i))
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 )
 
 // environmentKey is where the environment is in the context.
@@ -24,7 +23,7 @@ const environmentKey = "apiextensions.crossplane.io/environment"
 type run struct {
 	req    *fnv1.RunFunctionRequest
 	rsp    *fnv1.RunFunctionResponse
-	budget transform.Budget
+	budget patch.Budget
 
 	// xr is the observed XR, which nothing changes.
 	xr map[string]any

@@ -11,7 +11,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/patch"
-	"github.com/xfn-dev/xfn/internal/patch/input"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
@@ -70,7 +69,7 @@ func (o *observed) identity() (name, namespace string) { return identity(o.resou
 
 // reference is where the Secret goes before patches: where the XR says, or the
 // input, or beside the XR.
-func (r *run) reference(spec map[string]any, secret *input.ConnectionSecret) reference {
+func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference
 		if text, err := json.Marshal(v); err == nil && kjson.UnmarshalCaseSensitivePreserveInts(text, &ref) == nil {

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/xfn-dev/xfn/internal/jsontext"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // Struct returns obj as a message. Its values are those of JSON: nil, bool,
@@ -20,7 +20,7 @@ func Struct(obj map[string]any) (*structpb.Struct, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields[jsontext.ValidUTF8(k)] = value
+		fields[fieldpath.ValidUTF8(k)] = value
 	}
 	return &structpb.Struct{Fields: fields}, nil
 }
@@ -39,7 +39,7 @@ func toValue(v any) (*structpb.Value, error) {
 		}
 		return structpb.NewNumberValue(v), nil
 	case string:
-		return structpb.NewStringValue(jsontext.ValidUTF8(v)), nil
+		return structpb.NewStringValue(fieldpath.ValidUTF8(v)), nil
 	case []any:
 		return listValue(v)
 	case map[string]any:

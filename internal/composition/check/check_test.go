@@ -9,9 +9,9 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/crd"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 // xrd and bucket define what the Compositions of the tests patch: one value of

@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/patch/input"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -76,13 +75,13 @@ func holds(t *testing.T, found []composition.Problem) {
 func BenchmarkComposition(b *testing.B) {
 	const templates, patches = 10_000, 100
 	from, to := "spec.text", "spec.rules[3].name"
-	var in input.Resources
-	all := make([]input.ComposedPatch, patches)
+	var in spec.Resources
+	all := make([]spec.ComposedPatch, patches)
 	for i := range all {
 		all[i].Patch = spec.Patch{FromFieldPath: &from, ToFieldPath: &to, Transforms: []spec.Transform{{Type: spec.TransformMap, Map: map[string]json.RawMessage{"a": []byte(`"b"`)}}}}
 	}
 	for i := range templates {
-		in.Resources = append(in.Resources, input.Template{Name: fmt.Sprint(i), Base: []byte(`{"apiVersion":"gold.test/v1","kind":"Bucket"}`), Patches: all})
+		in.Resources = append(in.Resources, spec.Template{Name: fmt.Sprint(i), Base: []byte(`{"apiVersion":"gold.test/v1","kind":"Bucket"}`), Patches: all})
 	}
 	in.APIVersion, in.Kind = "pt.fn.crossplane.io/v1beta1", "Resources"
 	e := entry(b, pipeline("  resources: []\n"))

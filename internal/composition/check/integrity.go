@@ -6,10 +6,8 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/patch/fielderror"
-	"github.com/xfn-dev/xfn/internal/patch/input"
+	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -23,7 +21,7 @@ var kinds = map[string]composition.ProblemKind{
 // invalid adds what an error says of a field below at, if it is one.
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
-		field, text := fielderror.Split(err)
+		field, text := spec.SplitError(err)
 		// The function gives policies other names than their fields have.
 		c.add(cmp.Or(kinds[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
@@ -86,7 +84,7 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 
 // templateName checks the name of a template. The function takes one that goes
 // on with what another of its name has made; with a base it throws that away.
-func (c *checker) templateName(in source, at string, t *input.Template, names map[string]int) {
+func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
 	case t.Name == "":
@@ -96,7 +94,7 @@ func (c *checker) templateName(in source, at string, t *input.Template, names ma
 	}
 }
 
-func hasBase(t *input.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
+func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
 // patchIntegrity checks a patch of which err is the first error. What follows
 // that in the function's own checks is looked at for itself: of patches that
@@ -117,7 +115,7 @@ func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error)
 // transformIntegrity finds what only shows when a transform runs, whatever it
 // gets.
 func (c *checker) transformIntegrity(at string, t *spec.Transform) {
-	if s := t.String; t.Type == spec.TransformString && s != nil && s.Type == spec.ConvertString && s.Convert != nil && !transform.ConvertsText(*s.Convert) {
+	if s := t.String; t.Type == spec.TransformString && s != nil && s.Type == spec.ConvertString && s.Convert != nil && !patch.ConvertsText(*s.Convert) {
 		c.add(InvalidInput, at+".string.convert", "there is no conversion %q", *s.Convert)
 	}
 	if to := t.Convert; t.Type == spec.TransformConvert && to != nil && to.Validate() == nil {
@@ -156,20 +154,20 @@ func (c *checker) matchIntegrity(at string, m *spec.Match) {
 
 // readinessIntegrity checks a readiness check. The function takes empty values
 // where they are written, and compares with them: they are worth a warning.
-func (c *checker) readinessIntegrity(in source, at string, r *input.ReadinessCheck) {
+func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessCheck) {
 	err := r.Validate()
 	c.invalid(at, err)
 	empty := func(kind composition.ProblemKind, field, text string) { c.note(!in.legacy, kind, at+"."+field, text) }
 	switch {
-	case r.Type == input.CheckMatchString && r.MatchString != nil && *r.MatchString == "":
+	case r.Type == spec.CheckMatchString && r.MatchString != nil && *r.MatchString == "":
 		empty(EmptyMatchString, "matchString", "the string to match is empty")
-	case r.Type == input.CheckMatchInteger && r.MatchInteger != nil && *r.MatchInteger == 0:
+	case r.Type == spec.CheckMatchInteger && r.MatchInteger != nil && *r.MatchInteger == 0:
 		empty(ZeroMatchInteger, "matchInteger", "the integer to match is 0")
-	case r.Type == input.CheckMatchCondition && r.MatchCondition == nil:
+	case r.Type == spec.CheckMatchCondition && r.MatchCondition == nil:
 		c.add(InvalidInput, at+".matchCondition", "no condition is set for type MatchCondition")
 	}
 	switch r.Type {
-	case input.CheckNonEmpty, input.CheckMatchString, input.CheckMatchInteger, input.CheckMatchTrue, input.CheckMatchFalse:
+	case spec.CheckNonEmpty, spec.CheckMatchString, spec.CheckMatchInteger, spec.CheckMatchTrue, spec.CheckMatchFalse:
 	default:
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
-	"github.com/xfn-dev/xfn/internal/patch/input"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
@@ -99,7 +98,7 @@ func (c *checker) patchSet(in source, sets map[string]int, name string, resource
 
 // template checks the base of a template, and returns the side that the resource
 // is. Without a base it is what another template of its name has made.
-func (c *checker) template(at string, t *input.Template) side {
+func (c *checker) template(at string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
 	}
@@ -233,9 +232,9 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 
 // observed checks what is read of a resource that exists: connection details,
 // and what its readiness is told by.
-func (c *checker) observed(at string, t *input.Template, resource side) {
+func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
-		if d.Type == input.FromFieldPath && d.FromFieldPath != nil {
+		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {
 			c.lookUp(fmt.Sprintf("%s.connectionDetails[%d].fromFieldPath", at, i), *d.FromFieldPath, resource)
 		}
 	}
@@ -245,13 +244,13 @@ func (c *checker) observed(at string, t *input.Template, resource side) {
 }
 
 // matches are the types that readiness checks take.
-var matches = map[input.ReadinessCheckType]schema.Types{
-	input.CheckNonEmpty: schema.Any, input.CheckMatchString: schema.String, input.CheckMatchInteger: schema.Integer,
-	input.CheckMatchTrue: schema.Boolean, input.CheckMatchFalse: schema.Boolean,
+var matches = map[spec.ReadinessCheckType]schema.Types{
+	spec.CheckNonEmpty: schema.Any, spec.CheckMatchString: schema.String, spec.CheckMatchInteger: schema.Integer,
+	spec.CheckMatchTrue: schema.Boolean, spec.CheckMatchFalse: schema.Boolean,
 }
 
-func (c *checker) ready(at string, r *input.ReadinessCheck, resource side) {
-	if r.Type == input.CheckMatchCondition {
+func (c *checker) ready(at string, r *spec.ReadinessCheck, resource side) {
+	if r.Type == spec.CheckMatchCondition {
 		_, f := resource.find(fieldpath.Path{fieldpath.Key("status"), fieldpath.Key("conditions")}, false)
 		c.fault(at+".type", f)
 		return

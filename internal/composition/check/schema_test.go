@@ -15,8 +15,8 @@ func template(rest string) string {
 	return pipeline("  resources:\n  - name: a\n    base: {apiVersion: gold.test/v1, kind: Bucket}\n" + indent(rest))
 }
 
-// patch is an input with one patch.
-func patch(text string) string { return template("patches:\n- {" + text + "}\n") }
+// patchInput is an input with one patch.
+func patchInput(text string) string { return template("patches:\n- {" + text + "}\n") }
 
 // short shortens lines about patch.
 func short(all []string) []string {
@@ -94,7 +94,7 @@ func TestPatches(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(short(lines(check.Composition(entry(t, patch(tc.patch)), known(t), check.Strict))), "\n")
+			got := strings.Join(short(lines(check.Composition(entry(t, patchInput(tc.patch)), known(t), check.Strict))), "\n")
 			if got != tc.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}
@@ -140,7 +140,7 @@ func TestTransforms(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			text := patch("fromFieldPath: spec." + tc.from + ", toFieldPath: spec." + tc.to + ", transforms: [" + tc.transforms + "]")
+			text := patchInput("fromFieldPath: spec." + tc.from + ", toFieldPath: spec." + tc.to + ", transforms: [" + tc.transforms + "]")
 			got := strings.Join(short(lines(check.Composition(entry(t, text), known(t), check.Strict))), "\n")
 			if got != tc.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
-	"github.com/xfn-dev/xfn/internal/patch/input"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 type typeRef = apiextv1.TypeReference
@@ -21,7 +21,7 @@ type typeRef = apiextv1.TypeReference
 // A source is an input of function-patch-and-transform, and the field of the
 // document that it is in: a legacy Composition is one itself.
 type source struct {
-	*input.Resources
+	*spec.Resources
 	at     string
 	legacy bool
 }
@@ -86,7 +86,7 @@ func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
 		if step.Input == nil || !isInput(step.Input.Raw) {
 			continue
 		}
-		in := source{Resources: &input.Resources{}, at: fmt.Sprintf("spec.pipeline[%d].input", i)}
+		in := source{Resources: &spec.Resources{}, at: fmt.Sprintf("spec.pipeline[%d].input", i)}
 		if e.Converted && was.makes && len(all) == 0 {
 			in.at, in.legacy = "spec", true
 		}

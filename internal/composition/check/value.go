@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -74,7 +74,7 @@ func convertible(c *spec.Convert) (needs, out schema.Types) {
 		// A whole number comes as either type, by where it comes from.
 		{spec.ToString, schema.String}, {spec.ToBool, schema.Boolean}, {spec.ToInt64, schema.Integer}, {spec.ToFloat64, schema.Number},
 	} {
-		if transform.Converts(from.as, c) {
+		if patch.Converts(from.as, c) {
 			needs |= from.types
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
-	"github.com/xfn-dev/xfn/internal/patch/transform"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -42,12 +42,12 @@ func TestChange(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(text), &tr); err != nil {
 			t.Fatal(err)
 		}
-		chain := transform.Compile([]spec.Transform{tr})
+		chain := patch.CompileTransforms([]spec.Transform{tr})
 		taken := schema.Types(0)
 		for _, v := range values {
 			in := check.TypeOf(v)
 			out, why := check.Change(&tr, in)
-			got, err := chain.Apply(v, &transform.Budget{})
+			got, err := chain.Apply(v, &patch.Budget{})
 			switch {
 			case err != nil:
 				continue

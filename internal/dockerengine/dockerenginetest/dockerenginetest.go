@@ -17,7 +17,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/filelock"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // Environment is that of the engine at XFN_TEST_DOCKER_HOST, or else DOCKER_HOST.
@@ -75,7 +75,7 @@ func seize(t testing.TB, host string) {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	for {
-		ok, err := filelock.Try(f, filelock.Exclusive)
+		ok, err := fsx.TryLock(f, fsx.ExclusiveLock)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
 // childLayer is the child's, compressed once.

@@ -1,6 +1,5 @@
-// Package spec is patches as they are written: their types, which read like the
-// reference table of their fields, and what makes one invalid.
-//
-// The defaults that are stated are what function-patch-and-transform does; those
-// of the schema that it publishes are not applied by anybody.
+// Package spec has the types of patches, transforms and the input of
+// function-patch-and-transform, and validates them with the messages of the
+// Kubernetes API server. The defaults in the comments are those of the function:
+// nothing applies the defaults of the schema that it publishes.
 package spec

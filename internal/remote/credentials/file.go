@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/ioerror"
 )
 
 // maxFile is the size up to which a configuration is read.
@@ -47,12 +47,12 @@ func read(path, name string) (file, error) {
 		return file{name: name}, nil
 	}
 	if err != nil {
-		return file{}, fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
+		return file{}, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	_ = f.Close()
 	if err != nil {
-		return file{}, fmt.Errorf("reading %q: %w", name, ioerror.Cause(err))
+		return file{}, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 	}
 	return parse(name, text)
 }

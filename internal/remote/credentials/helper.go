@@ -12,9 +12,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
-	"github.com/xfn-dev/xfn/internal/environ"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/procgroup"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 const (
@@ -46,7 +45,7 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	if a, ok := k.said[q]; ok && k.s.Now().Sub(a.at) < fresh {
 		return a.Credential, nil
 	}
-	path, err := environ.LookPath(q.program, k.s.Env)
+	path, err := proc.LookPath(q.program, k.s.Env)
 	if err != nil || strings.ContainsAny(suffix, `/\`) {
 		return Credential{}, hint.Wrap(
 			fmt.Errorf("%q names the credential helper %q, and there is no such program on PATH", f.name, q.program),
@@ -72,7 +71,7 @@ func (k *Keychain) run(ctx context.Context, path string, q question) (authn.Auth
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, "get")
 	cmd.Env, cmd.Stdin, cmd.WaitDelay = k.s.Env, strings.NewReader(q.server), grace
-	procgroup.KillWhole(cmd)
+	proc.KillGroup(cmd)
 	var out said
 	cmd.Stdout = &out
 	err := cmd.Run()

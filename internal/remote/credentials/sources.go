@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
-	"github.com/xfn-dev/xfn/internal/environ"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Sources are where a Keychain looks, in the order of the fields. The first that
@@ -52,7 +52,7 @@ type Other struct {
 // DOCKER_CONFIG, or else in ~/.docker; podman's auth.json in XDG_RUNTIME_DIR and
 // in the user's configuration (containers-auth.json(5)); GITHUB_TOKEN.
 func FromEnviron(env []string) Sources {
-	get := func(key string) string { return environ.Get(env, key) }
+	get := func(key string) string { return proc.Getenv(env, key) }
 	home := cmp.Or(get("HOME"), get("USERPROFILE"))
 	s := Sources{
 		Text: get("DOCKER_AUTH_CONFIG"), Home: home, Env: env,

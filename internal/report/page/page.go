@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/value"
 )
 
 //go:embed page.html page.css page.js
@@ -43,7 +42,7 @@ type view struct {
 // that long values are cut. All that comes from functions is escaped, and a
 // content security policy lets nothing in it load, send or run.
 func Write(w io.Writer, title string, traces []report.Trace) error {
-	v := view{Title: value.Printable(title), Traces: traces}
+	v := view{Title: report.Printable(title), Traces: traces}
 	if err := v.dress(); err != nil {
 		return err
 	}
@@ -92,9 +91,9 @@ func hash(content []byte) string {
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"add":      func(a, b int) int { return a + b },
-		"count":    value.Count,
+		"count":    report.Count,
 		"deref":    func(c *report.Change) report.Change { return *c },
-		"duration": value.Duration,
+		"duration": report.Duration,
 		"lines":    lines,
 		"literal":  literal,
 		"part":     func(s report.Step, open bool) part { return part{s, open} },
@@ -112,7 +111,7 @@ func functions() template.FuncMap {
 }
 
 // words shows foreign text, cut where it is long.
-func words(s string) string { return printable(value.Cut(s, longest)) }
+func words(s string) string { return printable(report.Cut(s, longest)) }
 
 // printable keeps line breaks, which the page can show, and escapes the other
 // characters that do not print.
@@ -121,7 +120,7 @@ func printable(s string) string {
 	for i, l := range lines {
 		cells := strings.Split(l, "\t")
 		for j, c := range cells {
-			cells[j] = value.Printable(c)
+			cells[j] = report.Printable(c)
 		}
 		lines[i] = strings.Join(cells, "\t")
 	}
@@ -151,7 +150,7 @@ func literal(v any) string {
 	if s, ok := v.(string); ok && strings.Contains(s, "\n") {
 		return words(s)
 	}
-	return value.Text(v, longest)
+	return report.Text(v, longest)
 }
 
 // severity is the class that a result is shown in.

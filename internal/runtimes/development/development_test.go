@@ -16,8 +16,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"

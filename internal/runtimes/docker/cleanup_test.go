@@ -12,7 +12,7 @@ import (
 	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 func TestCleanup(t *testing.T) {

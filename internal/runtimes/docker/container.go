@@ -15,7 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/pause"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
@@ -43,7 +43,7 @@ type container struct {
 	settings settings
 	out      *local.Output
 
-	image image
+	image engineImage
 	// id and name are the engine's. tty tells how it hands out the output.
 	id, name string
 	tty      bool
@@ -108,7 +108,7 @@ func (c *container) obtain(ctx context.Context) error {
 		if !errdefs.IsConflict(err) || time.Since(began) > createTimeout {
 			return err
 		}
-		if err := pause.For(ctx, shortPause); err != nil {
+		if err := proc.Sleep(ctx, shortPause); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (c *container) adopt(ctx context.Context) (found bool, err error) {
 	}
 	_, ours := it.Config.Labels[labelFunction]
 	c.id, c.tty, c.foreign, c.started = it.ID, it.Config.Tty, !ours, !it.State.Running
-	c.image = image{name: it.Config.Image, id: it.Image}
+	c.image = engineImage{name: it.Config.Image, id: it.Image}
 	return true, c.account(note{Container: c.id, Adopted: true})
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/pause"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // stopGrace is how many seconds a function may take to end by itself.
@@ -78,7 +78,7 @@ func gone(ctx context.Context, engine *dockerengine.Engine, id string) error {
 		if _, err := engine.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {
 			return err
 		}
-		if err := pause.For(ctx, shortPause); err != nil {
+		if err := proc.Sleep(ctx, shortPause); err != nil {
 			return err
 		}
 	}

@@ -16,12 +16,12 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// An image is one that the engine has.
-type image struct {
+// An engineImage is one that the engine has.
+type engineImage struct {
 	// name is as a person knows it, id the engine's.
 	name, id string
 	platform string
@@ -36,7 +36,7 @@ type images struct {
 // A known image is looked for by one caller at a time.
 type known struct {
 	gate  chan struct{}
-	image *image
+	image *engineImage
 }
 
 func (i *images) entry(name string) *known {
@@ -49,7 +49,7 @@ func (i *images) entry(name string) *known {
 }
 
 // image returns a function's image, which it loads or pulls if it has to.
-func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runtimes.Function, s settings) (image, error) {
+func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runtimes.Function, s settings) (engineImage, error) {
 	from := fn.Package
 	if s.image != "" {
 		from = s.image
@@ -59,12 +59,12 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 	case k.gate <- struct{}{}:
 		defer func() { <-k.gate }()
 	case <-ctx.Done():
-		return image{}, context.Cause(ctx)
+		return engineImage{}, context.Cause(ctx)
 	}
 	if k.image != nil {
 		return *k.image, nil
 	}
-	var img image
+	var img engineImage
 	var err error
 	if s.image == "" && isLocal(from) {
 		img, err = d.load(ctx, engine, from)
@@ -72,7 +72,7 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 		img, err = d.get(ctx, engine, from, s.policy)
 	}
 	if err != nil {
-		return image{}, err
+		return engineImage{}, err
 	}
 	k.image = &img
 	return img, nil
@@ -86,33 +86,33 @@ func isLocal(pkg string) bool {
 }
 
 // get returns an image by its name, as the policy says.
-func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from string, policy pull.Policy) (image, error) {
+func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from string, policy image.Policy) (engineImage, error) {
 	names, policy, err := d.names(from, policy)
 	if err != nil {
-		return image{}, err
+		return engineImage{}, err
 	}
-	if policy != pull.Always || d.Offline {
+	if policy != image.Always || d.Offline {
 		img, err := look(ctx, engine, names)
 		if err == nil || !errdefs.IsNotFound(err) {
 			return img, err
 		}
 	}
-	if policy == pull.Never || d.Offline {
+	if policy == image.Never || d.Offline {
 		err := fmt.Errorf("the engine has no image %q, and must not pull it", from)
 		if d.Offline {
-			return image{}, hint.Wrap(err, "run it once without --offline")
+			return engineImage{}, hint.Wrap(err, "run it once without --offline")
 		}
-		return image{}, hint.Wrap(err, "load the image, or change the annotation "+AnnotationPullPolicy)
+		return engineImage{}, hint.Wrap(err, "load the image, or change the annotation "+AnnotationPullPolicy)
 	}
 	if err := d.pull(ctx, engine, names[0]); err != nil {
-		return image{}, err
+		return engineImage{}, err
 	}
 	return look(ctx, engine, names[:1])
 }
 
 // names are those by which an image may be known to the engine, the fullest
 // first. What is pinned has one, and there is no need to ask always what it means.
-func (d *Docker) names(from string, policy pull.Policy) ([]string, pull.Policy, error) {
+func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
 	switch {
 	case d.Pin == nil && full != from:
@@ -127,24 +127,24 @@ func (d *Docker) names(from string, policy pull.Policy) ([]string, pull.Policy, 
 	if ref, err = d.Pin(ref); err != nil {
 		return nil, "", err
 	}
-	if policy == pull.Always {
-		policy = pull.IfNotPresent
+	if policy == image.Always {
+		policy = image.IfNotPresent
 	}
 	return []string{ref.Name()}, policy, nil
 }
 
 // look returns the first image of these names that the engine has.
-func look(ctx context.Context, engine *dockerengine.Engine, names []string) (img image, err error) {
+func look(ctx context.Context, engine *dockerengine.Engine, names []string) (img engineImage, err error) {
 	for _, name := range names {
 		found, inspectErr := engine.ImageInspect(ctx, name)
 		if inspectErr == nil {
-			return image{name: name, id: found.ID, platform: found.Os + "/" + found.Architecture}, nil
+			return engineImage{name: name, id: found.ID, platform: found.Os + "/" + found.Architecture}, nil
 		}
 		if err = engine.Explain(ctx, inspectErr); !errdefs.IsNotFound(inspectErr) {
-			return image{}, fmt.Errorf("looking for image %q: %w", name, err)
+			return engineImage{}, fmt.Errorf("looking for image %q: %w", name, err)
 		}
 	}
-	return image{}, err
+	return engineImage{}, err
 }
 
 // qualify puts the registry before a name that has none.
@@ -211,30 +211,30 @@ func isDenied(err error) bool {
 }
 
 // load gives the engine the image of a file or folder, unless it has it.
-func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ image, err error) {
+func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ engineImage, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "oci-layout")); err != nil {
-			return image{}, hint.Wrap(fmt.Errorf("%q is a folder, and no OCI image layout", path), "build a package of it, or use the runtime Process")
+			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder, and no OCI image layout", path), "build a package of it, or use the runtime Process")
 		}
 	}
 	platform, err := engine.Platform(ctx)
 	if err != nil {
-		return image{}, err
+		return engineImage{}, err
 	}
-	file, err := pull.OpenLocal(ctx, path, platform)
+	file, err := image.OpenLocal(ctx, path, platform)
 	if err != nil {
-		return image{}, err
+		return engineImage{}, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	tag, err := dockerengine.TagFor(file.Image)
 	if err != nil {
-		return image{}, fmt.Errorf("reading %q: %w", path, err)
+		return engineImage{}, fmt.Errorf("reading %q: %w", path, err)
 	}
 	img, err := look(ctx, engine, []string{tag.Name()})
 	if errdefs.IsNotFound(err) {
 		d.Progress.Step("loading " + path)
 		if err := engine.Load(ctx, tag, file.Image); err != nil {
-			return image{}, fmt.Errorf("loading %q: %w", path, err)
+			return engineImage{}, fmt.Errorf("loading %q: %w", path, err)
 		}
 		img, err = look(ctx, engine, []string{tag.Name()})
 	}

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"

@@ -15,9 +15,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/xfn-dev/xfn/internal/filelock"
-	"github.com/xfn-dev/xfn/internal/ioerror"
-	"github.com/xfn-dev/xfn/internal/pause"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Where notes are, below the folder for them.
@@ -62,7 +61,7 @@ func (n *notes) render() (string, error) {
 	if n.file == nil {
 		file, err := newNotes(filepath.Join(n.dir, rendersFolder))
 		if err != nil {
-			return "", fmt.Errorf("keeping account of containers in %q: %w", n.dir, ioerror.Cause(err))
+			return "", fmt.Errorf("keeping account of containers in %q: %w", n.dir, fsx.Cause(err))
 		}
 		n.file = file
 	}
@@ -79,7 +78,7 @@ func (n *notes) add(about note) error {
 		return err
 	}
 	if _, err := n.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("keeping account of containers in %q: %w", n.dir, ioerror.Cause(err))
+		return fmt.Errorf("keeping account of containers in %q: %w", n.dir, fsx.Cause(err))
 	}
 	return nil
 }
@@ -106,7 +105,7 @@ func (n *notes) done(ok bool) error {
 
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing %q: %w", path, ioerror.Cause(err))
+		return fmt.Errorf("removing %q: %w", path, fsx.Cause(err))
 	}
 	return nil
 }
@@ -121,7 +120,7 @@ func newNotes(dir string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := filelock.Try(f, filelock.Exclusive)
+		ok, err := fsx.TryLock(f, fsx.ExclusiveLock)
 		if ok {
 			return f, nil
 		}
@@ -144,7 +143,7 @@ func (n *notes) ofDead(end func(render string, about note) (bool, error)) error 
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading %q: %w", dir, ioerror.Cause(err))
+		return fmt.Errorf("reading %q: %w", dir, fsx.Cause(err))
 	}
 	var errs []error
 	for _, e := range entries {
@@ -162,15 +161,15 @@ func (n *notes) ofDead(end func(render string, about note) (bool, error)) error 
 func ifDead(path string, end func(note) (bool, error)) (done bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return false, ioerror.Cause(err)
+		return false, fsx.Cause(err)
 	}
 	defer f.Close()
-	if ok, err := filelock.Try(f, filelock.Exclusive); err != nil || !ok {
+	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); err != nil || !ok {
 		return false, err
 	}
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, ioerror.Cause(err) // it may just have been made
+		return false, fsx.Cause(err) // it may just have been made
 	}
 	done = true
 	lines := bufio.NewScanner(io.LimitReader(f, maxNotes))
@@ -195,11 +194,11 @@ type hold struct{ file *os.File }
 // hold waits until nobody is ending the container of a name.
 func (n *notes) hold(ctx context.Context, host, name string) (hold, error) {
 	for {
-		h, err := n.lock(host, name, filelock.Shared)
+		h, err := n.lock(host, name, fsx.SharedLock)
 		if err != nil || h.file != nil {
 			return h, err
 		}
-		if err := pause.For(ctx, shortPause); err != nil {
+		if err := proc.Sleep(ctx, shortPause); err != nil {
 			return hold{}, err
 		}
 	}
@@ -208,7 +207,7 @@ func (n *notes) hold(ctx context.Context, host, name string) (hold, error) {
 // last calls end if nobody uses the container of a name. Until end returns
 // nobody begins to.
 func (n *notes) last(host, name string, end func() error) (is bool, err error) {
-	h, err := n.lock(host, name, filelock.Exclusive)
+	h, err := n.lock(host, name, fsx.ExclusiveLock)
 	if err != nil || h.file == nil {
 		return false, err
 	}
@@ -224,17 +223,17 @@ func (h hold) Close() error {
 }
 
 // lock returns the zero hold if somebody has one that does not go with it.
-func (n *notes) lock(host, name string, mode filelock.Mode) (hold, error) {
+func (n *notes) lock(host, name string, mode fsx.LockMode) (hold, error) {
 	sum := sha256.Sum256([]byte(host + "\n" + name))
 	path := filepath.Join(n.dir, namesFolder, hex.EncodeToString(sum[:]))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return hold{}, fmt.Errorf("locking the container name %q: %w", name, ioerror.Cause(err))
+		return hold{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return hold{}, fmt.Errorf("locking the container name %q: %w", name, ioerror.Cause(err))
+		return hold{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
 	}
-	ok, err := filelock.Try(f, mode)
+	ok, err := fsx.TryLock(f, mode)
 	if err != nil || !ok {
 		return hold{}, errors.Join(err, f.Close())
 	}

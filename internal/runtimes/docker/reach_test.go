@@ -16,8 +16,8 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
@@ -49,7 +49,7 @@ type settings struct {
 	// cleanup is remove by default; explicit tells that it was written down.
 	cleanup  cleanup
 	explicit bool
-	policy   pull.Policy
+	policy   image.Policy
 	image    string
 	name     string
 	env      []string
@@ -60,13 +60,13 @@ type settings struct {
 
 // settingsOf reads annotations. Those that are not there leave the default.
 func settingsOf(annotations map[string]string) (settings, error) {
-	s := settings{cleanup: remove, policy: pull.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	s := settings{cleanup: remove, policy: image.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	for _, setting := range []struct {
 		annotation string
 		read       func(string) error
 	}{
 		{AnnotationCleanup, s.readCleanup},
-		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = pull.ParsePolicy(text); return err }},
+		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = image.ParsePolicy(text); return err }},
 		{AnnotationImage, filled(&s.image)},
 		{AnnotationName, filled(&s.name)},
 		{AnnotationEnv, func(text string) (err error) { s.env, err = local.ParseEnv(text); return err }},

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
 func TestSettings(t *testing.T) {
-	base := settings{cleanup: remove, policy: pull.IfNotPresent, publish: netip.MustParseAddr("127.0.0.1")}
+	base := settings{cleanup: remove, policy: image.IfNotPresent, publish: netip.MustParseAddr("127.0.0.1")}
 	with := func(change func(*settings)) settings {
 		s := base
 		change(&s)
@@ -27,7 +27,7 @@ func TestSettings(t *testing.T) {
 		"Stop":           {"a container may stay", AnnotationCleanup, "Stop", with(func(s *settings) { s.cleanup, s.explicit = stop, true }), ""},
 		"Orphan":         {"and run on", AnnotationCleanup, "Orphan", with(func(s *settings) { s.cleanup, s.explicit = orphan, true }), ""},
 		"Cleanup":        {"but nothing else", AnnotationCleanup, "remove", base, `unknown cleanup "remove": it is one of Remove, Stop and Orphan`},
-		"Policy":         {"an image may always be asked for", AnnotationPullPolicy, "Always", with(func(s *settings) { s.policy = pull.Always }), ""},
+		"Policy":         {"an image may always be asked for", AnnotationPullPolicy, "Always", with(func(s *settings) { s.policy = image.Always }), ""},
 		"PolicyText":     {"by one of three words", AnnotationPullPolicy, "Sometimes", base, `unknown pull policy "Sometimes"`},
 		"Image":          {"another image may run", AnnotationImage, "mine", with(func(s *settings) { s.image = "mine" }), ""},
 		"ImageEmpty":     {"what is written has to say something", AnnotationImage, "", base, "it is empty"},

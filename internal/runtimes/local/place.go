@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/xfn-dev/xfn/internal/tempdir"
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 const (
@@ -26,7 +26,7 @@ const SocketsWork = runtime.GOOS != "windows"
 // a socket in it. One that a killed process leaves is removed by the next
 // PrivateDir beside it, but on Windows.
 type Dir struct {
-	*tempdir.Dir
+	*fsx.TempDir
 	// Path is absolute.
 	Path string
 }
@@ -64,7 +64,7 @@ func privateDir(parent string) (Dir, error) {
 	if err != nil {
 		return Dir{}, fmt.Errorf("making a private directory: %w", err)
 	}
-	d, err := tempdir.In(root)
+	d, err := fsx.MakeTempDir(root)
 	if err != nil {
 		return Dir{}, err
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/pause"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
@@ -48,7 +48,7 @@ func startChild(ctx context.Context, prog program, addr address, out *local.Outp
 		if !errors.Is(err, syscall.ETXTBSY) || delay > time.Second {
 			return c, err
 		}
-		if err := pause.For(ctx, delay); err != nil {
+		if err := proc.Sleep(ctx, delay); err != nil {
 			return nil, err
 		}
 	}

@@ -25,9 +25,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	xremote "github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -79,7 +79,7 @@ func confinedWith(t testing.TB, cache string) process.Process {
 		}
 	})
 	return process.Process{TempDir: tmp, Packages: sandboxes.Confined{Sandbox: sandboxes.Sandbox{
-		Cache: cache, TempDir: tmp, StartTimeout: time.Minute, Pull: pull.Options{Remote: xremote.New(xremote.Options{})},
+		Cache: cache, TempDir: tmp, StartTimeout: time.Minute, Pull: image.Options{Remote: xremote.New(xremote.Options{})},
 	}}}
 }
 
@@ -134,7 +134,7 @@ func TestPackageByReference(t *testing.T) {
 	packages := p.Packages.(sandboxes.Confined)
 	packages.Pull.Offline = true
 	p.Packages = packages
-	var missing *pull.MissingError
+	var missing *image.MissingError
 	if err := p.Prepare(t.Context(), fn, source); !errors.As(err, &missing) {
 		t.Errorf("Prepare() of what is not in the cache, offline: got %v", err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
-	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 

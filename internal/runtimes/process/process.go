@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
+	"github.com/xfn-dev/xfn/internal/fsx"
 
 	"github.com/xfn-dev/xfn/function/grpc"
-	"github.com/xfn-dev/xfn/internal/gobuild"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -106,7 +106,7 @@ func (p Process) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 // noPackages says why a package cannot be run here, and what could be.
 func noPackages(pkg string) error {
 	if _, err := os.Stat(pkg); err != nil {
-		err = fmt.Errorf("finding package %q: %w", pkg, ioerror.Cause(err))
+		err = fmt.Errorf("finding package %q: %w", pkg, fsx.Cause(err))
 		return hint.Wrap(err, "the runtime Process takes the path of a folder with a Go main package here: --package NAME=PATH")
 	}
 	err := fmt.Errorf("%q: a package holds a program for Linux, and this is %s", pkg, runtime.GOOS)
@@ -185,7 +185,7 @@ func (p Process) launch(ctx context.Context, name string, prog program, addr add
 	}}
 	c, err := startChild(ctx, prog, addr, out)
 	if err != nil {
-		err = fmt.Errorf("running it: %w", ioerror.Cause(err))
+		err = fmt.Errorf("running it: %w", fsx.Cause(err))
 		return nil, errors.Join(err, client.Close())
 	}
 	f := &local.Function{Client: client, Done: c.done, Ended: func() error { return endedError{c.cmd.ProcessState, c.out} }}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )

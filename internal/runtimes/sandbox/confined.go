@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"

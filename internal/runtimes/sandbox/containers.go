@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/hint"
+	pull "github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -52,12 +52,12 @@ type Containers struct {
 	Output func(image, line string)
 }
 
-var _ container.Runner = Containers{}
+var _ alpha.ContainerRunner = Containers{}
 
-// RunContainer implements container.Runner. It pays no heed to req.Endpoint. A
+// RunContainer implements alpha.ContainerRunner. It pays no heed to req.Endpoint. A
 // CPU limit is kept where the caller may make a cgroup, and so is a memory limit
 // that is less than a resource limit can be: see sandbox.Limits.
-func (c Containers) RunContainer(ctx context.Context, req container.Request) ([]byte, error) {
+func (c Containers) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 	req = req.Complete()
 	ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("it took longer than %s", req.Timeout))
 	defer cancel()
@@ -68,7 +68,7 @@ func (c Containers) RunContainer(ctx context.Context, req container.Request) ([]
 	return output, nil
 }
 
-func (c Containers) run(ctx context.Context, req container.Request) (output []byte, err error) {
+func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output []byte, err error) {
 	settings, err := requested(req)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (c Containers) run(ctx context.Context, req container.Request) (output []by
 }
 
 // execute runs a container to its end.
-func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req container.Request) ([]byte, error) {
+func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
 	b := batch{limit: maxOutput, stderr: local.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
 		report = &r
@@ -130,7 +130,7 @@ func starved(code int, stderr *local.Output) bool {
 }
 
 // images returns where containers come from, by a request's credentials.
-func (c Containers) images(auth *container.Auth) images {
+func (c Containers) images(auth *alpha.Auth) images {
 	i := images{cache: c.Cache, registry: c.Registry, pull: c.Pull, files: c.Files, hostID: c.HostUID, hostGID: c.HostGID, progress: c.Progress}
 	if auth == nil {
 		return i
@@ -146,7 +146,7 @@ func (c Containers) images(auth *container.Auth) images {
 }
 
 // requested reads what a request says of how its container is to run.
-func requested(req container.Request) (s settings, err error) {
+func requested(req alpha.ContainerRequest) (s settings, err error) {
 	if req.Timeout < 0 {
 		return s, fmt.Errorf("%s is no time to run in", req.Timeout)
 	}

@@ -19,10 +19,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/xfn-dev/xfn/function/container"
+	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
@@ -45,7 +45,7 @@ func newWorld(t testing.TB) world {
 
 func containers(t testing.TB) sandbox.Containers {
 	t.Helper()
-	return sandbox.Containers{Cache: t.TempDir(), Pull: pull.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}}
+	return sandbox.Containers{Cache: t.TempDir(), Pull: image.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}}
 }
 
 // push pushes an image by a tag, and returns its reference.
@@ -62,10 +62,10 @@ func (w world) push(t testing.TB, img v1.Image, tag string, options ...ggcr.Opti
 }
 
 // run runs a program that acts as it is told.
-func (w world) run(t testing.TB, req container.Request, act ...string) (string, error) {
+func (w world) run(t testing.TB, req alpha.ContainerRequest, act ...string) (string, error) {
 	t.Helper()
 	if req.Image == "" {
-		req.Image = w.push(t, image(t, act...), strings.ToLower(filepath.Base(t.Name())))
+		req.Image = w.push(t, programImage(t, act...), strings.ToLower(filepath.Base(t.Name())))
 	}
 	if req.Timeout == 0 {
 		req.Timeout = time.Minute // The machine may be busy.
@@ -80,17 +80,17 @@ func TestContainers(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	cases := map[string]struct {
 		reason string
-		req    container.Request
+		req    alpha.ContainerRequest
 		act    []string
 		want   string
 	}{
-		"Echo":    {"the input arrives, and the answer comes back", container.Request{Input: []byte("hello")}, []string{"echo"}, "heard: hello"},
-		"Empty":   {"there may be no input, which has an end", container.Request{}, []string{"echo"}, "heard: "},
-		"Nothing": {"and no answer", container.Request{}, []string{"say"}, ""},
-		"Large":   {"more than a pipe holds goes both ways at once", container.Request{Input: []byte(large)}, []string{"echo"}, "heard: " + large},
-		"Deaf":    {"an input need not be read", container.Request{Input: []byte(large)}, []string{"deaf"}, "did not listen"},
-		"Talk":    {"a pipe full of complaints is in nobody's way", container.Request{Input: []byte(large)}, []string{"talk"}, "heard: " + large},
-		"Orphan":  {"children that go on end with it", container.Request{}, []string{"family", "orphan", "done"}, "done"},
+		"Echo":    {"the input arrives, and the answer comes back", alpha.ContainerRequest{Input: []byte("hello")}, []string{"echo"}, "heard: hello"},
+		"Empty":   {"there may be no input, which has an end", alpha.ContainerRequest{}, []string{"echo"}, "heard: "},
+		"Nothing": {"and no answer", alpha.ContainerRequest{}, []string{"say"}, ""},
+		"Large":   {"more than a pipe holds goes both ways at once", alpha.ContainerRequest{Input: []byte(large)}, []string{"echo"}, "heard: " + large},
+		"Deaf":    {"an input need not be read", alpha.ContainerRequest{Input: []byte(large)}, []string{"deaf"}, "did not listen"},
+		"Talk":    {"a pipe full of complaints is in nobody's way", alpha.ContainerRequest{Input: []byte(large)}, []string{"talk"}, "heard: " + large},
+		"Orphan":  {"children that go on end with it", alpha.ContainerRequest{}, []string{"family", "orphan", "done"}, "done"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,10 +110,10 @@ func TestContainersImage(t *testing.T) {
 	}), "v1")
 	const want = "args: a b\nenv: X=y PATH=/usr/bin\ndir: /etc\nids: 65532 65531\nlinks: 1\n" +
 		"root: open /written: read-only file system\ntmp: <nil>\nprogram: -rwxr-xr-x <nil>\n"
-	if got, err := w.run(t, container.Request{Image: ref}); got != want || err != nil {
+	if got, err := w.run(t, alpha.ContainerRequest{Image: ref}); got != want || err != nil {
 		t.Errorf("got:\n%s%v\nwant:\n%s", got, err, want)
 	}
-	_, err := w.run(t, container.Request{Image: w.push(t, imageOf(t, v1.Config{}), "nothing")})
+	_, err := w.run(t, alpha.ContainerRequest{Image: w.push(t, imageOf(t, v1.Config{}), "nothing")})
 	if err == nil || !strings.HasSuffix(err.Error(), ": its image has no entrypoint") {
 		t.Errorf("got error %v", err)
 	}
@@ -124,12 +124,12 @@ func TestContainersNetwork(t *testing.T) {
 	w := newWorld(t)
 	var said []string
 	w.Progress = func(e progress.Event) { said = append(said, e.Text) }
-	for policy, want := range map[container.NetworkPolicy]string{
-		container.NetworkIsolated: "(loopback only",
-		container.NetworkRunner:   "(network of this machine",
+	for policy, want := range map[alpha.NetworkPolicy]string{
+		alpha.NetworkIsolated: "(loopback only",
+		alpha.NetworkRunner:   "(network of this machine",
 	} {
 		said = nil
-		if _, err := w.run(t, container.Request{Network: policy}, "describe"); err != nil {
+		if _, err := w.run(t, alpha.ContainerRequest{Network: policy}, "describe"); err != nil {
 			t.Error(err)
 		}
 		if !strings.Contains(strings.Join(said, "\n"), want) {
@@ -146,23 +146,23 @@ func TestContainersFail(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		req    container.Request
+		req    alpha.ContainerRequest
 		act    []string
 		want   string // is in the error
 	}{
-		"Exit":    {"its last complaints are the reason, its answer does not count", container.Request{}, []string{"fail", "3"}, ": it ended with exit code 3; its last lines on stderr:" + complaints.String()},
-		"Flood":   {"an answer without end is an end", container.Request{}, []string{"flood"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
-		"Above":   {"a byte too much is too much", container.Request{}, []string{"write", "104857601"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
-		"Timeout": {"who holds the files open does not matter", container.Request{Timeout: 2 * time.Second}, []string{"family", "timeout"}, ": it took longer than 2s"},
-		"Memory":  {"a limit is a quantity", container.Request{Memory: "much"}, []string{"echo"}, `: memory limit: "much" is no quantity`},
-		"NoTime":  {"a timeout is above zero", container.Request{Timeout: -1}, []string{"echo"}, ": -1ns is no time to run in"},
-		"CPU":     {"a limit of nothing is none", container.Request{CPU: "0"}, []string{"echo"}, `: CPU limit: "0" is not above zero`},
-		"Network": {"a policy is one of two", container.Request{Network: "Host"}, []string{"echo"}, `: unknown network "Host": it is Isolated or Runner`},
-		"Policy":  {"a policy is one of three", container.Request{PullPolicy: "Maybe"}, []string{"echo"}, `: unknown pull policy "Maybe": it is one of IfNotPresent, Always and Never`},
-		"NoTag":   {"no tag is guessed", container.Request{Image: "registry.example.org/fn"}, nil, `: parsing reference "registry.example.org/fn": it has no tag`},
-		"NoHost":  {"no registry is guessed", container.Request{Image: "acme/fn:v1"}, nil, `: parsing reference "acme/fn:v1": it names no registry`},
-		"Path":    {"who calls must not choose among this machine's files", container.Request{Image: "/etc/passwd"}, nil, `: parsing reference "/etc/passwd": it names no registry`},
-		"Never":   {"what may not be fetched is not", container.Request{Image: w.registry + "/acme/other:v1", PullPolicy: container.PullNever}, nil, " (pull policy Never) is not in the cache, and must not be fetched"},
+		"Exit":    {"its last complaints are the reason, its answer does not count", alpha.ContainerRequest{}, []string{"fail", "3"}, ": it ended with exit code 3; its last lines on stderr:" + complaints.String()},
+		"Flood":   {"an answer without end is an end", alpha.ContainerRequest{}, []string{"flood"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Above":   {"a byte too much is too much", alpha.ContainerRequest{}, []string{"write", "104857601"}, ": it wrote more than 104857600 bytes to its standard output; it wrote no lines on stderr"},
+		"Timeout": {"who holds the files open does not matter", alpha.ContainerRequest{Timeout: 2 * time.Second}, []string{"family", "timeout"}, ": it took longer than 2s"},
+		"Memory":  {"a limit is a quantity", alpha.ContainerRequest{Memory: "much"}, []string{"echo"}, `: memory limit: "much" is no quantity`},
+		"NoTime":  {"a timeout is above zero", alpha.ContainerRequest{Timeout: -1}, []string{"echo"}, ": -1ns is no time to run in"},
+		"CPU":     {"a limit of nothing is none", alpha.ContainerRequest{CPU: "0"}, []string{"echo"}, `: CPU limit: "0" is not above zero`},
+		"Network": {"a policy is one of two", alpha.ContainerRequest{Network: "Host"}, []string{"echo"}, `: unknown network "Host": it is Isolated or Runner`},
+		"Policy":  {"a policy is one of three", alpha.ContainerRequest{PullPolicy: "Maybe"}, []string{"echo"}, `: unknown pull policy "Maybe": it is one of IfNotPresent, Always and Never`},
+		"NoTag":   {"no tag is guessed", alpha.ContainerRequest{Image: "registry.example.org/fn"}, nil, `: parsing reference "registry.example.org/fn": it has no tag`},
+		"NoHost":  {"no registry is guessed", alpha.ContainerRequest{Image: "acme/fn:v1"}, nil, `: parsing reference "acme/fn:v1": it names no registry`},
+		"Path":    {"who calls must not choose among this machine's files", alpha.ContainerRequest{Image: "/etc/passwd"}, nil, `: parsing reference "/etc/passwd": it names no registry`},
+		"Never":   {"what may not be fetched is not", alpha.ContainerRequest{Image: w.registry + "/acme/other:v1", PullPolicy: alpha.PullNever}, nil, " (pull policy Never) is not in the cache, and must not be fetched"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestContainersFail(t *testing.T) {
 
 func TestContainersMost(t *testing.T) {
 	w := newWorld(t)
-	got, err := w.run(t, container.Request{}, "write", "104857600")
+	got, err := w.run(t, alpha.ContainerRequest{}, "write", "104857600")
 	if len(got) != 100<<20 || err != nil {
 		t.Errorf("got %d bytes and error %v, want all of 100 MiB", len(got), err)
 	}
@@ -188,11 +188,11 @@ func TestContainersMost(t *testing.T) {
 
 func TestContainersMemory(t *testing.T) {
 	w := newWorld(t)
-	req := container.Request{Memory: "200Mi", CPU: "1500m"}
+	req := alpha.ContainerRequest{Memory: "200Mi", CPU: "1500m"}
 	if got, err := w.run(t, req, "eat", "10"); got != "10485760" || err != nil {
 		t.Errorf("within its limit: got %q and error %v", got, err)
 	}
-	req.Image = w.push(t, image(t, "eat", "400"), "greedy")
+	req.Image = w.push(t, programImage(t, "eat", "400"), "greedy")
 	got, err := w.run(t, req)
 	if err == nil {
 		t.Fatalf("beyond its limit: got %q", got)
@@ -204,19 +204,19 @@ func TestContainersMemory(t *testing.T) {
 
 func TestContainersCancel(t *testing.T) {
 	w := newWorld(t)
-	ref := w.push(t, image(t, "family", "cancelled"), "v1")
+	ref := w.push(t, programImage(t, "family", "cancelled"), "v1")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.Progress = func(e progress.Event) {
 		if strings.HasPrefix(e.Text, "running ") {
 			cancel()
 		}
 	}
-	_, err := w.RunContainer(ctx, container.Request{Image: ref, Timeout: time.Hour})
+	_, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref, Timeout: time.Hour})
 	sandboxtest.Allowed(t, err)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
-	if _, err := w.RunContainer(ctx, container.Request{Image: ref}); !errors.Is(err, context.Canceled) {
+	if _, err := w.RunContainer(ctx, alpha.ContainerRequest{Image: ref}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: got error %v", err)
 	}
 	assertNothingLeft(t, "cancelled")
@@ -233,7 +233,7 @@ func TestContainersHeldFiles(t *testing.T) {
 				holdPipes(t)
 			}
 		}
-		_, err := w.run(t, container.Request{Timeout: 3 * time.Second}, act...)
+		_, err := w.run(t, alpha.ContainerRequest{Timeout: 3 * time.Second}, act...)
 		if err == nil || !strings.Contains(err.Error(), ": it took longer than 3s") {
 			t.Errorf("%s: got error %v", act[0], err)
 		}
@@ -260,7 +260,7 @@ func holdPipes(t *testing.T) {
 func TestContainersSlowRegistry(t *testing.T) {
 	w := newWorld(t)
 	w.registry = remotetest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	_, err := w.run(t, container.Request{Image: w.registry + "/acme/fn:v1", Timeout: time.Second})
+	_, err := w.run(t, alpha.ContainerRequest{Image: w.registry + "/acme/fn:v1", Timeout: time.Second})
 	if err == nil || !strings.HasSuffix(err.Error(), ": it took longer than 1s") {
 		t.Errorf("got error %v", err)
 	}
@@ -271,16 +271,16 @@ func TestContainersPullPolicy(t *testing.T) {
 	for _, step := range []struct {
 		reason string
 		there  string // what the tag means in the registry
-		policy container.PullPolicy
+		policy alpha.PullPolicy
 		want   string
 	}{
-		{"what is not in the cache is fetched", "1", container.PullIfNotPresent, "1"},
-		{"what is there is not", "2", container.PullIfNotPresent, "1"},
-		{"unless it is asked for", "3", container.PullAlways, "3"},
-		{"and then that is there", "4", container.PullNever, "3"},
+		{"what is not in the cache is fetched", "1", alpha.PullIfNotPresent, "1"},
+		{"what is there is not", "2", alpha.PullIfNotPresent, "1"},
+		{"unless it is asked for", "3", alpha.PullAlways, "3"},
+		{"and then that is there", "4", alpha.PullNever, "3"},
 	} {
-		ref := w.push(t, image(t, "say", step.there), "v1")
-		if got, err := w.run(t, container.Request{Image: ref, PullPolicy: step.policy}); got != step.want || err != nil {
+		ref := w.push(t, programImage(t, "say", step.there), "v1")
+		if got, err := w.run(t, alpha.ContainerRequest{Image: ref, PullPolicy: step.policy}); got != step.want || err != nil {
 			t.Errorf("%s: got %q and error %v, want %q", step.reason, got, err, step.want)
 		}
 	}
@@ -290,19 +290,19 @@ func TestContainersPullPolicy(t *testing.T) {
 func TestContainersAuth(t *testing.T) {
 	handler := remotetest.Handler()
 	open := world{containers(t), remotetest.Serve(t, handler)}
-	open.push(t, image(t, "say", "private"), "v1")
+	open.push(t, programImage(t, "say", "private"), "v1")
 	registry := remotetest.Serve(t, remotetest.BasicAuth(handler, "me", "secret"))
-	req := container.Request{Image: registry + "/acme/fn:v1"}
+	req := alpha.ContainerRequest{Image: registry + "/acme/fn:v1"}
 	for _, tc := range []struct {
 		reason string
-		auth   *container.Auth
+		auth   *alpha.Auth
 		want   string
 	}{
 		{"the runner has none", nil, ""},
-		{"wrong ones", &container.Auth{Username: "me", Password: "wrong secret"}, ""},
-		{"no ones", &container.Auth{}, ""},
-		{"a name and a password", &container.Auth{Username: "me", Password: "secret"}, "private"},
-		{"both in one", &container.Auth{Auth: "bWU6c2VjcmV0"}, "private"},
+		{"wrong ones", &alpha.Auth{Username: "me", Password: "wrong secret"}, ""},
+		{"no ones", &alpha.Auth{}, ""},
+		{"a name and a password", &alpha.Auth{Username: "me", Password: "secret"}, "private"},
+		{"both in one", &alpha.Auth{Auth: "bWU6c2VjcmV0"}, "private"},
 	} {
 		w := world{containers(t), registry}
 		req.Auth = tc.auth
@@ -321,13 +321,13 @@ func TestContainersFile(t *testing.T) {
 	w := newWorld(t)
 	w.Files = true
 	path := filepath.Join(t.TempDir(), "image.xpkg")
-	if err := xpkg.WriteFile(t.Context(), path, image(t, "say", "from a file"), nil); err != nil {
+	if err := xpkg.WriteFile(t.Context(), path, programImage(t, "say", "from a file"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.run(t, container.Request{Image: path}); got != "from a file" || err != nil {
+	if got, err := w.run(t, alpha.ContainerRequest{Image: path}); got != "from a file" || err != nil {
 		t.Errorf("got %q and error %v", got, err)
 	}
-	if _, err := w.run(t, container.Request{Image: path + ".xpkg"}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := w.run(t, alpha.ContainerRequest{Image: path + ".xpkg"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -336,7 +336,7 @@ func TestContainersFile(t *testing.T) {
 func TestContainersIDs(t *testing.T) {
 	w := newWorld(t)
 	w.HostUID, w.HostGID = 200000, 300000
-	got, err := w.run(t, container.Request{}, "describe")
+	got, err := w.run(t, alpha.ContainerRequest{}, "describe")
 	if err != nil || !strings.Contains(got, "ids: 0 0\n") || !strings.Contains(got, "program: -rwxr-xr-x <nil>\n") {
 		t.Errorf("got %s%v", got, err)
 	}
@@ -356,12 +356,12 @@ func TestContainersIDs(t *testing.T) {
 // After a call there are no files open that were not before.
 func TestContainersLeaveNothing(t *testing.T) {
 	w := newWorld(t)
-	good, bad := w.push(t, image(t, "echo"), "good"), w.push(t, image(t, "fail", "1"), "bad")
+	good, bad := w.push(t, programImage(t, "echo"), "good"), w.push(t, programImage(t, "fail", "1"), "bad")
 	both := func() {
-		if _, err := w.run(t, container.Request{Image: good, Input: []byte("x")}); err != nil {
+		if _, err := w.run(t, alpha.ContainerRequest{Image: good, Input: []byte("x")}); err != nil {
 			t.Error(err)
 		}
-		if _, err := w.run(t, container.Request{Image: bad}); err == nil {
+		if _, err := w.run(t, alpha.ContainerRequest{Image: bad}); err == nil {
 			t.Error("no error")
 		}
 	}

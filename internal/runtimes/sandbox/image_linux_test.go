@@ -11,8 +11,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
-	"github.com/xfn-dev/xfn/xpkg/oci"
 )
 
 // packageOf returns a function's package for this machine, of layers that are

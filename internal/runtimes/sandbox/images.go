@@ -10,17 +10,17 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/pull"
 	"github.com/xfn-dev/xfn/internal/remote"
-	"github.com/xfn-dev/xfn/internal/rootfs"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 // images is where functions come from.
 type images struct {
 	cache, registry string
-	pull            pull.Options
+	pull            image.Options
 	// files tells that an image may be named by a path of this machine, too.
 	files bool
 	// hostID and hostGID are who unpacked files belong to, or 0 for the default.
@@ -32,7 +32,7 @@ type images struct {
 
 // unpack returns the root of an image, and the digest of its config. What is in
 // use for it ends with stops.
-func (i images) unpack(ctx context.Context, name string, policy pull.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
+func (i images) unpack(ctx context.Context, name string, policy image.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
 	img, err := i.image(ctx, name, policy, stops)
 	if err != nil {
 		return nil, v1.Hash{}, err
@@ -53,9 +53,9 @@ func (i images) unpack(ctx context.Context, name string, policy pull.Policy, sto
 }
 
 // image returns an image by reference or, if that is allowed, by path.
-func (i images) image(ctx context.Context, name string, policy pull.Policy, stops *stops) (v1.Image, error) {
+func (i images) image(ctx context.Context, name string, policy image.Policy, stops *stops) (v1.Image, error) {
 	if i.files && isLocal(name) {
-		file, err := pull.OpenLocal(ctx, name, v1.Platform{})
+		file, err := image.OpenLocal(ctx, name, v1.Platform{})
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (i images) image(ctx context.Context, name string, policy pull.Policy, stop
 	if err != nil {
 		return nil, err
 	}
-	store, err := pull.Open(i.cache)
+	store, err := image.Open(i.cache)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,9 @@ func (i images) image(ctx context.Context, name string, policy pull.Policy, stop
 }
 
 // request reads a reference to an image.
-func (i images) request(name string, policy pull.Policy) (pull.Request, error) {
+func (i images) request(name string, policy image.Policy) (image.Request, error) {
 	ref, err := remote.ParseReference(name, i.registry)
-	return pull.Request{Reference: ref, Policy: policy}, err
+	return image.Request{Reference: ref, Policy: policy}, err
 }
 
 // owner says who unpacked files belong to: the ids that a sandbox is given, if

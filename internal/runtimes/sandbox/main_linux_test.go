@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/imagetest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -52,8 +52,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return file, os.Chmod(dir, 0o755)
 })
 
-// image returns an image of the program, which acts as it is told.
-func image(t testing.TB, act ...string) v1.Image {
+// programImage returns an image of the program, which acts as it is told.
+func programImage(t testing.TB, act ...string) v1.Image {
 	t.Helper()
 	return imageOf(t, v1.Config{Entrypoint: []string{"/usr/bin/program"}, Cmd: act})
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/progress"
-	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/rootfs"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -34,7 +34,7 @@ type Sandbox struct {
 	// Registry is that of packages that name none. If it is empty, there is none.
 	Registry string
 	// Pull says how images are fetched.
-	Pull pull.Options
+	Pull image.Options
 	// TempDir is where each function's private directory is made; empty is the
 	// system's choice. If it is too long for the path of a unix socket, /tmp
 	// takes its place.
@@ -66,9 +66,9 @@ var (
 func (s Sandbox) Probe(context.Context) error { return sandbox.Probe() }
 
 // Prepare pulls the images of functions whose packages are references. A
-// pull.MissingError names all of them that may not be fetched.
+// image.MissingError names all of them that may not be fetched.
 func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err error) {
-	var requests []pull.Request
+	var requests []image.Request
 	for _, fn := range fns {
 		if isLocal(fn.Package) {
 			continue
@@ -86,7 +86,7 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 	if len(requests) == 0 {
 		return nil
 	}
-	store, err := pull.Open(s.Cache)
+	store, err := image.Open(s.Cache)
 	if err != nil {
 		return err
 	}

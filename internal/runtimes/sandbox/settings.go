@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/pull"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -68,7 +68,7 @@ type settings struct {
 	limits   sandbox.Limits
 	timeout  time.Duration
 	writable bool
-	policy   pull.Policy
+	policy   image.Policy
 }
 
 // settingsOf reads annotations. Those that are not there leave the default.
@@ -86,7 +86,7 @@ func settingsOf(annotations map[string]string) (s settings, err error) {
 		}},
 		{AnnotationTimeout, s.readTimeout},
 		{AnnotationWritable, func(text string) (err error) { s.writable, err = strconv.ParseBool(text); return err }},
-		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = pull.ParsePolicy(text); return err }},
+		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = image.ParsePolicy(text); return err }},
 	}
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {
 		if !strings.HasPrefix(name, prefix) {

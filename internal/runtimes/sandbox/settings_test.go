@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/pull"
-	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -40,7 +40,7 @@ func TestSettings(t *testing.T) {
 		"TimeoutBelow": {"by some time", AnnotationTimeout, "-1s", settings{}, "-1s is no time to answer in"},
 		"Writable":     {"a root may be written to", AnnotationWritable, "true", settings{writable: true}, ""},
 		"WritableText": {"or not, but nothing else", AnnotationWritable, "maybe", settings{}, "invalid syntax"},
-		"Policy":       {"images may always be asked for", AnnotationPullPolicy, "Always", settings{policy: pull.Always}, ""},
+		"Policy":       {"images may always be asked for", AnnotationPullPolicy, "Always", settings{policy: image.Always}, ""},
 		"PolicyText":   {"by one of three words", AnnotationPullPolicy, "Sometimes", settings{}, `unknown pull policy "Sometimes"`},
 	}
 	for name, tc := range cases {

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/ioerror"
-	"github.com/xfn-dev/xfn/internal/rootfs"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -122,19 +122,19 @@ func lookup(root, file, name string, field int) (id, other int, err error) {
 func linesOf(root, file string) ([]string, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, ioerror.Cause(err)
+		return nil, fsx.Cause(err)
 	}
 	defer dir.Close()
 	info, err := dir.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, ioerror.Cause(err))
+		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxAccounts {
 		return nil, fmt.Errorf("%s is no file of accounts", file)
 	}
 	f, err := dir.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, ioerror.Cause(err))
+		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
 	}
 	defer f.Close()
 	var lines []string

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/xfn-dev/xfn/function/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
 func main() {

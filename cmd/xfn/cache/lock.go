@@ -1,0 +1,238 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/alecthomas/kong"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+)
+
+// LockCmd writes the lock file.
+type LockCmd struct {
+	Files []string `arg:"" optional:"" help:"Files or folders of Functions, and package metadata (crossplane.yaml) or package roots. Default: what the lock file names."`
+
+	BaseImage []string `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
+	LockFile  string   `default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
+	Update    names    `xor:"do" placeholder:"NAME" help:"Ask again for what is locked already: for all of it, or for NAME (--update=NAME). Repeatable."`
+	Check     bool     `xor:"do" help:"Write nothing, ask nobody, and fail if the lock file lacks something or has too much."`
+	Offline   bool     `help:"Fetch nothing: what is not in the cache is an error."`
+	flags.Registries
+	flags.Patience
+	flags.Cache
+	terminal.Format
+}
+
+// names is a flag that may have names as its values.
+type names struct {
+	on    bool
+	names []string
+}
+
+// Decode takes --update and --update=NAME.
+func (n *names) Decode(ctx *kong.DecodeContext) error {
+	n.on = true
+	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
+		name := ctx.Scan.Pop().String()
+		if name == "" {
+			return errors.New("expected a name after =")
+		}
+		n.names = append(n.names, name)
+	}
+	return nil
+}
+
+// IsBool says that the flag needs no value.
+func (*names) IsBool() bool { return true }
+
+// Help is shown by --help.
+func (LockCmd) Help() string {
+	return `Writes down which digest each tag is, and which version is the highest that each constraint in dependsOn allows. What is locked already stays as it is, what is no longer named goes. With neither FILES nor --base-image, those of the lock file are locked again.
+
+The commands render, test, dev, run and xpkg build take what is locked, and nothing else, with --locked or XFN_LOCKED=true. What runs a function is chosen as without it: a builtin takes the place of an image that it stands for, locked or not.
+
+Examples:
+
+    xfn lock example/functions.yaml package
+    xfn lock --base-image registry.example.org/python:3.12
+    xfn lock --update=function-hello
+    xfn lock --check
+    xfn render xr.yaml composition.yaml package/crossplane.yaml --locked
+`
+}
+
+// Validate checks the flags.
+func (c *LockCmd) Validate() error { return c.Patience.Check() }
+
+// Run brings the lock file up to date, and prints what changed.
+func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
+	before, text, err := c.read()
+	if err != nil {
+		return err
+	}
+	wants, files, err := c.collect(ctx, term, before)
+	if err != nil {
+		return err
+	}
+	plan, err := c.plan(before, wants)
+	if err != nil {
+		return err
+	}
+	plan.Kept.Files = files
+	if c.Check {
+		return c.check(term, before, plan, text)
+	}
+	after, err := c.resolve(ctx, term, program, plan)
+	if err != nil {
+		return err
+	}
+	if err := c.write(after, text); err != nil {
+		return err
+	}
+	return c.print(term, lock.Compare(before, after))
+}
+
+// read returns the lock that there is, and its text. A file that is not there is
+// an empty one.
+func (c *LockCmd) read() (*lock.Lock, []byte, error) {
+	l, err := lock.Read(c.LockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &lock.Lock{Path: c.LockFile}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := os.ReadFile(c.LockFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading lock file %q: %w", c.LockFile, err)
+	}
+	return l, text, nil
+}
+
+// collect returns what is to be locked, and the files that say so as the lock
+// file names them.
+func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *lock.Lock) ([]lock.Want, []string, error) {
+	files, bases := c.Files, c.BaseImage
+	if len(files)+len(bases) == 0 {
+		for _, f := range before.Files {
+			files = append(files, c.beside(f))
+		}
+		for _, i := range before.BaseImages {
+			bases = append(bases, i.Reference)
+		}
+	}
+	if len(files)+len(bases) == 0 {
+		return nil, nil, &terminal.UsageError{Err: hint.Wrap(errors.New("there is nothing to lock"), "name a functions file or a crossplane.yaml, as in xfn lock functions.yaml")}
+	}
+	sources := lock.Sources{Reader: manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, Parse: c.Reference, ImageAnnotation: docker.AnnotationImage}
+	wants, err := sources.Collect(ctx, files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range bases {
+		w, err := sources.Base(b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading --base-image: %w", err)
+		}
+		wants = append(wants, w)
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = c.name(f)
+	}
+	slices.Sort(names)
+	return wants, slices.Compact(names), nil
+}
+
+// beside returns the path of a file that the lock file names.
+func (c *LockCmd) beside(file string) string {
+	file = filepath.FromSlash(file)
+	if file == manifest.Stdin || filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(filepath.Dir(c.LockFile), file)
+}
+
+// name is the reverse of beside.
+func (c *LockCmd) name(path string) string {
+	if path == manifest.Stdin {
+		return path
+	}
+	from, err := filepath.Abs(filepath.Dir(c.LockFile))
+	if err != nil {
+		return filepath.ToSlash(path)
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.ToSlash(path)
+	}
+	if rel, err := filepath.Rel(from, to); err == nil {
+		to = rel
+	}
+	return filepath.ToSlash(to)
+}
+
+// plan tells what of before stays. A name that nothing has is an error.
+func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
+	for _, name := range c.Update.names {
+		named := func(i lock.Image) bool { return i.Named(name) }
+		if !slices.ContainsFunc(before.Functions, named) && !slices.ContainsFunc(before.BaseImages, named) {
+			return lock.Plan{}, &terminal.UsageError{Err: fmt.Errorf("reading --update: nothing in %s is named %q", c.LockFile, name)}
+		}
+	}
+	return before.Plan(wants, func(i lock.Image) bool {
+		return c.Update.on && (len(c.Update.names) == 0 || slices.ContainsFunc(c.Update.names, i.Named))
+	}), nil
+}
+
+// resolve asks for what a plan lacks.
+func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program terminal.Program, plan lock.Plan) (_ *lock.Lock, err error) {
+	if len(plan.Missing) == 0 {
+		return &plan.Kept, nil
+	}
+	dir, err := c.Path()
+	if err != nil {
+		return nil, err
+	}
+	store, err := image.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	client := c.PatientClient(program, c.Patience)
+	r := lock.Resolver{
+		Store: store, Pull: image.Options{Remote: client, Progress: term.Progress, Offline: c.Offline},
+		Tags: image.Tags{Remote: client}, Parse: c.Reference,
+	}
+	if c.Offline {
+		r.Tags = image.CachedTags{Store: store}
+	}
+	return r.Resolve(ctx, plan)
+}
+
+// write writes the lock file, unless it has that text.
+func (c *LockCmd) write(l *lock.Lock, before []byte) error {
+	text, err := l.Encode()
+	if err != nil || bytes.Equal(text, before) {
+		return err
+	}
+	if err := fsx.WriteFile(c.LockFile, 0o644, text); err != nil {
+		return fmt.Errorf("writing lock file %q: %w", c.LockFile, err)
+	}
+	return nil
+}

@@ -1,2 +1,0 @@
-// Package dev is the command that works beside an editor.
-package dev

@@ -1,2 +1,0 @@
-// Package diff is the command that shows what changed Compositions would do.
-package diff

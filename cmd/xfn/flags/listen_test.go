@@ -1,0 +1,91 @@
+package flags_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// shortDir returns a directory with a path short enough for sockets.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func TestAt(t *testing.T) {
+	socket := filepath.Join(shortDir(t), "s")
+	cases := map[string]struct{ reason, address, want string }{
+		"Port":     {"port 0 is a free one", "127.0.0.1:0", "127.0.0.1:"},
+		"Socket":   {"a socket is a target as it is named", "unix://" + socket, "unix://" + socket},
+		"Short":    {"or more shortly", "unix:" + socket, "unix://" + socket},
+		"Abstract": {"one that is in no folder has a scheme of its own", "unix:@xfn/" + socket, "unix-abstract:xfn/" + socket},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if name == "Abstract" && runtime.GOOS != "linux" {
+				t.Skip("abstract sockets are Linux'")
+			}
+			l, err := flags.ListenAt(t.Context(), tc.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := flags.DialTarget(l.Addr()); !strings.HasPrefix(got, tc.want) || strings.HasSuffix(got, ":0") {
+				t.Errorf("%s: got %s", tc.reason, got)
+			}
+			if _, err := flags.ListenAt(t.Context(), strings.TrimSuffix(tc.address, ":0")); err == nil || hint.Of(err) == "" || !strings.HasPrefix(err.Error(), "listening on ") {
+				t.Errorf("nobody takes the address of another: got %v", err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if got := flags.DialTarget(&net.UnixAddr{Name: "s", Net: "unix"}); got != "unix:s" {
+		t.Errorf("a path that is relative needs another form: got %s", got)
+	}
+	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// What a killed process has left is replaced; a file that is no socket is not.
+func TestOnDeadSocket(t *testing.T) {
+	dir := shortDir(t)
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := flags.Listen(t.Context(), "unix", filepath.Join(dir, "dead"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := flags.Listen(t.Context(), "unix", file); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("on a file: got %v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "precious" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+	if _, err := flags.Listen(t.Context(), "tcp", ""); err == nil || err.Error() != `listening on "": it is empty` {
+		t.Errorf("without an address: got %v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package flags
+
+import (
+	"os"
+	"runtime"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/development"
+	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/runtimes/process"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// start gives a session what runs functions on this machine.
+func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
+	var output func(function, line string)
+	if term.Verbose {
+		output = func(function, line string) { term.Note(function + " says: " + line) }
+	}
+	processes := process.Process{
+		Env:            process.Environment(os.Environ()),
+		GoEnv:          os.Environ(),
+		TempDir:        os.TempDir(),
+		MaxMessageSize: f.MaxMessageSize << 20,
+		Progress:       term.Progress,
+		Output:         output,
+	}
+	dir, err := f.Path()
+	if err != nil {
+		return err
+	}
+	client := f.Client(program)
+	config.Runtimes = map[session.Runtime]runtimes.Runtime{
+		session.Process: processes,
+		session.Docker: docker.New(docker.Config{
+			Environment:    dockerengine.FromEnviron(os.Environ()),
+			UserAgent:      program.UserAgent(),
+			Dir:            dir,
+			Registry:       f.Registry,
+			Remote:         client,
+			Offline:        f.Offline,
+			Pin:            f.Pin(),
+			MaxMessageSize: f.MaxMessageSize << 20,
+			Progress:       term.Progress,
+			Output:         output,
+		}),
+		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
+	}
+	config.Dependencies, config.Locked = f.versions(client, dir), f.Locked
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
+	sandboxes := sandbox.Sandbox{
+		Cache:          dir,
+		Registry:       f.Registry,
+		Pull:           pulling,
+		TempDir:        os.TempDir(),
+		MaxMessageSize: f.MaxMessageSize << 20,
+		Progress:       term.Progress,
+		Output:         output,
+	}
+	processes.Packages = sandbox.Confined{Sandbox: sandboxes}
+	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
+	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
+	return nil
+}
+
+// versions says which versions the dependencies of packages mean.
+func (f Runtimes) versions(client *remote.Client, cache string) Versions {
+	return Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: cache}
+}

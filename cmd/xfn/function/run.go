@@ -1,0 +1,136 @@
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/development"
+	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
+)
+
+// RunCmd runs a function and serves it.
+type RunCmd struct {
+	Image string `arg:"" help:"Reference of an image, or an .xpkg file or a folder with an OCI layout."`
+
+	Address        string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on, or unix:PATH; port 0 takes a free one. Default: ${default}."`
+	StartTimeout   time.Duration `default:"30s" help:"How long the function may take to answer at first, once it is unpacked. Default: ${default}."`
+	MaxMessageSize int           `default:"64" placeholder:"MIB" help:"The largest answer of the function, in MiB."`
+	Offline        bool          `help:"Fetch nothing: what is not in the cache is an error."`
+	flags.Cache
+	flags.Registries
+	flags.Lock
+	settings
+}
+
+// Help is shown by --help.
+func (RunCmd) Help() string {
+	return `The function runs in a sandbox, as it does for a render, and is served in plaintext to anybody who can connect, until Ctrl-C or until it ends by itself. The first line of output says where; what the function writes goes to stderr.
+
+Examples:
+
+    xfn run function-hello.xpkg
+    xfn run registry.example.org/acme/function-hello:v1 --address=unix:hello.sock
+    xfn function call 127.0.0.1:9443 -f request.yaml
+`
+}
+
+// Run serves until it is interrupted or the function ends.
+func (c *RunCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	if err := c.check(); err != nil {
+		return &terminal.UsageError{Err: err}
+	}
+	if err := c.Load(); err != nil {
+		return err
+	}
+	starter, err := c.sandbox(term, program)
+	if err != nil {
+		return err
+	}
+	listener, err := flags.ListenAt(ctx, c.Address)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := listener.Close(); !errors.Is(closed, net.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
+	}()
+	fn, err := starter.Start(ctx, runtimes.Function{Name: c.Image, Package: c.Image, Annotations: c.annotations()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = terminal.Close(ctx, fn.Stop, err) }()
+	if err := announce(term, flags.DialTarget(listener.Addr()), fn); err != nil {
+		return err
+	}
+	return c.serve(ctx, listener, fn)
+}
+
+func (c *RunCmd) check() error {
+	if c.StartTimeout <= 0 {
+		return fmt.Errorf("reading --start-timeout: %s is no time to start in", c.StartTimeout)
+	}
+	if err := terminal.CheckMessageSize(c.MaxMessageSize); err != nil {
+		return err
+	}
+	return c.settings.check()
+}
+
+// sandbox returns what starts the function.
+func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (sandbox.Sandbox, error) {
+	if runtime.GOOS != "linux" {
+		return sandbox.Sandbox{}, fmt.Errorf("running a function in a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+	}
+	dir, err := c.Path()
+	return sandbox.Sandbox{
+		Cache:          dir,
+		Registry:       c.Registry,
+		Pull:           image.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline, Pin: c.Pin()},
+		TempDir:        os.TempDir(),
+		StartTimeout:   c.StartTimeout,
+		MaxMessageSize: c.MaxMessageSize << 20,
+		Env:            c.Env,
+		Progress:       term.Progress,
+		// The function's own words are all that there is to see: no note.
+		Output: func(_, line string) { fmt.Fprintln(term.Stderr(), line) },
+	}, err
+}
+
+// announce says where the function is served: a script reads one line.
+func announce(term *terminal.Terminal, target string, fn *runtimes.Instance) error {
+	term.Note(fn.Detail)
+	term.Note(fmt.Sprintf("to render with it, annotate its Function with render.crossplane.io/runtime: Development and %s: %s", development.TargetAnnotation, target))
+	if _, err := fmt.Fprintf(term.Stdout, "listening on %s\n", target); err != nil {
+		return fmt.Errorf("printing the address: %w", err)
+	}
+	return nil
+}
+
+// serve serves the function as long as it runs.
+func (c *RunCmd) serve(ctx context.Context, listener net.Listener, fn *runtimes.Instance) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	died := make(chan error, 1)
+	go func() {
+		defer close(died)
+		select {
+		case <-fn.Done:
+			died <- fmt.Errorf("running function %q: %w", c.Image, fn.Ended())
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := grpc.Serve(ctx, listener, c.Image, fn, grpc.ServeOptions{})
+	cancel()
+	return errors.Join(<-died, err)
+}

@@ -1,0 +1,205 @@
+package function_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/function"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+func TestMain(m *testing.M) {
+	sandboxtest.Supervise()
+	os.Exit(m.Run())
+}
+
+// packageOf writes a package whose function behaves so.
+func packageOf(t *testing.T, b functiontest.Behaviour) string {
+	t.Helper()
+	program, err := functiontest.BuildChild()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := imagetest.Layer(map[string][]byte{"child": program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := imagetest.Image(t, v1.Config{
+		Entrypoint: []string{"/child"}, Cmd: functiontest.ChildArgs(b, ""), Env: []string{"SAY=greeting: of the image"},
+	}, layer)
+	path := filepath.Join(t.TempDir(), "fn.xpkg")
+	if err := xpkg.WriteFile(t.Context(), path, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A running command.
+type running struct {
+	target    string // empty if it did not come to serve
+	interrupt func()
+	ended     func() (stderr string, err error)
+}
+
+// start runs the command until it is interrupted. The test is skipped where the
+// system forbids sandboxes, and fails if XFN_REQUIRE asks for them.
+func start(t *testing.T, cmd function.RunCmd) running {
+	t.Helper()
+	cmd.CacheDir = t.TempDir()
+	cmd.StartTimeout, cmd.MaxMessageSize = time.Minute, 64
+	out, stdout := pipe(t)
+	errs, stderr := pipe(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	said, done := make(chan string, 1), make(chan error, 1)
+	go func() {
+		text, _ := io.ReadAll(errs)
+		said <- string(text)
+	}()
+	go func() {
+		done <- cmd.Run(ctx, terminal.New(os.Stdin, stdout, stderr), terminal.Program{Name: "xfn"})
+		_ = errors.Join(stdout.Close(), stderr.Close())
+	}()
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	target, _ := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
+	return running{target, cancel, func() (string, error) {
+		err := <-done
+		sandboxtest.Allowed(t, err)
+		return <-said, err
+	}}
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(r.Close(), w.Close()) })
+	return r, w
+}
+
+// runCall calls a Literal function.
+func runCall(t *testing.T, target string) (*fnv1.RunFunctionResponse, error) {
+	t.Helper()
+	client, err := grpc.Dial(target, grpc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	req := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req); err != nil {
+		t.Fatal(err)
+	}
+	return client.RunFunction(t.Context(), "f", req)
+}
+
+func TestRun(t *testing.T) {
+	dir, err := os.MkdirTemp("", "r") // a socket's path has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+	pkg := packageOf(t, functiontest.Serves)
+	cases := map[string]struct{ reason, address, want string }{
+		"Port":   {"a port of the loopback interface", "127.0.0.1:0", "127.0.0.1:"},
+		"Socket": {"or a socket", "unix:" + dir + "/s", "unix://" + dir + "/s"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cmd := function.RunCmd{Image: pkg, Address: tc.address}
+			cmd.Network, cmd.Env = "Isolated", []string{"SAY=greeting: a,b=c"}
+			r := start(t, cmd)
+			if !strings.HasPrefix(r.target, tc.want) || strings.HasSuffix(r.target, ":0") {
+				stderr, err := r.ended()
+				t.Fatalf("%s: it listens on %q: %v\n%s", tc.reason, r.target, err, stderr)
+			}
+			for range 2 {
+				if rsp, err := runCall(t, r.target); rsp.GetMeta().GetTag() != "hi" || err != nil {
+					t.Errorf("got %v, %v", rsp, err)
+				}
+			}
+			r.interrupt()
+			stderr, err := r.ended()
+			if err != nil {
+				t.Errorf("an interrupt is no error: got %v", err)
+			}
+			for _, want := range []string{
+				"greeting: a,b=c\n", "note: " + pkg + " in a sandbox (loopback only",
+				"note: to render with it, annotate its Function with render.crossplane.io/runtime: Development and render.crossplane.io/runtime-development-target: " + r.target + "\n",
+			} {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, stderr)
+				}
+			}
+			for _, pattern := range []string{"xfn-*", "s"} {
+				if left, err := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 || err != nil {
+					t.Errorf("left behind: %v, %v", left, err)
+				}
+			}
+		})
+	}
+}
+
+// A function that ends is the end of the command, with its last words.
+func TestRunDies(t *testing.T) {
+	cmd := function.RunCmd{Image: packageOf(t, functiontest.DiesInCall), Address: "127.0.0.1:0"}
+	cmd.Network = "Isolated"
+	r := start(t, cmd)
+	if r.target != "" {
+		if _, err := runCall(t, r.target); status.Code(err) == codes.OK {
+			t.Error("the call has no error")
+		}
+	}
+	_, err := r.ended()
+	const want = ": it ended by itself (exit code 137); its last output:\n  greeting: of the image\n  this call is too much"
+	if err == nil || !strings.HasPrefix(err.Error(), "running function ") || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %q at its end", err, want)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	cases := map[string]struct {
+		reason, address, network string
+		behaviour                functiontest.Behaviour
+		want                     string
+	}{
+		"Crashes": {"it does not come to serve", "127.0.0.1:0", "Isolated", functiontest.Crashes, "it ended by itself (exit code 3); its last output:\n  line 12\n"},
+		"Babbles": {"it is no function", "127.0.0.1:0", "Isolated", functiontest.Babbles, "starting function "},
+		"Address": {"nobody can listen there", "nowhere:99999", "Isolated", functiontest.Serves, `listening on "nowhere:99999": `},
+		"Network": {"flags are checked first", "nowhere:99999", "Host", functiontest.Serves, `reading --network: unknown network "Host"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cmd := function.RunCmd{Image: packageOf(t, tc.behaviour), Address: tc.address}
+			cmd.Network = tc.network
+			r := start(t, cmd)
+			if _, err := r.ended(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+			if r.target != "" {
+				t.Errorf("it said that it listens on %q", r.target)
+			}
+		})
+	}
+}

@@ -1,2 +1,0 @@
-// Package listen takes the addresses that users name for servers.
-package listen

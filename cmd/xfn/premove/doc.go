@@ -1,2 +1,0 @@
-// Package premove is.
-package premove

@@ -1,2 +1,0 @@
-// Package registries is the flags by which commands reach registries.
-package registries

@@ -1,0 +1,170 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/clusterdiff"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// DiffCmd shows what Compositions would do.
+type DiffCmd struct {
+	Composition string `arg:"" help:"File or folder of the Compositions as they are to be, or - for stdin. XRDs in it count, too."`
+	Functions   string `arg:"" optional:"" help:"File or folder of Functions. May be left out if each step is a builtin or named by --package."`
+
+	Observed            []string          `short:"o" required:"" sep:"none" placeholder:"PATH" help:"What exists: the file that 'kubectl get -o yaml' printed, or a folder of such. Repeatable."`
+	From                []string          `sep:"none" placeholder:"PATH" help:"File or folder of the Compositions as they were, to know which fields go. Default: those among what exists. Repeatable."`
+	RequiredResources   []string          `short:"e" sep:"none" placeholder:"PATH" help:"File or folder of resources that functions may require, besides what exists. Repeatable."`
+	FunctionCredentials []string          `sep:"none" placeholder:"PATH" help:"File or folder of Secrets for the functions' credentials. Repeatable."`
+	ContextValues       map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Put YAML or JSON into the functions' context. Repeatable."`
+	Timeout             time.Duration     `default:"10m" help:"How long it may take, functions' start included. Default: ${default}."`
+	ExitCode            bool              `help:"Exit with 1 if anything would change."`
+	terminal.Format
+	flags.Runtimes
+}
+
+// Help is shown by --help.
+func (DiffCmd) Help() string {
+	return `Renders every composite resource in a dump of a cluster that the Compositions are for, and compares what they would compose with what there is. Nothing is changed anywhere.
+
+A field that the Composition sets is compared as Crossplane would apply it. One that it sets no more is shown as removed if the Composition that set it is known.
+
+Examples:
+
+    kubectl get composite,managed,compositions,xrd -o yaml > live.yaml
+    xfn diff composition.yaml functions.yaml -o live.yaml
+    xfn diff new/ functions.yaml -o live.yaml --from old/ --exit-code
+`
+}
+
+// Validate refuses times that make no sense.
+func (c *DiffCmd) Validate() error {
+	if c.Timeout <= 0 {
+		return fmt.Errorf("reading --timeout: %s is no time to render in", c.Timeout)
+	}
+	return nil
+}
+
+// Run prints what would change.
+func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
+	config, err := c.Config(term, program)
+	if err != nil {
+		return err
+	}
+	config.Functions = c.Functions
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
+	defer cancel()
+	s := session.Open(config)
+	defer func() { err = terminal.Close(ctx, s.Close, err) }()
+	in := session.Inputs{
+		Compositions: []string{c.Composition}, Observed: c.Observed, Required: c.RequiredResources, Credentials: c.FunctionCredentials, ContextValues: c.ContextValues,
+	}
+	all := summary{CompositeResources: []clusterdiff.Diff{}}
+	err = clusterdiff.Compute(ctx, s, in, c.From, term.Progress, func(i clusterdiff.Diff) error {
+		if i.Err != nil {
+			term.Fault(fmt.Errorf("%s: %w", subject(i), i.Err))
+		}
+		all.add(i)
+		return nil
+	})
+	if err != nil {
+		return terminal.Cause(ctx, err)
+	}
+	if len(all.CompositeResources) == 0 {
+		term.Warn("none of what exists is a composite resource that the Compositions are for")
+	}
+	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
+	if err := c.Print(term.Stdout, all, text); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return all.verdict(c.ExitCode)
+}
+
+// A summary is what --format json shows.
+type summary struct {
+	CompositeResources []clusterdiff.Diff `json:"compositeResources"`
+	// Changed are composite resources, the others what they compose.
+	Changed   int `json:"changed"`
+	Failed    int `json:"failed"`
+	Resources struct {
+		Added   int `json:"added"`
+		Changed int `json:"changed"`
+		Removed int `json:"removed"`
+	} `json:"resources"`
+}
+
+func (s *summary) add(i clusterdiff.Diff) {
+	s.CompositeResources = append(s.CompositeResources, i)
+	switch {
+	case i.Err != nil:
+		s.Failed++
+	case len(i.Changes) > 0:
+		s.Changed++
+	}
+	for _, c := range i.Changes {
+		switch c.Op {
+		case report.Added:
+			s.Resources.Added++
+		case report.Changed:
+			s.Resources.Changed++
+		case report.Removed:
+			s.Resources.Removed++
+		}
+	}
+}
+
+func (s *summary) write(w io.Writer, colour bool) error {
+	for _, i := range s.CompositeResources {
+		if len(i.Changes) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintln(w, terminal.Printable(changeTitle(i))); err != nil {
+			return err
+		}
+		if err := report.WriteChanges(w, i.Changes, colour); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+	}
+	total := len(s.CompositeResources)
+	_, err := fmt.Fprintf(w, "%s: %d would change, %d would not\ncomposed resources: %d added, %d changed, %d removed\n",
+		terminal.Count(total, "composite resource"), s.Changed, total-s.Changed-s.Failed, s.Resources.Added, s.Resources.Changed, s.Resources.Removed)
+	return err
+}
+
+// subject names the composite resource.
+func subject(i clusterdiff.Diff) string {
+	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
+}
+
+func changeTitle(i clusterdiff.Diff) string {
+	s := subject(i)
+	if i.Composition != "" {
+		s += " by Composition " + i.Composition
+	}
+	if i.Pinned {
+		s += ", once it is given the revision (compositionUpdatePolicy: Manual)"
+	}
+	return s + ":"
+}
+
+// verdict is the error that the command ends in, or nil.
+func (s *summary) verdict(exitCode bool) error {
+	switch {
+	case s.Failed > 0:
+		return fmt.Errorf("%d of %d composite resources failed", s.Failed, len(s.CompositeResources))
+	case exitCode && s.Changed > 0:
+		return errors.New("the Compositions would change what exists")
+	}
+	return nil
+}

@@ -1,2 +1,0 @@
-// Package run has the command that serves one function from its package.
-package run

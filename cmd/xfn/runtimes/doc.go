@@ -1,2 +1,0 @@
-// Package runtimes is how functions run, as flags of whatever command renders.
-package runtimes

@@ -1,0 +1,157 @@
+package xpkg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	meta           = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: acme}\n"
+	compositionXRD = `apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: xwidgets.gold.test}
+spec:
+  group: gold.test
+  scope: Cluster
+  names: {kind: XWidget, plural: xwidgets}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+`
+	widgets = `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: widgets}
+spec:
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
+  mode: Pipeline
+  pipeline:
+  - step: compose
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: a
+        base: {apiVersion: other.test/v1, kind: Bucket, spec: {any: 1}}
+        patches:
+        - {fromFieldPath: spec.size, toFieldPath: spec.size}
+`
+)
+
+// folder is a file system that holds files.
+func folder(t *testing.T, files map[string]string) afero.Fs {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for name, text := range files {
+		if err := afero.WriteFile(fsys, name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fsys
+}
+
+// read reads a package, and returns what the rule found in it.
+func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
+	t.Helper()
+	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{command.LintCompositions}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg, texts(pkg.Warnings)
+}
+
+func texts(all xpkg.Problems) []string {
+	var found []string
+	for _, p := range all {
+		if p.Rule == "composition" {
+			found = append(found, fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Text))
+		}
+	}
+	return found
+}
+
+const misspelt = "kind XWidget of gold.test/v1 has no field spec.sice"
+
+func TestCompositions(t *testing.T) {
+	const at = "spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "
+	bad := strings.Replace(widgets, "fromFieldPath: spec.size", "fromFieldPath: spec.sice", 1)
+	cases := map[string]struct {
+		reason, composition string
+		want                []string
+	}{
+		"Good":     {"what the package does not define is not missed", widgets, nil},
+		"Misspelt": {"what it defines counts", "---\n" + bad, []string{"c.yaml:18: " + at + misspelt}},
+		"Integrity": {
+			"and so do the rules that need no schemas", strings.Replace(widgets, "fromFieldPath: spec.size, ", "", 1),
+			[]string{"c.yaml:17: " + at + "fromFieldPath must be set for patch type FromCompositeFieldPath"},
+		},
+		"Lost":         {"what is not applied is lost", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline changes nothing but the status of a composite resource, so spec.size is not applied"}},
+		"Doubtful":     {"what the function takes may be meant", strings.Replace(widgets, "{fromFieldPath: spec.size, toFieldPath: spec.size}", "{fromFieldPath: spec.size}\n        readinessChecks: [{type: MatchString, fieldPath: status.a, matchString: ''}]", 1), nil},
+		"UnknownField": {"fields that are lost are told once, by another rule", widgets + "  resources: []\n", nil},
+		"Strict":       {"a mode that asks for all schemas is for clusters, which have them", strings.Replace(widgets, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: strict}}", 1), nil},
+		"OtherMode":    {"what cannot be rendered is told", strings.Replace(widgets, "mode: Pipeline", "mode: Resources", 1), []string{"c.yaml:4: spec.resources: there are none, and a Composition of mode Resources composes nothing else"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, got := read(t, map[string]string{"crossplane.yaml": meta, "xrd.yaml": compositionXRD, "c.yaml": tc.composition})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// A finished package is judged as its root is, and at the level Strict what was
+// found keeps it from being built.
+func TestLevels(t *testing.T) {
+	files := map[string]string{"crossplane.yaml": meta, "xrd.yaml": compositionXRD, "c.yaml": strings.Replace(widgets, "fromFieldPath: spec.size", "fromFieldPath: spec.sice", 1)}
+	pkg, found := read(t, files)
+	if len(found) != 1 {
+		t.Fatalf("got %q", found)
+	}
+	artifact, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := xpkg.Lint(t.Context(), artifact, nil, command.LintCompositions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(report.Problems); len(got) != 1 || !strings.HasPrefix(got[0], "package.yaml:") || !strings.HasSuffix(got[0], misspelt) {
+		t.Errorf("got %q", got)
+	}
+	var problems xpkg.Problems
+	if _, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Rules: []xpkg.Rule{command.LintCompositions}}); !errors.As(err, &problems) || len(texts(problems)) != 1 {
+		t.Errorf("at the level Strict: got %v", err)
+	}
+}
+
+// The rule ends when it is told to, and takes what is none of its business.
+func TestCompositionsStops(t *testing.T) {
+	objects := []xpkg.Document{
+		{Object: xpkg.Object{Kind: "Composition", APIVersion: "other.test/v1"}},
+		{Object: xpkg.Object{Kind: "Composition"}},
+	}
+	objects[0].Text.Text = []byte("{apiVersion: other.test/v1, kind: Composition}")
+	objects[1].Text.Text = []byte("{apiVersion: apiextensions.crossplane.io/v1, kind: Composition}")
+	if got := command.LintCompositions(t.Context(), objects, nil); len(got) == 0 || len(got) > 2 {
+		t.Errorf("got %v, want those of the second", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := command.LintCompositions(ctx, objects, schema.Definitions{}); got != nil {
+		t.Errorf("after the end: got %v", got)
+	}
+}

@@ -1,0 +1,85 @@
+package alpha_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+)
+
+// TestReconcileAgain is about a Composition as documentation has it: a database,
+// on which a function that may use the network writes a quote, and a second one
+// that adds a user. The next reconcile finds what the first one left, and the
+// one after that deletes what the Composition does not have any more.
+func TestReconcileAgain(t *testing.T) {
+	const database = `
+resources:
+- name: database
+  base: {apiVersion: db.gold.test/v1, kind: Database, spec: {engine: postgres}}
+  patches:
+  - {fromFieldPath: spec.storageGB, toFieldPath: spec.allocatedStorage}
+  - {type: ToCompositeFieldPath, fromFieldPath: status.address, toFieldPath: status.address}
+  connectionDetails:
+  - {type: FromFieldPath, name: address, fromFieldPath: status.address}
+functions:
+- {name: quote, type: Container, container: {image: quote, network: {policy: Runner}}}
+`
+	const user = `- {name: user, type: Container, container: {image: user}}
+`
+	run := world{functions: map[string]func(*fnio.FunctionIO){
+		"quote": func(io *fnio.FunctionIO) {
+			u := &unstructured.Unstructured{}
+			if err := u.UnmarshalJSON(io.Desired.Resources[0].Resource.Raw); err != nil {
+				t.Fatal(err)
+			}
+			annotations := u.GetAnnotations()
+			annotations["quote"] = "to be"
+			u.SetAnnotations(annotations)
+			raw, err := u.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Desired.Resources[0].Resource.Raw = raw
+			io.Results = append(io.Results, fnio.Result{Severity: fnio.Normal, Message: "quoted"})
+		},
+		"user": desires(`{name: user, resource: {apiVersion: db.gold.test/v1, kind: User, metadata: {name: x-user}}, readinessChecks: [{type: None}]}`),
+	}}
+	given := &unstructured.Unstructured{Object: object(t, `{apiVersion: db.gold.test/v1, kind: XDatabase, metadata: {name: x}, spec: {storageGB: 20}}`)}
+	xr, store := alpha.Cluster(given, nil, nil)
+	reconcile := func(spec string) *alpha.Result {
+		t.Helper()
+		for _, o := range store.Objects() {
+			if o.GetKind() == "XDatabase" {
+				xr = o
+			}
+		}
+		result, err := alpha.Run(t.Context(), alpha.Request{
+			XR:          xr,
+			Composition: decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, spec)}),
+		}, run.runner(t, &passed{}), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	first := reconcile(database + user)
+	if ready := []bool{first.Composed[0].Ready, first.Composed[1].Ready}; !cmp.Equal(ready, []bool{false, true}) {
+		t.Errorf("got ready %v", ready)
+	}
+	second := reconcile(database + user)
+	if diff := cmp.Diff(first.Output(), second.Output()); diff != "" {
+		t.Errorf("nothing has changed (-first +second):\n%s", diff)
+	}
+	reconcile(database)
+	want := []string{
+		"dry-run create Database x-00001", "patch application/merge-patch+json XDatabase x", "create Database x-00001", "create User x-user",
+		"patch application/merge-patch+json XDatabase x", "patch application/merge-patch+json Database x-00001", "patch application/merge-patch+json User x-user",
+		"delete User x-user", "patch application/merge-patch+json XDatabase x", "patch application/merge-patch+json Database x-00001",
+	}
+	if diff := cmp.Diff(want, store.Calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,252 @@
+package alpha_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+)
+
+const (
+	patchXR = "patch application/merge-patch+json XStall stall"
+	newTill = `{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 2}}`
+)
+
+// returns is a function that returns an XR, and resources besides.
+func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO) {
+	return func(io *fnio.FunctionIO) {
+		raw, err := (&unstructured.Unstructured{Object: object(t, xr)}).MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Desired = fnio.Desired{}
+		io.Desired.Composite.Resource.Raw = raw
+		desires(resources...)(io)
+	}
+}
+
+// TestApply is about what becomes of the store.
+func TestApply(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		existing []string
+		f        func(*fnio.FunctionIO)
+		calls    []string
+		// kind and name are of an object, and want is its spec and status.
+		kind, name string
+		want       string
+	}{
+		"Create": {
+			"a resource is created after the XR has a reference to it, without its status",
+			nil,
+			desires(newTill[:len(newTill)-1] + `, status: {a: 1}}}`),
+			[]string{patchXR, "create Till stall-till"},
+			"Till", "stall-till", `{"spec": {"drawers": 2}, "status": null}`,
+		},
+		"Patch": {
+			"what a function leaves out stays, a null goes, lists are replaced, and status is another's",
+			[]string{exists("till", "spec: {drawers: 1, old: {a: 1, b: 2}, list: [1, 2]}, status: {a: 1}")},
+			desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 2, old: {b: null, c: {d: null, e: 3}}, list: [3]}, status: {a: 2}}}`),
+			[]string{patchXR, "patch application/merge-patch+json Till stall-till"},
+			"Till", "stall-till", `{"spec": {"drawers": 2, "old": {"a": 1, "c": {"e": 3}}, "list": [3]}, "status": {"a": 1}}`,
+		},
+		"Two": {
+			"of two resources with one name the last counts",
+			nil,
+			desires(newTill+"}", `{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 3}}}`),
+			[]string{patchXR, "create Till stall-till"},
+			"Till", "stall-till", `{"spec": {"drawers": 3}, "status": null}`,
+		},
+		"GenerateName": {
+			"a resource without a name is created each time, and the reference to it has none",
+			nil,
+			desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {generateName: stall-}}}`),
+			[]string{patchXR, "create Till stall-00001"},
+			"XStall", "stall", `{"spec": {"slots": 4, "resourceRefs": [{"apiVersion": "kit.gold.test/v1", "kind": "Till"}]}, "status": null}`,
+		},
+		"Order": {
+			"references are sorted by apiVersion, kind and name",
+			nil,
+			desires(
+				`{name: a, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: b, namespace: ns}}}`,
+				`{name: b, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: a}}}`,
+				`{name: c, resource: {apiVersion: a.gold.test/v1, kind: Zoo, metadata: {name: z, uid: u}}}`),
+			[]string{patchXR, "create Till b", "create Till a", "create Zoo z"},
+			"XStall", "stall", `{"spec": {"slots": 4, "resourceRefs": [
+				{"apiVersion": "a.gold.test/v1", "kind": "Zoo", "name": "z", "uid": "u"},
+				{"apiVersion": "kit.gold.test/v1", "kind": "Till", "name": "a"},
+				{"apiVersion": "kit.gold.test/v1", "kind": "Till", "name": "b", "namespace": "ns"}]}, "status": null}`,
+		},
+		"XR": {
+			"the XR that is returned is merged into the one that exists, and its status lands nowhere",
+			nil,
+			returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, spec: {open: true}, status: {phase: Open}}`),
+			[]string{patchXR},
+			"XStall", "stall", `{"spec": {"slots": 4, "open": true, "resourceRefs": []}, "status": null}`,
+		},
+		"XRWithoutUID": {
+			"a resource of the XR is still its own if the XR that is returned has no UID",
+			[]string{exists("till", "spec: {drawers: 1}")},
+			returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}}`, newTill+"}"),
+			[]string{patchXR, "patch application/merge-patch+json Till stall-till"},
+			"Till", "stall-till", `{"spec": {"drawers": 2}, "status": null}`,
+		},
+		"AnotherXR": {
+			"an XR of another name is another one",
+			nil,
+			returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: other}}`),
+			[]string{"create XStall other"},
+			"XStall", "other", `{"spec": {"resourceRefs": []}, "status": null}`,
+		},
+		"Delete": {
+			"what functions drop is deleted before the XR forgets it",
+			[]string{exists("b", "spec: {}"), exists("a", "spec: {}"), exists("till", "spec: {}")},
+			desires(newTill + "}"),
+			[]string{"delete Till stall-a", "delete Till stall-b", patchXR, "patch application/merge-patch+json Till stall-till"},
+			"Till", "stall-a", `null`,
+		},
+		"Uncontrolled": {
+			"what the XR does not control is only forgotten",
+			[]string{`{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: t, creationTimestamp: "2023-01-01T00:00:00Z", annotations: {crossplane.io/composition-resource-name: t}}}`},
+			echo,
+			[]string{patchXR},
+			"Till", "t", `{"spec": null, "status": null}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := world{
+				spec: calls("f"), existing: tc.existing,
+				xr:        "",
+				functions: map[string]func(*fnio.FunctionIO){"f": tc.f},
+			}.run(t).ok(t)
+			if diff := cmp.Diff(tc.calls, p.store.Calls()); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+			}
+			var got any
+			if o := p.stored(tc.kind, tc.name); o != nil {
+				got = roundTripUnsorted(t, map[string]any{"spec": o["spec"], "status": o["status"]})
+			}
+			if diff := cmp.Diff(value(t, tc.want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLiteralDeletion is about what decides whether a dropped resource goes.
+func TestLiteralDeletion(t *testing.T) {
+	uncreated := `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till, annotations: {crossplane.io/composition-resource-name: till}, ownerReferences: [` + owner + `]}}`
+	noUID := `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}}`
+	cases := map[string]struct {
+		reason, existing, resources string
+		f                           func(*fnio.FunctionIO)
+		documented, literal         bool
+	}{
+		"OfAFunction": {"a function's own goes either way", exists("till", "spec: {}"), "", echo, true, true},
+		"OfATemplate": {
+			"rendering took its time of creation from what has a template",
+			exists("till", "spec: {}"), "resources:\n" + till + "}\n",
+			func(io *fnio.FunctionIO) { io.Desired.Resources = nil },
+			true, false,
+		},
+		"NoUID":     {"an XR without UID controls nothing", exists("till", "spec: {}"), "", returns(t, noUID), true, false},
+		"NotInTime": {"nothing that exists lacks a time of creation", uncreated, "", echo, true, false},
+	}
+	for name, tc := range cases {
+		for literal, want := range map[bool]bool{false: tc.documented, true: tc.literal} {
+			t.Run(name, func(t *testing.T) {
+				p := world{
+					spec: tc.resources + calls("f"), existing: []string{tc.existing}, literal: literal,
+					functions: map[string]func(*fnio.FunctionIO){"f": tc.f},
+				}.run(t).ok(t)
+				if gone := p.stored("Till", "stall-till") == nil; gone != want {
+					t.Errorf("%s: literal %v: is it deleted? got %v, want %v", tc.reason, literal, gone, want)
+				}
+			})
+		}
+	}
+}
+
+// TestMarks is about what Crossplane sets on each resource that is returned.
+func TestMarks(t *testing.T) {
+	p := world{
+		spec: calls("f"),
+		functions: map[string]func(*fnio.FunctionIO){"f": desires(
+			`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: t, labels: {a: b, crossplane.io/claim-name: mine},` +
+				` annotations: {c: d, crossplane.io/composition-resource-name: mine}, ownerReferences: [{apiVersion: v1, kind: Box, name: b, uid: u}]}}}`)},
+	}.run(t).ok(t)
+	want := `{"name": "t", "creationTimestamp": "2023-03-01T00:00:00Z", "uid": "uid-new",
+		"annotations": {"c": "d", "crossplane.io/composition-resource-name": "till"},
+		"labels": {"a": "b", "crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"},
+		"ownerReferences": [{"apiVersion": "v1", "kind": "Box", "name": "b", "uid": "u"},
+			{"apiVersion": "shop.gold.test/v1", "kind": "XStall", "name": "stall", "uid": "uid-xr", "controller": true, "blockOwnerDeletion": true}]}`
+	if diff := cmp.Diff(value(t, want), roundTripUnsorted(t, p.stored("Till", "t")["metadata"])); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+}
+
+func roundTripUnsorted(t *testing.T, v any) any {
+	t.Helper()
+	raw, err := (&unstructured.Unstructured{Object: map[string]any{"kind": "X", "v": v}}).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value(t, string(raw)).(map[string]any)["v"]
+}
+
+// TestApplyFails is about what cannot be applied. The XR has been by then.
+func TestApplyFails(t *testing.T) {
+	others := `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till, ownerReferences: [{apiVersion: v1, kind: Box, name: b, uid: u, controller: true}]}}`
+	cases := map[string]struct {
+		reason   string
+		existing []string
+		f        func(*fnio.FunctionIO)
+		want     string
+	}{
+		"Others": {
+			"a resource of another object is not taken over",
+			[]string{others},
+			desires(newTill + "}"),
+			`cannot apply composed resource "till": existing object is not controlled by UID "uid-xr"`,
+		},
+		"Nameless": {
+			"Crossplane names nothing that functions return",
+			nil, desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till}}`),
+			`cannot apply composed resource "till": cannot get object: resource name may not be empty`,
+		},
+		"NamelessXR": {
+			"nor the XR",
+			nil, returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {}}`),
+			`cannot apply composite resource: cannot get object: resource name may not be empty`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			world{
+				spec: calls("f"), existing: tc.existing,
+				functions: map[string]func(*fnio.FunctionIO){"f": tc.f},
+			}.run(t).failed(t, tc.reason, tc.want)
+		})
+	}
+}
+
+func TestStore(t *testing.T) {
+	given := objects(object(t, `{apiVersion: v1, kind: B, metadata: {name: b}}`), object(t, `{apiVersion: v1, kind: A, metadata: {name: z, namespace: one}}`), object(t, `{apiVersion: v1, kind: A, metadata: {name: a, namespace: two}}`))
+	store := alpha.NewStore(given...)
+	given[0].SetName("changed")
+	store.Objects()[0].SetName("changed")
+	var names []string
+	for _, o := range store.Objects() {
+		names = append(names, o.GetName())
+	}
+	if diff := cmp.Diff([]string{"z", "a", "b"}, names); diff != "" {
+		t.Errorf("objects are sorted copies (-want +got):\n%s", diff)
+	}
+	if len(store.Calls()) > 0 {
+		t.Errorf("got calls %q", store.Calls())
+	}
+}

@@ -1,0 +1,242 @@
+package alpha
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/patch"
+)
+
+// A Composition is one that is ready to compose.
+type Composition struct {
+	environment []move
+	templates   []template
+	functions   []function
+}
+
+// A template is an entry of spec.resources, with its patch sets in their place.
+type template struct {
+	name    string
+	base    json.RawMessage
+	patches []move
+	details []fnio.DerivedConnectionDetail
+	checks  []fnio.DesiredReadinessCheck
+}
+
+// A move is a patch, or what it lacks that it needs.
+type move struct {
+	patch.Patch
+	missing error
+}
+
+// A function is an entry of spec.functions.
+type function struct {
+	Name      string                `json:"name"`
+	Type      string                `json:"type"`
+	Config    *runtime.RawExtension `json:"config"`
+	Container *containerFunction    `json:"container"`
+}
+
+type containerFunction struct {
+	Image           string           `json:"image"`
+	ImagePullPolicy *string          `json:"imagePullPolicy"`
+	Timeout         *metav1.Duration `json:"timeout"`
+	Network         *struct {
+		Policy *string `json:"policy"`
+	} `json:"network"`
+	Resources *struct {
+		Limits *struct {
+			CPU    *resource.Quantity `json:"cpu"`
+			Memory *resource.Quantity `json:"memory"`
+		} `json:"limits"`
+	} `json:"resources"`
+	Runner *struct {
+		Endpoint *string `json:"endpoint"`
+	} `json:"runner"`
+}
+
+// A Container is what a function runs in.
+type Container struct {
+	// Function is its name.
+	Function string
+	Image    string
+	// Endpoint is that of the runner which the Composition asks for, or "".
+	Endpoint string
+}
+
+// Containers returns those of the functions, in their order.
+func (c *Composition) Containers() []Container {
+	var all []Container
+	for _, f := range c.functions {
+		if f.Type == "Container" {
+			req := f.Container.request(nil)
+			all = append(all, Container{Function: f.Name, Image: req.Image, Endpoint: req.Endpoint})
+		}
+	}
+	return all
+}
+
+// PatchesEnvironment reports whether any patch reads or writes the environment.
+func (c *Composition) PatchesEnvironment() bool {
+	touches := func(m move) bool { return strings.Contains(string(m.Type), "Environment") }
+	return len(c.environment) > 0 || slices.ContainsFunc(c.templates, func(t template) bool { return slices.ContainsFunc(t.patches, touches) })
+}
+
+// A FieldError says what is wrong with a Composition, and where.
+type FieldError struct {
+	// Field is as in "spec.functions[0].name".
+	Field string
+	Err   error
+}
+
+// Error returns "field: cause".
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func fault(field, format string, args ...any) error {
+	return &FieldError{field, fmt.Errorf(format, args...)}
+}
+
+// under puts a path before that of a FieldError.
+func under(path string, err error) error {
+	if e, ok := err.(*FieldError); ok {
+		return &FieldError{path + "." + e.Field, e.Err}
+	}
+	return err
+}
+
+// Decode reads a Composition, of which spec.resources, spec.patchSets,
+// spec.environment.patches and spec.functions count, and checks what the API
+// server and the reconciler checked. Its values are those of JSON, as a
+// manifest.Document has them. What is wrong with a field is a *FieldError.
+func Decode(obj map[string]any) (*Composition, error) {
+	fields, _, _ := unstructured.NestedMap(obj, "spec")
+	c := &Composition{}
+	if err := convert("spec.functions", fields["functions"], &c.functions); err != nil {
+		return nil, err
+	}
+	if err := checkFunctions(c.functions); err != nil {
+		return nil, err
+	}
+	resources, _ := fields["resources"].([]any)
+	if len(resources)+len(c.functions) == 0 {
+		return nil, fault("spec", "it has neither resources nor functions")
+	}
+	if err := checkNames(resources, len(c.functions) > 0); err != nil {
+		return nil, err
+	}
+	return c, c.decodeResources(obj, fields)
+}
+
+// convert decodes a value of JSON, which is a field's, into what it should be.
+func convert(field string, from, into any) error {
+	if from == nil {
+		return nil
+	}
+	raw, err := json.Marshal(from)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+	}
+	var misfit *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &misfit):
+		return &FieldError{field, err}
+	case misfit.Field != "":
+		field += "." + misfit.Field
+	}
+	return fault(field, "it cannot be a JSON %s", misfit.Value)
+}
+
+func checkNames(resources []any, functions bool) error {
+	for i, r := range resources {
+		fields, _ := r.(map[string]any)
+		if name, _ := fields["name"].(string); name != "" {
+			continue
+		}
+		if functions {
+			return fault(fmt.Sprintf("spec.resources[%d].name", i), "cannot have anonymous resources when composition has functions")
+		}
+		return hint.Wrap(fault(fmt.Sprintf("spec.resources[%d].name", i), "resources without names were not composed by what composed functions"),
+			"name the resources, or render without the profile alpha")
+	}
+	return nil
+}
+
+// input is what legacy makes of resources.
+type input struct {
+	PatchSets []struct {
+		Name    string            `json:"name"`
+		Patches []json.RawMessage `json:"patches"`
+	} `json:"patchSets"`
+	Environment struct {
+		Patches []json.RawMessage `json:"patches"`
+	} `json:"environment"`
+	Resources []struct {
+		Name              string                         `json:"name"`
+		Base              json.RawMessage                `json:"base"`
+		Patches           []json.RawMessage              `json:"patches"`
+		ConnectionDetails []fnio.DerivedConnectionDetail `json:"connectionDetails"`
+		ReadinessChecks   []fnio.DesiredReadinessCheck   `json:"readinessChecks"`
+	} `json:"resources"`
+}
+
+// decodeResources reads the resources as the step of a pipeline that they would
+// become, in which all that the schema leaves to defaults is written out.
+func (c *Composition) decodeResources(obj, fields map[string]any) error {
+	resources, _ := fields["resources"].([]any)
+	environment, _, _ := unstructured.NestedSlice(fields, "environment", "patches")
+	if len(resources)+len(environment) == 0 {
+		return nil
+	}
+	pipeline, _, err := legacy.Convert(map[string]any{
+		"apiVersion": obj["apiVersion"], "kind": obj["kind"],
+		"spec": map[string]any{
+			"mode": "Resources", "resources": resources, "patchSets": fields["patchSets"],
+			"environment": map[string]any{"patches": environment},
+		},
+	}, legacy.Names{})
+	var note legacy.Note
+	switch {
+	case errors.As(err, &note):
+		return fault(note.Field, "%s", note.Text)
+	case err != nil:
+		return fmt.Errorf("reading the Composition: %w", err)
+	}
+	var steps []struct {
+		Input input `json:"input"`
+	}
+	if err := convert("spec", pipeline["spec"].(map[string]any)["pipeline"], &steps); err != nil {
+		return err
+	}
+	return c.take(&steps[0].Input)
+}
+
+// unset makes a template's check one of a FunctionIO: what is empty or 0 is not
+// there.
+func unset(c *fnio.DesiredReadinessCheck) {
+	if c.FieldPath != nil && *c.FieldPath == "" {
+		c.FieldPath = nil
+	}
+	if c.MatchString != nil && *c.MatchString == "" {
+		c.MatchString = nil
+	}
+	if c.MatchInteger != nil && *c.MatchInteger == 0 {
+		c.MatchInteger = nil
+	}
+}

@@ -1,0 +1,46 @@
+package alpha_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+)
+
+func TestComplete(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		req, want alpha.ContainerRequest
+	}{
+		"Empty": {
+			"what a request does not say is as runners have it, and no limit is one of that",
+			alpha.ContainerRequest{Image: "a"},
+			alpha.ContainerRequest{Image: "a", PullPolicy: alpha.PullIfNotPresent, Network: alpha.NetworkIsolated, Timeout: 25 * time.Second},
+		},
+		"Full": {
+			"what it says stays",
+			alpha.ContainerRequest{Image: "a", PullPolicy: alpha.PullNever, Network: alpha.NetworkRunner, Timeout: time.Second, CPU: "1"},
+			alpha.ContainerRequest{Image: "a", PullPolicy: alpha.PullNever, Network: alpha.NetworkRunner, Timeout: time.Second, CPU: "1"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.req.Complete()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRunnerFunc(t *testing.T) {
+	var r alpha.ContainerRunner = alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
+		return append([]byte(req.Image+": "), req.Input...), nil
+	})
+	out, err := r.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: []byte("b")})
+	if string(out) != "a: b" || err != nil {
+		t.Errorf("got %q, %v", out, err)
+	}
+}

@@ -1,0 +1,207 @@
+package alpha
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// deriveAll finds the XR's connection details in those of its resources, and
+// whether these are ready: by what templates say, and then by what functions do.
+func (r *reconcile) deriveAll(result *Result) error {
+	all := r.sorted()
+	for _, c := range all {
+		if err := c.connectionDetails(r.details); err != nil {
+			return fmt.Errorf("cannot extract connection details from composed resource %q (a %s named %s): %w", c.name, c.object.GetKind(), c.object.GetName(), err)
+		}
+	}
+	for i, c := range all {
+		var err error
+		if result.Composed[i].Ready, err = c.isReady(); err != nil {
+			return fmt.Errorf("cannot determine whether composed resource %q (a %s named %s) is ready: %w", c.name, c.object.GetKind(), c.object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// connectionDetails adds those that derive from a resource.
+func (c *composed) connectionDetails(to map[string][]byte) error {
+	all := c.desired.ConnectionDetails
+	if c.template != nil {
+		all = slices.Concat(c.template.details, all)
+	}
+	found := map[string][]byte{}
+	for _, d := range all {
+		name := or(d.Name, "")
+		if d.Name == nil && d.Type == fnio.FromConnectionSecretKey {
+			name = or(d.FromConnectionSecretKey, "")
+		}
+		if name == "" {
+			return errors.New("connection detail is missing name")
+		}
+		value, err := c.connectionDetail(d)
+		if err != nil {
+			return err
+		}
+		if value != nil {
+			found[name] = value
+		}
+	}
+	maps.Copy(to, found)
+	return nil
+}
+
+// connectionDetail returns the value of one, or nil if there is none.
+func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, error) {
+	missing := func(what string) error {
+		return fmt.Errorf("connection detail of type %q %s is not set", d.Type, what)
+	}
+	switch d.Type {
+	case fnio.FromValue:
+		if d.Value == nil {
+			return nil, missing("value")
+		}
+		return []byte(*d.Value), nil
+	case fnio.FromConnectionSecretKey:
+		if d.FromConnectionSecretKey == nil {
+			return nil, missing("key")
+		}
+		return c.details[*d.FromConnectionSecretKey], nil
+	case fnio.FromFieldPath:
+		if d.FromFieldPath == nil {
+			return nil, missing("fromFieldPath")
+		}
+		return textAt(c.object, *d.FromFieldPath), nil
+	default:
+		return nil, nil
+	}
+}
+
+// textAt returns the string at a path, or the JSON of what else is there. It
+// returns nil if there is nothing.
+func textAt(u *unstructured.Unstructured, path string) []byte {
+	v, err := valueAt(u, path)
+	if err != nil {
+		return nil
+	}
+	if s, ok := v.(string); ok {
+		return []byte(s)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+func valueAt(u *unstructured.Unstructured, path string) (any, error) {
+	p, err := fieldpath.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	return p.Get(u.Object)
+}
+
+// isReady reports whether a resource passes all of its checks.
+func (c *composed) isReady() (bool, error) {
+	checks := c.desired.ReadinessChecks
+	if c.template != nil {
+		checks = slices.Concat(c.template.checks, checks)
+	}
+	if len(checks) == 0 {
+		return conditionStatus(c.object, reconciler.TypeReady) == "True", nil
+	}
+	for i := range checks {
+		ready, err := passes(&checks[i], c.object)
+		if err != nil {
+			return false, fmt.Errorf("cannot run readiness check at index %d: %w", i, err)
+		}
+		if !ready {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// conditionStatus returns the status of a condition, which is Unknown if it is
+// not there.
+func conditionStatus(u *unstructured.Unstructured, conditionType string) string {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
+	for _, c := range reconciler.ParseConditions(conditions) {
+		if c.Type == conditionType {
+			return c.Status
+		}
+	}
+	return "Unknown"
+}
+
+func passes(check *fnio.DesiredReadinessCheck, u *unstructured.Unstructured) (bool, error) {
+	if err := validate(check); err != nil {
+		return false, fmt.Errorf("invalid: %w", err)
+	}
+	switch check.Type {
+	case fnio.None:
+		return true, nil
+	case fnio.MatchCondition:
+		return conditionStatus(u, check.MatchCondition.Type) == check.MatchCondition.Status, nil
+	}
+	v, err := valueAt(u, *check.FieldPath)
+	switch {
+	case fieldpath.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	switch check.Type {
+	case fnio.MatchString:
+		s, ok := v.(string)
+		if !ok {
+			return false, fmt.Errorf("%s: not a string", *check.FieldPath)
+		}
+		return s == *check.MatchString, nil
+	case fnio.MatchInteger:
+		n, ok := v.(int64)
+		if !ok {
+			return false, fmt.Errorf("%s: not a (int64) number", *check.FieldPath)
+		}
+		return n == *check.MatchInteger, nil
+	default:
+		return true, nil
+	}
+}
+
+func validate(c *fnio.DesiredReadinessCheck) error {
+	required := func(what string) error { return fmt.Errorf("type %q requires a %s", c.Type, what) }
+	switch c.Type {
+	case fnio.None:
+		return nil
+	case fnio.MatchCondition:
+		if c.MatchCondition == nil {
+			return required("valid match condition")
+		}
+		return nil
+	case fnio.MatchString:
+		if c.MatchString == nil {
+			return required("match string")
+		}
+	case fnio.MatchInteger:
+		if c.MatchInteger == nil {
+			return required("match integer")
+		}
+	case fnio.NonEmpty:
+	default:
+		return fmt.Errorf("unknown type %q", c.Type)
+	}
+	if c.FieldPath == nil {
+		return required("field path")
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// A Client is a alpha.ContainerRunner that calls one runner. It has to be closed.
+type Client struct{ conn *grpc.ClientConn }
+
+// Dial returns a Client for the runner at target: "unix-abstract:name", as
+// alpha.DefaultEndpoint is, "host:port" or any other target that gRPC's
+// naming knows. It does not connect yet: calls do, and fail where they cannot.
+//
+// No proxy is used, and no gRPC service configuration is looked up in DNS.
+func Dial(target string) (*Client, error) {
+	conn, err := grpc.NewClient(target,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(alpha.MaxMessage), grpc.MaxCallSendMsgSize(math.MaxInt32)))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the runner at %q: %w", target, err)
+	}
+	return &Client{conn: conn}, nil
+}
+
+// RunContainer calls the runner, and pays no heed to req.Endpoint. Errors have
+// the words and the status of gRPC, as those in Crossplane's events.
+func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
+	rsp := &v1alpha1.RunFunctionResponse{}
+	err := c.conn.Invoke(ctx, fullMethod, encode(req), rsp)
+	switch status.Code(err) {
+	case codes.OK:
+		return rsp.GetOutput(), nil
+	case codes.ResourceExhausted:
+		err = hint.Wrap(err, fmt.Sprintf("make the FunctionIO smaller: a runner's messages may have %d bytes, and that cannot be raised", alpha.MaxMessage))
+	case codes.Unavailable:
+		err = hint.Wrap(err, "start a runner at the endpoint that the Composition names, for example by: xfn alpha start")
+	}
+	return nil, err
+}
+
+// Close ends the connection, and with it all calls under way.
+func (c *Client) Close() error {
+	if err := c.conn.Close(); err != nil {
+		return fmt.Errorf("closing the connection to a runner: %w", err)
+	}
+	return nil
+}
+
+// Endpoints returns a Runner that passes each request to the runner at its
+// Endpoint, on a connection for it alone, and those that have none to otherwise.
+func Endpoints(otherwise alpha.ContainerRunner) alpha.ContainerRunner {
+	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
+		if req.Endpoint == "" {
+			return otherwise.RunContainer(ctx, req)
+		}
+		client, err := Dial(req.Endpoint)
+		if err != nil {
+			return nil, err
+		}
+		output, err := client.RunContainer(ctx, req)
+		if closeErr := client.Close(); err == nil && closeErr != nil {
+			return nil, closeErr
+		}
+		return output, err
+	})
+}

@@ -1,0 +1,400 @@
+package grpc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+const method = "/apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService/RunFunction"
+
+// serve serves r until the test ends, and returns its target.
+func serve(t *testing.T, r alpha.ContainerRunnerFunc) (target string) {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, lis, r)
+	return "dns:///" + lis.Addr().String()
+}
+
+func serveOn(t *testing.T, lis net.Listener, r alpha.ContainerRunnerFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func dial(t *testing.T, target string) *containergrpc.Client {
+	t.Helper()
+	c, err := containergrpc.Dial(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// raw is a connection for calls that no Client makes.
+func raw(t *testing.T, target string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+// recorder keeps the request that it gets.
+func recorder(got *alpha.ContainerRequest) alpha.ContainerRunnerFunc {
+	return func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
+		*got = req
+		return []byte("out"), nil
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	complete := alpha.ContainerRequest{Image: "a", PullPolicy: "IfNotPresent", Network: "Isolated", Timeout: 25 * time.Second}
+	cases := map[string]struct {
+		reason    string
+		req, want alpha.ContainerRequest
+	}{
+		"Least": {"a runner gets what counts where a request says nothing", alpha.ContainerRequest{Image: "a"}, complete},
+		"All": {
+			"and all else as it was sent, but for the endpoint, which is the runner's own",
+			alpha.ContainerRequest{
+				Image: "a", Input: []byte("in"), PullPolicy: "Always", CPU: "100m", Memory: "1Mi", Network: "Runner", Timeout: time.Minute, Endpoint: "e",
+				Auth: &alpha.Auth{Username: "u", Password: "p", Auth: "a", IdentityToken: "i", RegistryToken: "r"},
+			},
+			alpha.ContainerRequest{
+				Image: "a", Input: []byte("in"), PullPolicy: "Always", CPU: "100m", Memory: "1Mi", Network: "Runner", Timeout: time.Minute,
+				Auth: &alpha.Auth{Username: "u", Password: "p", Auth: "a", IdentityToken: "i", RegistryToken: "r"},
+			},
+		},
+		"Never": {
+			"each policy has its number",
+			alpha.ContainerRequest{Image: "a", PullPolicy: "Never", Network: "Isolated"},
+			alpha.ContainerRequest{Image: "a", PullPolicy: "Never", Network: "Isolated", Timeout: 25 * time.Second},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got alpha.ContainerRequest
+			out, err := dial(t, serve(t, recorder(&got))).RunContainer(t.Context(), tc.req)
+			if string(out) != "out" || err != nil {
+				t.Fatalf("got %q, %v", out, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestWire is about the bytes that Crossplane sends, written by hand.
+func TestWire(t *testing.T) {
+	wire := []byte{
+		0x0a, 1, 'i', // image
+		0x12, 2, 'i', 'n', // input
+		0x1a, 9, 0x08, 3, 0x12, 5, 0x0a, 1, 'u', 0x12, 0, // image_pull_config: pull_policy, auth {username, password}
+		0x22, 18, 0x0a, 8, 0x0a, 6, 0x0a, 1, 'm', 0x12, 1, 'c', // run_function_config: resources {limits {memory, cpu}}
+		0x12, 2, 0x08, 2, 0x1a, 2, 0x08, 7, // network {policy}, timeout {seconds}
+	}
+	msg := &v1alpha1.RunFunctionRequest{}
+	if err := proto.Unmarshal(wire, msg); err != nil {
+		t.Fatal(err)
+	}
+	var got alpha.ContainerRequest
+	rsp := &v1alpha1.RunFunctionResponse{}
+	if err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, msg, rsp); err != nil {
+		t.Fatal(err)
+	}
+	want := alpha.ContainerRequest{
+		Image: "i", Input: []byte("in"), PullPolicy: "Never", Auth: &alpha.Auth{Username: "u"},
+		Memory: "m", CPU: "c", Network: "Runner", Timeout: 7 * time.Second,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	answer, err := proto.Marshal(rsp)
+	if err != nil || !bytes.Equal(answer, []byte{0x0a, 3, 'o', 'u', 't'}) {
+		t.Errorf("got the answer %v, %v", answer, err)
+	}
+}
+
+// TestStrangeRequests is about clients other than Crossplane.
+func TestStrangeRequests(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		msg    *v1alpha1.RunFunctionRequest
+		want   alpha.ContainerRequest
+		code   codes.Code
+	}{
+		"NoImage": {"there is nothing to run", &v1alpha1.RunFunctionRequest{}, alpha.ContainerRequest{}, codes.InvalidArgument},
+		"Newer": {
+			"policies that nobody knows are none",
+			&v1alpha1.RunFunctionRequest{
+				Image:             "a",
+				ImagePullConfig:   &v1alpha1.ImagePullConfig{PullPolicy: 99},
+				RunFunctionConfig: &v1alpha1.RunFunctionConfig{Network: &v1alpha1.NetworkConfig{Policy: 99}, Timeout: &durationpb.Duration{}},
+			},
+			alpha.ContainerRequest{Image: "a", PullPolicy: "IfNotPresent", Network: "Isolated", Timeout: 25 * time.Second},
+			codes.OK,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got alpha.ContainerRequest
+			err := raw(t, serve(t, recorder(&got))).Invoke(t.Context(), method, tc.msg, &v1alpha1.RunFunctionResponse{})
+			if status.Code(err) != tc.code {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	big := bytes.Repeat([]byte("x"), alpha.MaxMessage)
+	cases := map[string]struct {
+		reason string
+		runner alpha.ContainerRunnerFunc
+		input  []byte
+		want   string
+		hint   string
+	}{
+		"Text": {
+			"an error is its text",
+			func(context.Context, alpha.ContainerRequest) ([]byte, error) {
+				return nil, errors.New("exit status 3")
+			},
+			nil,
+			"rpc error: code = Unknown desc = exit status 3",
+			"",
+		},
+		"Status": {
+			"or the status that it carries",
+			func(context.Context, alpha.ContainerRequest) ([]byte, error) {
+				return nil, fmt.Errorf("running: %w", status.Error(codes.NotFound, "no such image"))
+			},
+			nil,
+			"rpc error: code = NotFound desc = running: rpc error: code = NotFound desc = no such image",
+			"",
+		},
+		"Input": {
+			"a message has a size in one direction",
+			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, nil },
+			big,
+			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194316 vs. 4194304)",
+			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
+		},
+		"Output": {
+			"and in the other",
+			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return big, nil },
+			nil,
+			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194309 vs. 4194304)",
+			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := dial(t, serve(t, tc.runner)).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: tc.input})
+			if err == nil || err.Error() != tc.want || hint.Of(err) != tc.hint {
+				t.Errorf("%s: got %v, with the hint %q", tc.reason, err, hint.Of(err))
+			}
+		})
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	target := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	_, err := dial(t, target).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
+	if status.Code(err) != codes.Unavailable || !strings.Contains(hint.Of(err), "xfn alpha start") {
+		t.Errorf("got %v, with the hint %q", err, hint.Of(err))
+	}
+}
+
+// TestNothingElseIsServed: there are no other services, of health for example.
+func TestNothingElseIsServed(t *testing.T) {
+	conn := raw(t, serve(t, recorder(new(alpha.ContainerRequest))))
+	_, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	if status.Code(err) != codes.Unimplemented {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestAtOnce: as many containers run at once as are asked for.
+func TestAtOnce(t *testing.T) {
+	const n = 20
+	var all sync.WaitGroup
+	all.Add(n)
+	client := dial(t, serve(t, func(context.Context, alpha.ContainerRequest) ([]byte, error) {
+		all.Done()
+		all.Wait()
+		return nil, nil
+	}))
+	var calls sync.WaitGroup
+	for range n {
+		calls.Go(func() {
+			if _, err := client.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+// TestCallerGone: a container is told when its caller is gone.
+func TestCallerGone(t *testing.T) {
+	told := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	client := dial(t, serve(t, func(ctx context.Context, _ alpha.ContainerRequest) ([]byte, error) {
+		cancel()
+		<-ctx.Done()
+		close(told)
+		return nil, ctx.Err()
+	}))
+	if _, err := client.RunContainer(ctx, alpha.ContainerRequest{Image: "a"}); status.Code(err) != codes.Canceled {
+		t.Errorf("got %v", err)
+	}
+	<-told
+}
+
+// TestStop: a call under way is finished.
+func TestStop(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- containergrpc.Serve(ctx, lis, alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) {
+			cancel()
+			return []byte("late"), nil
+		}))
+	}()
+	out, err := dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
+	if string(out) != "late" || err != nil {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStopWaits: a call that does not end by itself is cancelled, and there is
+// none left when Serve returns.
+func TestStopWaits(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended atomic.Bool
+	go func() {
+		_, _ = dial(t, "dns:///"+lis.Addr().String()).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
+	}()
+	err = containergrpc.Serve(ctx, lis, alpha.ContainerRunnerFunc(func(ctx context.Context, _ alpha.ContainerRequest) ([]byte, error) {
+		cancel()
+		<-ctx.Done()
+		runtime.Gosched()
+		ended.Store(true)
+		return nil, ctx.Err()
+	}))
+	if err != nil || !ended.Load() {
+		t.Errorf("got %v, and the call has ended: %v", err, ended.Load())
+	}
+}
+
+func TestServeOnNothing(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := containergrpc.Serve(t.Context(), lis, nil); err == nil || !strings.HasPrefix(err.Error(), "serving containers at ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestAbstract is about sockets as the default one is, which only Linux has.
+func TestAbstract(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("abstract sockets are Linux'")
+	}
+	name := "crossplane/fn/test-" + filepath.Base(t.TempDir()) + fmt.Sprint(time.Now().UnixNano())
+	lis, err := net.Listen("unix", "@"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got alpha.ContainerRequest
+	serveOn(t, lis, recorder(&got))
+	if out, err := dial(t, "unix-abstract:"+name).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"}); string(out) != "out" || err != nil {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	says := func(text string) alpha.ContainerRunnerFunc {
+		return func(context.Context, alpha.ContainerRequest) ([]byte, error) { return []byte(text), nil }
+	}
+	r := containergrpc.Endpoints(says("here"))
+	cases := map[string]struct{ reason, endpoint, want, err string }{
+		"None":  {"who does not mind gets what there is", "", "here", ""},
+		"There": {"who names a runner gets that one", serve(t, says("there")), "there", ""},
+		"Bad":   {"which has to be one", "%zz", "", `connecting to the runner at "%zz"`},
+		"Gone":  {"and to be there", "unix://" + filepath.Join(t.TempDir(), "none.sock"), "", "rpc error: code = Unavailable"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, err := r.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Endpoint: tc.endpoint})
+			if string(out) != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.HasPrefix(err.Error(), tc.err) {
+				t.Errorf("%s: got %q, %v", tc.reason, out, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
+)
+
+// stopGrace is how long calls under way may take to finish once Serve stops.
+const stopGrace = 5 * time.Second
+
+// Serve answers RunFunction calls on lis by passing them to r, complete, as many
+// at once as there come. An error of r is answered as the gRPC status that it
+// carries, or as Unknown with its text. Messages may be of
+// alpha.MaxMessage bytes; there is no health service and no reflection.
+//
+// Serve closes lis. It returns nil after ctx is done and the calls under way
+// are, which it cancels after five seconds, and an error if lis fails.
+func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
+	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
+	defer srv.Stop()
+	srv.RegisterService(service(), &server{runner: r})
+
+	defer context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(stopGrace, srv.Stop)
+		defer timer.Stop()
+		srv.GracefulStop()
+	})()
+	if err := srv.Serve(lis); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serving containers at %q: %w", lis.Addr(), err)
+	}
+	return nil
+}
+
+type server struct{ runner alpha.ContainerRunner }
+
+func (s *server) run(ctx context.Context, msg *v1alpha1.RunFunctionRequest) (*v1alpha1.RunFunctionResponse, error) {
+	if msg.GetImage() == "" {
+		return nil, status.Error(codes.InvalidArgument, "the request names no image")
+	}
+	output, err := s.runner.RunContainer(ctx, decode(msg))
+	if err != nil {
+		return nil, err
+	}
+	return &v1alpha1.RunFunctionResponse{Output: output}, nil
+}

@@ -1,0 +1,67 @@
+package alpha_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+)
+
+// A gate is a Runner whose containers end when they are told to.
+type gate struct{ running, end chan struct{} }
+
+func (g gate) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
+	g.running <- struct{}{}
+	select {
+	case <-g.end:
+		return []byte(req.Image), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	g := gate{make(chan struct{}, 10), make(chan struct{})}
+	limited := alpha.LimitContainers(g, 2)
+	var calls sync.WaitGroup
+	for range 5 {
+		calls.Go(func() {
+			if out, err := limited.RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Timeout: time.Hour}); string(out) != "a" || err != nil {
+				t.Errorf("got %q, %v", out, err)
+			}
+		})
+	}
+	for range 2 {
+		<-g.running
+	}
+	if _, err := limited.RunContainer(t.Context(), alpha.ContainerRequest{Image: "b", Timeout: time.Millisecond}); err == nil ||
+		err.Error() != `running container "b": waiting for one of 2 others to end: it took longer than 1ms` {
+		t.Errorf("to wait takes time, too: got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := limited.RunContainer(ctx, alpha.ContainerRequest{Image: "b"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits for a caller who is gone: got %v", err)
+	}
+	select {
+	case <-g.running:
+		t.Error("a third one runs")
+	default:
+	}
+	for range 5 {
+		g.end <- struct{}{}
+	}
+	calls.Wait()
+}
+
+// A call that runs has the time that is left of its own.
+func TestLimitTimeout(t *testing.T) {
+	g := gate{make(chan struct{}, 1), nil}
+	_, err := alpha.LimitContainers(g, 1).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Timeout: time.Millisecond})
+	if err == nil || err.Error() != "it took longer than 1ms" && err.Error() != `running container "a": waiting for one of 1 others to end: it took longer than 1ms` {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,138 @@
+package alpha_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+)
+
+func list(t *testing.T, text string) []any {
+	t.Helper()
+	return object(t, "list:\n"+text)["list"].([]any)
+}
+
+func TestOutput(t *testing.T) {
+	const conditions = `conditions: [
+		{type: Synced, status: "True", reason: ReconcileSuccess, lastTransitionTime: "2024-01-01T00:00:00Z"},
+		{type: Ready, status: "False", reason: Creating, lastTransitionTime: "2024-01-01T00:00:00Z"}]`
+	p := world{
+		existing: []string{exists("till", "spec: {drawers: 1}, status: {ref: r}")},
+		spec:     "resources:\n" + till + ", patches: [{type: ToCompositeFieldPath, fromFieldPath: status.ref}]}\n" + calls("f"),
+		functions: map[string]func(*fnio.FunctionIO){"f": desires(
+			`{name: a, resource: {apiVersion: v1, kind: Box, metadata: {generateName: stall-}}}`)},
+	}.run(t).ok(t)
+	out := p.Output()
+	if diff := cmp.Diff(object(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, status: {ref: r, `+conditions+`}}`), out.XR); diff != "" {
+		t.Errorf("the XR has its identity, and the status that was patched (-want +got):\n%s", diff)
+	}
+	if got := out.Full["spec"].(map[string]any); len(got["resourceRefs"].([]any)) != 2 || got["slots"] != int64(4) {
+		t.Errorf("Full has the spec of the store: got %v", got)
+	}
+	if diff := cmp.Diff(out.XR["status"], out.Full["status"]); diff != "" {
+		t.Errorf("and the same status:\n%s", diff)
+	}
+	marks := func(name string) string {
+		return `annotations: {crossplane.io/composition-resource-name: ` + name + `}, labels: {crossplane.io/composite: stall, crossplane.io/claim-name: claim, crossplane.io/claim-namespace: market}, ownerReferences: [` + owner + `]`
+	}
+	want := list(t, `
+- {apiVersion: v1, kind: Box, metadata: {generateName: stall-, `+marks("a")+`}}
+- {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till, generateName: stall-, `+marks("till")+`}, spec: {drawers: 2}}
+`)
+	got := []any{}
+	for _, c := range out.Composed {
+		got = append(got, c)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("composed resources are sorted by name, as they were applied (-want +got):\n%s", diff)
+	}
+}
+
+func TestOutputOfEvents(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		results []fnio.Result
+		want    string
+	}{
+		"None": {"the reconciler has something to say", nil, `
+- {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Normal, reason: ComposeResources, message: Successfully composed resources}`},
+		"Normal": {"after all others", []fnio.Result{{Severity: fnio.Normal, Message: "a"}}, `
+- {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Normal, reason: ComposeResources, message: a}
+- {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Normal, reason: ComposeResources, message: Successfully composed resources}`},
+		"Warning": {"unless there is a warning", []fnio.Result{{Severity: fnio.Warning, Message: "a"}}, `
+- {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Warning, reason: ComposeResources, message: a}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := world{
+				spec:      calls("f"),
+				functions: map[string]func(*fnio.FunctionIO){"f": func(io *fnio.FunctionIO) { io.Results = tc.results }},
+			}.run(t).ok(t).Output()
+			got := []any{}
+			for _, r := range out.Results {
+				got = append(got, r)
+			}
+			if diff := cmp.Diff(list(t, tc.want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			conditions := out.XR["status"].(map[string]any)["conditions"].([]any)
+			if ready := conditions[1].(map[string]any); ready["status"] != "True" || ready["reason"] != "Available" {
+				t.Errorf("an XR without resources is ready: got %v", ready)
+			}
+		})
+	}
+}
+
+// TestCluster is about a render whose files have nothing that only a cluster
+// gives: dropping a resource deletes it, and composing it again patches it.
+func TestCluster(t *testing.T) {
+	given := &unstructured.Unstructured{Object: object(t, `
+apiVersion: shop.gold.test/v1
+kind: XStall
+metadata: {name: stall}
+spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {name: s, namespace: xs}}
+`)}
+	observed := objects(
+		object(t, `{apiVersion: v1, kind: Box, metadata: {name: kept, uid: uid-kept, annotations: {crossplane.io/composition-resource-name: kept}}}`),
+		object(t, `{apiVersion: v1, kind: Box, metadata: {name: dropped, annotations: {crossplane.io/composition-resource-name: dropped}}}`),
+		object(t, `{apiVersion: v1, kind: Box, metadata: {name: foreign, ownerReferences: [{kind: Y, name: y, uid: u, controller: true}]}}`),
+	)
+	before := given.DeepCopy()
+	for _, literal := range []bool{false, true} {
+		xr, store := alpha.Cluster(given, observed, objects(object(t, secret)))
+		p := &passed{}
+		w := world{functions: map[string]func(*fnio.FunctionIO){"f": desires(`{name: kept, resource: {apiVersion: v1, kind: Box, metadata: {name: kept}}}`)}}
+		result, err := alpha.Run(t.Context(), alpha.Request{
+			XR: xr, LiteralDeletion: literal,
+			Composition: decoded(t, map[string]any{"spec": object(t, calls("f"))}),
+		}, w.runner(t, p), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"delete Box dropped", "patch application/merge-patch+json XStall stall", "patch application/merge-patch+json Box kept"}
+		if diff := cmp.Diff(want, store.Calls()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		if string(result.ConnectionDetails["key"]) != "v" {
+			t.Errorf("others are there as they are: got %v", result.ConnectionDetails)
+		}
+		wantLabels := map[string]string{"crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"}
+		if diff := cmp.Diff(wantLabels, result.Composed[0].Desired.GetLabels()); diff != "" {
+			t.Errorf("labels (-want +got):\n%s", diff)
+		}
+		refs := xr.Object["spec"].(map[string]any)["resourceRefs"].([]any)
+		if diff := cmp.Diff(map[string]any{"apiVersion": "v1", "kind": "Box", "name": "kept"}, refs[0]); diff != "" || len(refs) != 3 {
+			t.Errorf("the XR refers to what is observed (-want +got):\n%s", diff)
+		}
+		again, _ := alpha.Cluster(given, nil, nil)
+		if xr.GetUID() == "" || again.GetUID() != xr.GetUID() {
+			t.Errorf("got UIDs %q and %q", xr.GetUID(), again.GetUID())
+		}
+	}
+	if diff := cmp.Diff(before, given); diff != "" || observed[0].GetCreationTimestamp().Year() > 1 {
+		t.Errorf("an argument was changed:\n%s", diff)
+	}
+}

@@ -1,0 +1,203 @@
+package alpha
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+)
+
+// What the schema of a Composition says where a function does not.
+const (
+	defaultTimeout = 20 * time.Second
+	defaultCPU     = "100m"
+	defaultMemory  = "128Mi"
+)
+
+// checkFunctions checks what the API server and the reconciler checked, but for
+// types: those are looked at when their turn comes.
+func checkFunctions(functions []function) error {
+	names := map[string]bool{}
+	for i := range functions {
+		f := &functions[i]
+		if err := f.check(names); err != nil {
+			return under(fmt.Sprintf("spec.functions[%d]", i), err)
+		}
+		names[f.Name] = true
+	}
+	return nil
+}
+
+func (f *function) check(others map[string]bool) error {
+	switch {
+	case f.Name == "":
+		return fault("name", "it is required")
+	case others[f.Name]:
+		return fault("name", "another function is %q, too", f.Name)
+	case f.Type == "":
+		return fault("type", "it is required")
+	case f.Type != "Container":
+		return nil
+	case f.Container == nil || f.Container.Image == "":
+		return fault("container.image", "it is required")
+	}
+	if err := f.checkConfig(); err != nil {
+		return err
+	}
+	return f.Container.check()
+}
+
+func (f *function) checkConfig() error {
+	if f.Config == nil {
+		return nil
+	}
+	var config struct{ APIVersion, Kind string }
+	if err := json.Unmarshal(f.Config.Raw, &config); err != nil || config.APIVersion == "" || config.Kind == "" {
+		return fault("config", "it needs an apiVersion and a kind")
+	}
+	return nil
+}
+
+func (c *containerFunction) check() error {
+	switch p := c.ImagePullPolicy; {
+	case p == nil:
+	case *p != string(PullIfNotPresent) && *p != string(PullAlways) && *p != string(PullNever):
+		return fault("container.imagePullPolicy", "%q is none of IfNotPresent, Always and Never", *p)
+	}
+	if n := c.Network; n != nil && n.Policy != nil && *n.Policy != string(NetworkIsolated) && *n.Policy != string(NetworkRunner) {
+		return fault("container.network.policy", "%q is none of Isolated and Runner", *n.Policy)
+	}
+	return nil
+}
+
+// request returns the request to run the container. A default only counts where
+// the object is there that its field belongs to.
+func (c *containerFunction) request(input []byte) ContainerRequest {
+	req := ContainerRequest{
+		Image:      c.Image,
+		Input:      input,
+		PullPolicy: PullPolicy(or(c.ImagePullPolicy, string(PullIfNotPresent))),
+		Timeout:    defaultTimeout,
+	}
+	if c.Timeout != nil {
+		req.Timeout = c.Timeout.Duration
+	}
+	if n := c.Network; n != nil {
+		req.Network = NetworkPolicy(or(n.Policy, string(NetworkIsolated)))
+	}
+	if r := c.Resources; r != nil && r.Limits != nil {
+		req.CPU, req.Memory = quantity(r.Limits.CPU, defaultCPU), quantity(r.Limits.Memory, defaultMemory)
+	}
+	if r := c.Runner; r != nil {
+		req.Endpoint = or(r.Endpoint, DefaultEndpoint)
+	}
+	return req
+}
+
+func or(text *string, byDefault string) string {
+	if text == nil {
+		return byDefault
+	}
+	return *text
+}
+
+func quantity(q *resource.Quantity, byDefault string) string {
+	if q == nil {
+		return byDefault
+	}
+	return q.String()
+}
+
+// run runs all functions, and returns what the last one did. A function gets
+// what the one before desired and reported, and nothing else of that.
+func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
+	for i := range c.functions {
+		f := &c.functions[i]
+		io.Config = f.Config
+		got, err := f.run(ctx, run, &io)
+		if err != nil {
+			return io, fmt.Errorf("cannot run function %q: %w", f.Name, err)
+		}
+		io.Desired, io.Results = got.Desired, got.Results
+	}
+	return io, nil
+}
+
+func (f *function) run(ctx context.Context, run ContainerRunner, io *fnio.FunctionIO) (*fnio.FunctionIO, error) {
+	if f.Type != "Container" {
+		return nil, fmt.Errorf("unsupported function type %q", f.Type)
+	}
+	input, err := fnio.Encode(io)
+	if err != nil {
+		return nil, fmt.Errorf("cannot marshal input FunctionIO: %w", err)
+	}
+	output, err := runContainer(ctx, run, f.Container.request(input))
+	if err != nil {
+		return nil, fmt.Errorf("cannot run container: %w", err)
+	}
+	got, err := fnio.Decode(output)
+	if err != nil {
+		return nil, fmt.Errorf("cannot unmarshal output FunctionIO: %w", err)
+	}
+	return got, nil
+}
+
+// runContainer holds every Runner to the sizes that a runner's messages may have.
+func runContainer(ctx context.Context, run ContainerRunner, req ContainerRequest) ([]byte, error) {
+	if n := len(req.Input); n > MaxMessage {
+		return nil, fmt.Errorf("its FunctionIO has %d bytes, more than the %d of a message to a runner", n, MaxMessage)
+	}
+	output, err := run.RunContainer(ctx, req)
+	switch n := len(output); {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err == nil && n > MaxMessage:
+		return nil, fmt.Errorf("it wrote %d bytes, more than the %d of a message from a runner", n, MaxMessage)
+	}
+	return output, err
+}
+
+// take makes what the last function returned the state of the reconcile.
+func (r *reconcile) take(io fnio.FunctionIO) error {
+	for _, result := range io.Results {
+		switch result.Severity {
+		case fnio.Fatal:
+			return &FatalError{result.Message}
+		case fnio.Warning, fnio.Normal:
+			r.events = append(r.events, Event{result.Severity, result.Message})
+		}
+	}
+	r.returned = &unstructured.Unstructured{}
+	if err := json.Unmarshal(io.Desired.Composite.Resource.Raw, r.returned); err != nil {
+		return fmt.Errorf("cannot unmarshal desired composite resource from FunctionIO: %w", err)
+	}
+	r.details = map[string][]byte{}
+	for _, d := range io.Desired.Composite.ConnectionDetails {
+		r.details[d.Name] = []byte(d.Value)
+	}
+	for i := range io.Desired.Resources {
+		if err := r.desire(&io.Desired.Resources[i]); err != nil {
+			return fmt.Errorf("cannot parse desired composed resource %q from FunctionIO: %w", io.Desired.Resources[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// desire takes a resource. Of several with one name the last counts.
+func (r *reconcile) desire(d *fnio.DesiredResource) error {
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(d.Resource.Raw, u); err != nil {
+		return fmt.Errorf("cannot unmarshal desired composed resource from FunctionIO: %w", err)
+	}
+	if err := mark(u, d.Name, r.returned); err != nil {
+		return err
+	}
+	c := r.composed(d.Name)
+	c.object, c.desired = u, d
+	return nil
+}

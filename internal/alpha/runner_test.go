@@ -1,0 +1,53 @@
+package alpha_test
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
+)
+
+// TestVectorsByRunner: the vectors come out the same if their functions are
+// called by gRPC, at the endpoint that each of them names.
+func TestVectorsByRunner(t *testing.T) {
+	for _, path := range vectors(t) {
+		v := loadVector(t, path)
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			lis, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			step := 0
+			go func() {
+				done <- containergrpc.Serve(ctx, lis, alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) {
+					stdout := v.steps[step].(map[string]any)["stdout"].(string)
+					step++
+					return []byte(stdout), nil
+				}))
+			}()
+			functions, _, _ := unstructured.NestedSlice(v.composition, "spec", "functions")
+			for _, f := range functions {
+				f.(map[string]any)["container"].(map[string]any)["runner"] = map[string]any{"endpoint": "dns:///" + lis.Addr().String()}
+			}
+			if err := unstructured.SetNestedSlice(v.composition, functions, "spec", "functions"); err != nil {
+				t.Fatal(err)
+			}
+			store := alpha.NewStore(objects(v.existing...)...)
+			result, err := alpha.Run(t.Context(), alpha.Request{
+				XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: true,
+			}, containergrpc.Endpoints(nil), store)
+			v.compare(t, result, err, store)
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package alpha
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/patch"
+)
+
+// A reconcile is one under way.
+type reconcile struct {
+	Request
+	store *Store
+	// budget is what patches may make.
+	budget patch.Budget
+
+	// xr is what patches go to, returned what the functions made of it.
+	xr, returned *unstructured.Unstructured
+	// details are the XR's connection details.
+	details   map[string][]byte
+	resources map[string]*composed
+	events    []Event
+}
+
+// composed is a composed resource that exists, or that something wants.
+type composed struct {
+	name string
+	// observed is nil unless it exists.
+	observed *unstructured.Unstructured
+	// details are those of the observed one.
+	details map[string][]byte
+	// object is what it is by now: observed, then rendered, desired, applied.
+	object *unstructured.Unstructured
+	// template is nil unless the Composition has one; unrendered is why it
+	// could not be rendered.
+	template   *template
+	unrendered error
+	// desired is nil unless the last function wants it.
+	desired *fnio.DesiredResource
+}
+
+// composed returns the resource of that name, new if there is none.
+func (r *reconcile) composed(name string) *composed {
+	c, ok := r.resources[name]
+	if !ok {
+		c = &composed{name: name, object: &unstructured.Unstructured{Object: map[string]any{}}}
+		r.resources[name] = c
+	}
+	return c
+}
+
+// sorted returns all resources by name.
+func (r *reconcile) sorted() []*composed {
+	all := make([]*composed, 0, len(r.resources))
+	for _, name := range slices.Sorted(maps.Keys(r.resources)) {
+		all = append(all, r.resources[name])
+	}
+	return all
+}
+
+// observe reads what the XR refers to. What another object controls is as if it
+// did not exist.
+func (r *reconcile) observe() error {
+	r.resources = map[string]*composed{}
+	r.details = r.store.connectionDetails(r.xr)
+	refs, _, _ := unstructured.NestedFieldNoCopy(r.xr.Object, "spec", "resourceRefs")
+	list, _ := refs.([]any)
+	for _, ref := range list {
+		fields, _ := ref.(map[string]any)
+		o := r.store.get(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": fields["apiVersion"], "kind": fields["kind"],
+			"metadata": map[string]any{"name": fields["name"], "namespace": fields["namespace"]},
+		}})
+		if o == nil || o.GetName() == "" {
+			continue
+		}
+		if c := metav1.GetControllerOfNoCopy(o); c != nil && c.UID != r.xr.GetUID() {
+			continue
+		}
+		name := o.GetAnnotations()[reconciler.AnnotationResourceName]
+		if name == "" {
+			return errors.New(`encountered composed resource without required "` + reconciler.AnnotationResourceName + `" annotation`)
+		}
+		c := r.composed(name)
+		c.observed, c.object, c.details = o, o, r.store.connectionDetails(o)
+	}
+	return nil
+}
+
+func (r *reconcile) functionIOObserved() (fnio.Observed, error) {
+	raw, err := rawOf(r.xr)
+	if err != nil {
+		return fnio.Observed{}, fmt.Errorf("cannot marshal composite resource: %w", err)
+	}
+	o := fnio.Observed{Composite: fnio.ObservedComposite{Resource: raw, ConnectionDetails: explicit(r.details)}}
+	for _, c := range r.sorted() {
+		if raw, err = rawOf(c.observed); err != nil {
+			return o, fmt.Errorf("cannot marshal composed resource: %w", err)
+		}
+		o.Resources = append(o.Resources, fnio.ObservedResource{Name: c.name, Resource: raw, ConnectionDetails: explicit(c.details)})
+	}
+	return o, nil
+}
+
+// functionIODesired is what the functions begin with: the resources that have
+// templates, as they were rendered.
+func (r *reconcile) functionIODesired() (fnio.Desired, error) {
+	raw, err := rawOf(r.xr)
+	if err != nil {
+		return fnio.Desired{}, fmt.Errorf("cannot marshal composite resource: %w", err)
+	}
+	d := fnio.Desired{Composite: fnio.DesiredComposite{Resource: raw, ConnectionDetails: explicit(r.details)}}
+	for _, c := range r.sorted() {
+		if c.template == nil {
+			continue
+		}
+		if raw, err = rawOf(c.object); err != nil {
+			return d, fmt.Errorf("cannot marshal composed resource: %w", err)
+		}
+		d.Resources = append(d.Resources, fnio.DesiredResource{Name: c.name, Resource: raw})
+	}
+	return d, nil
+}
+
+func rawOf(u *unstructured.Unstructured) (runtime.RawExtension, error) {
+	raw, err := json.Marshal(u.Object)
+	return runtime.RawExtension{Raw: raw}, err
+}
+
+// explicit returns connection details sorted by name. Bytes that are not UTF-8
+// do not survive.
+func explicit(details map[string][]byte) []fnio.ExplicitConnectionDetail {
+	all := make([]fnio.ExplicitConnectionDetail, 0, len(details))
+	for _, name := range slices.Sorted(maps.Keys(details)) {
+		all = append(all, fnio.ExplicitConnectionDetail{Name: name, Value: string(details[name])})
+	}
+	return all
+}

@@ -1,0 +1,491 @@
+package alpha_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+)
+
+const till = "- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {drawers: 2}}"
+
+// TestTemplates is about what resources become before any function sees them.
+func TestTemplates(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		world
+		// want is the Till's spec.
+		want string
+	}{
+		"FromComposite": {
+			"a value of the XR goes to the resource, and an integer stays one",
+			world{spec: "resources:\n" + till + `, patches: [{fromFieldPath: spec.slots, toFieldPath: spec.text, transforms: [{type: string, string: {fmt: "%03d"}}]}]}`},
+			`{"drawers": 2, "text": "004"}`,
+		},
+		"Optional": {
+			"a value that is missing changes nothing",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.nothing, toFieldPath: spec.width}]}"},
+			`{"drawers": 2}`,
+		},
+		"PatchSet": {
+			"a patch set stands for its patches",
+			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: spec.slots}]}]\nresources:\n" + till + ", patches: [{type: PatchSet, patchSetName: a}]}"},
+			`{"drawers": 2, "slots": 4}`,
+		},
+		"Combine": {
+			"several values make one",
+			world{spec: "resources:\n" + till + `, patches: [{type: CombineFromComposite, combine: {strategy: string, variables: [{fromFieldPath: spec.slots}, {fromFieldPath: metadata.name}], string: {fmt: "%d-%s"}}, toFieldPath: spec.text}]}`},
+			`{"drawers": 2, "text": "4-stall"}`,
+		},
+		"Merge": {
+			"merge options keep what is there",
+			world{
+				xr:   "spec: {size: {drawers: 3, feet: 4}}",
+				spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {size: {drawers: 2}}}, patches: [{fromFieldPath: spec.size, policy: {mergeOptions: {keepMapValues: true}}}]}",
+			},
+			`{"size": {"drawers": 2, "feet": 4}}`,
+		},
+		"Wildcard": {
+			"a wildcard stands for all that is there",
+			world{spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {l: [{a: 1}, {b: 2}, {a: 3}]}}, patches: [{fromFieldPath: spec.slots, toFieldPath: 'spec.l[*].a'}]}"},
+			`{"l": [{"a": 4}, {"b": 2}, {"a": 4}]}`,
+		},
+		"Transforms": {
+			"a value goes through one transform after the other, as an integer where it was one",
+			world{spec: "resources:\n" + till + `, patches: [{fromFieldPath: spec.slots, toFieldPath: spec.text, transforms: [{type: math, math: {multiply: 3}}, {type: convert, convert: {toType: string}}, {type: string, string: {type: TrimPrefix, trim: "1"}}, {type: match, match: {patterns: [{type: regexp, regexp: "^2$", result: {a: two}}], fallbackValue: none}}]}]}`},
+			`{"drawers": 2, "text": {"a": "two"}}`,
+		},
+		"ByWayOfTheXR": {
+			"what an earlier template patches to the XR a later one finds there",
+			world{
+				spec: "resources:\n- {name: old, base: {apiVersion: kit.gold.test/v1, kind: Till}, patches: [{type: ToCompositeFieldPath, fromFieldPath: status.ref, toFieldPath: status.ref}]}\n" +
+					till + ", patches: [{fromFieldPath: status.ref, toFieldPath: spec.ref}]}",
+				existing: []string{exists("old", "status: {ref: r1}")},
+			},
+			`{"drawers": 2, "ref": "r1"}`,
+		},
+		"NoEnvironment": {
+			"without an environment its patches do nothing",
+			world{spec: "resources:\n" + till + ", patches: [{type: FromEnvironmentFieldPath, fromFieldPath: zone, toFieldPath: spec.zone, policy: {fromFieldPath: Required}}]}"},
+			`{"drawers": 2}`,
+		},
+		"Environment": {
+			"the environment is patched first, then from the XR, and read by templates",
+			world{
+				spec: "environment: {patches: [{fromFieldPath: spec.slots, toFieldPath: slots}, {type: ToCompositeFieldPath, fromFieldPath: zone, toFieldPath: spec.zone}]}\nresources:\n" +
+					till + ", patches: [{type: FromEnvironmentFieldPath, fromFieldPath: slots, toFieldPath: spec.slots}, {fromFieldPath: spec.zone}]}",
+				environment: map[string]any{"zone": "eu"},
+			},
+			`{"drawers": 2, "slots": 4, "zone": "eu"}`,
+		},
+		"ToEnvironment": {
+			"what goes to the environment is what has been rendered, and a later patch may read it",
+			world{
+				spec: "resources:\n" + till + ", patches: [{type: ToEnvironmentFieldPath, fromFieldPath: spec.drawers, toFieldPath: count}," +
+					"{type: CombineFromEnvironment, combine: {strategy: string, variables: [{fromFieldPath: count}], string: {fmt: '%d!'}}, toFieldPath: spec.text}]}",
+				environment: map[string]any{},
+			},
+			`{"drawers": 2, "text": "2!"}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := tc.world.run(t).ok(t)
+			for _, c := range p.Composed {
+				if c.Name == "till" {
+					got, _ := json.Marshal(c.Desired.Object["spec"])
+					if diff := cmp.Diff(value(t, tc.want), value(t, string(got))); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+					}
+				}
+			}
+			if len(p.Events) > 0 {
+				t.Errorf("got events %v", p.Events)
+			}
+		})
+	}
+}
+
+func value(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestUnrendered is about templates that cannot be rendered: that is an event,
+// functions see how far it came, and nothing is applied.
+func TestUnrendered(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		world
+		event string
+		// partial is what functions see of it.
+		partial string
+	}{
+		"Required": {
+			"a patch needs what is not there",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: metadata.name, toFieldPath: spec.a}, {fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 1: spec.no: no such field`,
+			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "a": "stall"}}`,
+		},
+		"WrongType": {
+			"a patch goes through what is no object",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.slots.a, toFieldPath: spec.a}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 0: spec.slots: not an object`,
+			"",
+		},
+		"Transform": {
+			"a transform fails, after a patch of a set",
+			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: spec.slots}]}]\nresources:\n" + till +
+				", patches: [{type: PatchSet, patchSetName: a}, {fromFieldPath: metadata.name, toFieldPath: spec.a, transforms: [{type: map, map: {x: 1}}]}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 1: transform at index 0 returned error: map transform could not resolve: key stall is not found in map`,
+			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "slots": 4}}`,
+		},
+		"Write": {
+			"there is something else where a value should go, and what was written before stays",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.slots}, {fromFieldPath: spec.slots, toFieldPath: spec.drawers.a}, {fromFieldPath: metadata.name, toFieldPath: spec.late}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 1: cannot patch to object: spec.drawers is not an object`,
+			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "slots": 4}}`,
+		},
+		"NoFrom": {
+			"a patch says not what to read",
+			world{spec: "resources:\n" + till + ", patches: [{toFieldPath: spec.a}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 0: FromFieldPath is required by type FromCompositeFieldPath`,
+			"",
+		},
+		"NoCombine": {
+			"or how to combine",
+			world{spec: "resources:\n" + till + ", patches: [{type: CombineFromComposite, toFieldPath: spec.a}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 0: Combine is required by type CombineFromComposite`,
+			"",
+		},
+		"NoTo": {
+			"or what to write",
+			world{spec: "resources:\n" + till + ", patches: [{type: CombineFromComposite, combine: {strategy: string, variables: [{fromFieldPath: a}]}}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 0: ToFieldPath is required by type CombineFromComposite`,
+			"",
+		},
+		"NoVariables": {
+			"or anything to combine",
+			world{spec: "resources:\n" + till + ", patches: [{type: CombineFromComposite, combine: {strategy: string}, toFieldPath: spec.a}]}\n" + calls("echo")},
+			`composed resource "till": cannot apply the patch at index 0: combine patch types require at least one variable`,
+			"",
+		},
+		"NoPrefix": {
+			"the XR lacks the label that names begin with",
+			world{xr: "metadata: {labels: {crossplane.io/composite: ''}}", spec: "resources:\n" + till + "}\n" + calls("echo")},
+			`composed resource "till": name prefix is not found in labels`,
+			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "spec": {"drawers": 2}}`,
+		},
+		"Kind": {
+			"the resource exists, and is of another kind",
+			world{existing: []string{exists("till", "spec: {drawers: 1}")}, spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Box}}\n" + calls("echo")},
+			`composed resource "till": cannot change the kind of an existing composed resource`,
+			`{"apiVersion": "kit.gold.test/v1", "kind": "Box"}`,
+		},
+		"Base": {
+			"the base is no object of Kubernetes",
+			world{existing: []string{exists("till", "spec: {drawers: 1}")}, spec: "resources:\n- {name: till, base: {a: 1}}\n" + calls("echo")},
+			`composed resource "till": cannot unmarshal base template: Object 'Kind' is missing in '{"a":1}'`,
+			"",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.world.functions = map[string]func(*fnio.FunctionIO){"echo": echo}
+			p := tc.world.run(t).ok(t)
+			if diff := cmp.Diff([]alpha.Event{{Type: fnio.Warning, Message: tc.event}}, p.Events); diff != "" {
+				t.Errorf("%s: events (-want +got):\n%s", tc.reason, diff)
+			}
+			if got := p.input(t, 0).Desired.Resources; tc.partial != "" {
+				if diff := cmp.Diff(value(t, tc.partial), value(t, string(got[0].Resource.Raw))); diff != "" {
+					t.Errorf("%s: functions see (-want +got):\n%s", tc.reason, diff)
+				}
+			}
+			if want := []string{"patch application/merge-patch+json XStall stall"}; cmp.Diff(want, p.store.Calls()) != "" {
+				t.Errorf("%s: got calls %q, and nothing but the XR should be applied", tc.reason, p.store.Calls())
+			}
+			if c := p.Composed; len(c) != 1 || c[0].Ready || c[0].Desired != nil {
+				t.Errorf("%s: got composed %v", tc.reason, c)
+			}
+		})
+	}
+}
+
+// TestReferencesOfUnrendered: what cannot be rendered is referred to if it
+// exists. By the code that shows in what functions return.
+func TestReferencesOfUnrendered(t *testing.T) {
+	spec := "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till}, patches: [{fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}"
+	cases := map[string]struct {
+		reason   string
+		existing []string
+		literal  bool
+		want     int
+	}{
+		"New":     {"nothing exists to refer to", nil, false, 0},
+		"Exists":  {"it would be lost else", []string{exists("till", "spec: {}")}, false, 1},
+		"Literal": {"it is lost", []string{exists("till", "spec: {}")}, true, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := world{spec: spec, existing: tc.existing, literal: tc.literal}.run(t).ok(t)
+			refs := p.stored("XStall", "stall")["spec"].(map[string]any)["resourceRefs"].([]any)
+			if len(refs) != tc.want {
+				t.Errorf("%s: got references %v", tc.reason, refs)
+			}
+		})
+	}
+}
+
+// TestTerminal is about what ends a reconcile before any function runs.
+func TestTerminal(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		world
+		want string
+	}{
+		"ToComposite": {
+			"what a resource lacks for the XR is missing for good",
+			world{existing: []string{exists("till", "status: {}")}, spec: "resources:\n" + till + ", patches: [{type: ToCompositeFieldPath, fromFieldPath: status.no, policy: {fromFieldPath: Required}}]}\n" + calls("echo")},
+			`cannot patch and transform: cannot render composite resource from composed resource "till" (a Till named stall-till): cannot apply the patch at index 0: status.no: no such field`,
+		},
+		"Environment": {
+			"so is what the environment lacks",
+			world{environment: map[string]any{}, spec: "environment: {patches: [{type: ToCompositeFieldPath, fromFieldPath: zone, policy: {fromFieldPath: Required}}]}\nresources:\n" + till + "}"},
+			`cannot patch and transform: cannot apply environment patch at index 0: zone: no such field`,
+		},
+		"PatchSet": {
+			"a patch set is missing",
+			world{spec: "resources:\n" + till + ", patches: [{type: PatchSet, patchSetName: a}]}"},
+			`cannot patch and transform: cannot inline Composition patch sets: cannot find PatchSet by name a`,
+		},
+		"PatchSetName": {
+			"or its name",
+			world{spec: "resources:\n" + till + ", patches: [{type: PatchSet}]}"},
+			`cannot patch and transform: cannot inline Composition patch sets: PatchSetName is required by type PatchSet`,
+		},
+		"Nested": {
+			"a patch set holds no other",
+			world{spec: "patchSets: [{name: a, patches: [{type: PatchSet}]}]\nresources:\n" + till + "}"},
+			`cannot patch and transform: cannot inline Composition patch sets: a patch in a PatchSet cannot be of type PatchSet`,
+		},
+		"NoAnnotation": {
+			"what the XR refers to has no name in the Composition",
+			world{
+				existing: []string{`{apiVersion: v1, kind: Box, metadata: {name: b}}`},
+				spec:     calls("echo"),
+			},
+			`cannot get existing composed resources: encountered composed resource without required "crossplane.io/composition-resource-name" annotation`,
+		},
+		"Anonymous": {
+			"functions know resources by their names",
+			world{spec: "resources: [{name: a, base: {}}, {base: {}}]\n" + calls("echo")},
+			`spec.resources[1].name: cannot have anonymous resources when composition has functions`,
+		},
+		"AnonymousAlone": {
+			"without functions it is another composer's",
+			world{spec: "resources: [{base: {}}]"},
+			`spec.resources[0].name: resources without names were not composed by what composed functions`,
+		},
+		"PatchType": {
+			"a patch has a type",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a}, {type: Sideways, fromFieldPath: a}]}"},
+			`spec.resources[0].patches[1].type: there is no patch of type "Sideways" here`,
+		},
+		"EnvironmentType": {
+			"the environment is patched from and to the XR alone",
+			world{spec: "environment: {patches: [{type: FromEnvironmentFieldPath, fromFieldPath: a}]}\nresources:\n" + till + "}"},
+			`spec.environment.patches[0].type: there is no patch of type "FromEnvironmentFieldPath" here`,
+		},
+		"TooMany": {
+			"patch sets multiply",
+			world{spec: "patchSets: [{name: a, patches: [" + strings.Repeat("{fromFieldPath: a}, ", 400) + "]}]\nresources:\n" + till + ", patches: [" + strings.Repeat("{type: PatchSet, patchSetName: a}, ", 400) + "]}"},
+			`spec.resources[0].patches[250]: the resources have more than 100000 patches`,
+		},
+		"Join": {
+			"some transforms came later",
+			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: a, transforms: [{type: convert, convert: {toType: string}}, {type: string, string: {type: Join, join: {separator: x}}}]}]}]\nresources:\n" + till + "}"},
+			`spec.patchSets[0].patches[0].transforms[1].string.type: "Join" came after Crossplane v1.13`,
+		},
+		"Replace": {
+			"both of them",
+			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a, transforms: [{type: string, string: {replace: {search: a, replace: b}}}]}]}"},
+			`spec.resources[0].patches[0].transforms[0].string.type: "Replace" came after Crossplane v1.13`,
+		},
+		"Nothing": {
+			"there is nothing to do",
+			world{spec: "resources: []"},
+			`spec: it has neither resources nor functions`,
+		},
+		"Malformed": {
+			"a field holds what it cannot",
+			world{spec: "resources: [{name: a, patches: 1}]"},
+			`spec.resources.patches: it cannot be a JSON number`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := tc.world.run(t)
+			p.failed(t, tc.reason, tc.want)
+			if len(p.requests)+len(p.store.Calls()) > 0 {
+				t.Errorf("%s: functions were run, or something applied", tc.reason)
+			}
+		})
+	}
+}
+
+// TestObserved is about what counts as existing.
+func TestObserved(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		world
+		want []string
+	}{
+		"Referred":   {"what the XR refers to, by name", world{existing: []string{exists("b", "spec: {}"), exists("a", "spec: {}")}}, []string{"a", "b"}},
+		"Unreferred": {"nothing else", world{existing: []string{exists("a", "spec: {}")}, xr: "spec: {resourceRefs: []}"}, nil},
+		"Gone":       {"what is not there any more is skipped", world{xr: "spec: {resourceRefs: [{apiVersion: v1, kind: Box, name: x}]}"}, nil},
+		"Nameless":   {"so are references that name nothing", world{xr: "spec: {resourceRefs: [{apiVersion: v1, kind: Box}, 3]}"}, nil},
+		"NamelessObject": {
+			"even if something has no name",
+			world{existing: []string{`{apiVersion: v1, kind: Box, metadata: {annotations: {crossplane.io/composition-resource-name: box}}}`}},
+			nil,
+		},
+		"Uncontrolled": {
+			"what nobody controls counts",
+			world{existing: []string{`{apiVersion: v1, kind: Box, metadata: {name: b, annotations: {crossplane.io/composition-resource-name: box}}}`}},
+			[]string{"box"},
+		},
+		"Others": {
+			"what another controls does not, whatever it is",
+			world{existing: []string{`{apiVersion: v1, kind: Box, metadata: {name: b, ownerReferences: [{controller: true, uid: other}]}}`}},
+			nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.world.spec = calls("echo")
+			tc.world.functions = map[string]func(*fnio.FunctionIO){"echo": echo}
+			p := tc.world.run(t).ok(t)
+			var got []string
+			for _, r := range p.input(t, 0).Observed.Resources {
+				got = append(got, r.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUnrenderedAndReported: what could not be rendered is said first, and then
+// functions' results; the others are applied.
+func TestUnrenderedAndReported(t *testing.T) {
+	p := world{
+		spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}\n- {name: box, base: {apiVersion: v1, kind: Box}}\n" + calls("f"),
+		functions: map[string]func(*fnio.FunctionIO){"f": func(io *fnio.FunctionIO) {
+			io.Results = []fnio.Result{{Severity: fnio.Normal, Message: "done"}}
+		}},
+	}.run(t).ok(t)
+	want := []alpha.Event{
+		{Type: fnio.Warning, Message: `composed resource "till": cannot apply the patch at index 0: spec.no: no such field`},
+		{Type: fnio.Normal, Message: "done"},
+	}
+	if diff := cmp.Diff(want, p.Events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	calls := []string{"dry-run create Box stall-00001", "patch application/merge-patch+json XStall stall", "create Box stall-00001"}
+	if diff := cmp.Diff(calls, p.store.Calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	out := p.Output()
+	if len(out.Composed) != 1 || len(out.Results) != 2 {
+		t.Errorf("got %d composed resources and %d results to print", len(out.Composed), len(out.Results))
+	}
+}
+
+// TestNames is about the names that templates get.
+func TestNames(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		world
+		calls []string
+	}{
+		"New": {
+			"the store names them, in the order of templates",
+			world{spec: "resources:\n- {name: b, base: {apiVersion: v1, kind: B}}\n- {name: a, base: {apiVersion: v1, kind: A}}"},
+			[]string{
+				"dry-run create B stall-00001", "dry-run create A stall-00002",
+				patchXR, "create A stall-00002", "create B stall-00001",
+			},
+		},
+		"Patched": {
+			"one that a patch names has a name",
+			world{spec: "resources:\n- {name: b, base: {apiVersion: v1, kind: B, metadata: {name: gone}}, patches: [{fromFieldPath: metadata.name}]}"},
+			[]string{patchXR, "create B stall"},
+		},
+		"Base": {
+			"the base's name is none",
+			world{spec: "resources:\n- {name: b, base: {apiVersion: v1, kind: B, metadata: {name: gone, namespace: gone, generateName: gone-}}}"},
+			[]string{"dry-run create B stall-00001", patchXR, "create B stall-00001"},
+		},
+		"Kept": {
+			"one that exists keeps its own",
+			world{existing: []string{exists("till", "spec: {}")}, spec: "resources:\n" + till + "}"},
+			[]string{patchXR, "patch application/merge-patch+json Till stall-till"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := tc.world.run(t).ok(t)
+			if diff := cmp.Diff(tc.calls, p.store.Calls()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBootstrap is about what functions begin with: templates as rendered, which
+// says nothing of what exists, and an XR with all that was patched to it.
+func TestBootstrap(t *testing.T) {
+	p := world{
+		existing: []string{
+			exists("till", "spec: {drawers: 1, colour: red, writeConnectionSecretToRef: {name: s, namespace: xs}}, status: {ref: r}"),
+			exists("old", "spec: {}"), secret,
+		},
+		spec:      "resources:\n" + till + ", patches: [{type: ToCompositeFieldPath, fromFieldPath: status.ref}], connectionDetails: [{name: a, value: v}], readinessChecks: [{type: None}]}\n" + calls("f"),
+		functions: map[string]func(*fnio.FunctionIO){"f": echo},
+	}.run(t).ok(t)
+	io := p.input(t, 0)
+	if len(io.Desired.Resources) != 1 || len(io.Observed.Resources) != 2 {
+		t.Fatalf("got %v", io)
+	}
+	desired, observed := io.Desired.Resources[0], io.Observed.Resources[1]
+	if len(desired.ConnectionDetails)+len(desired.ReadinessChecks) > 0 {
+		t.Errorf("a template's details and checks are not a function's: got %v", desired)
+	}
+	got := value(t, string(desired.Resource.Raw)).(map[string]any)
+	metadata := got["metadata"].(map[string]any)
+	if got["status"] != nil || metadata["uid"] != nil || metadata["creationTimestamp"] != nil {
+		t.Errorf("a desired resource has nothing of the one that exists: got %v", got)
+	}
+	if diff := cmp.Diff(value(t, `{"drawers": 2}`), got["spec"]); diff != "" {
+		t.Errorf("but its template's spec (-want +got):\n%s", diff)
+	}
+	wantDetails := []fnio.ExplicitConnectionDetail{{Name: "binary", Value: "\ufffd"}, {Name: "key", Value: "v"}}
+	if diff := cmp.Diff(wantDetails, observed.ConnectionDetails); diff != "" {
+		t.Errorf("connection details are plain text (-want +got):\n%s", diff)
+	}
+	status := func(raw []byte) any { return value(t, string(raw)).(map[string]any)["status"] }
+	if got := status(io.Observed.Composite.Resource.Raw); got != nil {
+		t.Errorf("the observed XR is as it was: got status %v", got)
+	}
+	if diff := cmp.Diff(value(t, `{"ref": "r"}`), status(io.Desired.Composite.Resource.Raw)); diff != "" {
+		t.Errorf("the desired XR is patched (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,184 @@
+package v1alpha1_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+)
+
+// reencoded returns what a text is once it was decoded.
+func reencoded(t *testing.T, text string) string {
+	t.Helper()
+	io, err := v1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := v1alpha1.Encode(io)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+const nothing = `desired:
+  composite:
+    connectionDetails: null
+    resource: null
+observed:
+  composite:
+    resource: null
+`
+
+func TestDecode(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"Nothing":   {"no bytes are a FunctionIO of which nothing is set", "", nothing},
+		"Null":      {"so is a null", "null", nothing},
+		"Comment":   {"and a comment", "# hello", nothing},
+		"Unknown":   {"fields that do not exist are dropped", "a: 1\ndesired: {b: 2}", nothing},
+		"AnyType":   {"apiVersion and kind may be any", "apiVersion: v7\nkind: Pod", "apiVersion: v7\n" + nothing[:strings.Index(nothing, "observed")] + "kind: Pod\n" + nothing[strings.Index(nothing, "observed"):]},
+		"JSON":      {"JSON is YAML", `{"results": [{"severity": "Odd", "message": "m"}]}`, nothing + "results:\n- message: m\n  severity: Odd\n"},
+		"First":     {"of several documents the first counts", "results: []\n---\n[unclosed", nothing},
+		"Scalars":   {"what is no string becomes one where it has to", `{results: [{severity: Normal, message: 007}, {severity: Normal, message: yes}]}`, nothing + "results:\n- message: \"7\"\n  severity: Normal\n- message: \"true\"\n  severity: Normal\n"},
+		"Ampersand": {"a text may have the sign of an anchor", `{results: [{severity: Normal, message: "a & b"}]}`, nothing + "results:\n- message: a & b\n  severity: Normal\n"},
+		"Alias":     {"aliases are written out", "results: [&a {severity: Normal, message: m}, *a]", nothing + "results:\n- message: m\n  severity: Normal\n- message: m\n  severity: Normal\n"},
+		"Integers":  {"integers stay what they are", "desired: {composite: {connectionDetails: [], resource: {count: 9007199254740993, kind: X}}}", "desired:\n  composite:\n    connectionDetails: []\n    resource:\n      count: 9007199254740993\n      kind: X\n" + nothing[strings.Index(nothing, "observed"):]},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, reencoded(t, tc.text)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDecodeWhatDoesNotFit(t *testing.T) {
+	const converting = "error converting YAML to JSON: "
+	const decoding = "error unmarshaling JSON: while decoding JSON: "
+	// Each line stands for ten of the one before.
+	laughs := "a: &a [" + strings.Repeat("lol, ", 9) + "lol]\n"
+	for c := 'b'; c <= 'j'; c++ {
+		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "*" + string(c-1) + "]\n"
+	}
+	cases := map[string]struct{ reason, text, want string }{
+		"NotYAML":  {"what is open has to be closed", "{desired: [unclosed", converting + "yaml: line 1: did not find expected ',' or ']'"},
+		"List":     {"a list is no FunctionIO", "[]", decoding + "json: cannot unmarshal array into Go value of type v1alpha1.FunctionIO"},
+		"Results":  {"results are a list", "results: 3", decoding + "json: cannot unmarshal number into Go struct field FunctionIO.results of type []v1alpha1.Result"},
+		"Tab":      {"a tab indents nothing", "desired:\n\tcomposite:", converting + "yaml: line 2: found character that cannot start any token"},
+		"Laughs":   {"aliases may multiply no further than memory does", laughs, converting + "its aliases stand for too much"},
+		"LongText": {"nor may those of one long text", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "its aliases stand for too much"},
+		"Itself":   {"what contains itself has no end", "a: &a [*a]", converting + "its aliases stand for too much"},
+		"NoAnchor": {"an alias stands for something", "a: &b c\nd: *e", converting + "yaml: unknown anchor 'e' referenced"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := v1alpha1.Decode([]byte(tc.text))
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("%s: got\n%v, want\n%s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestEncode: what a function gets leaves out what is not there, but for lists
+// of connection details.
+func TestEncode(t *testing.T) {
+	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
+	config := raw(`{"kind": "C"}`)
+	name, value := "n", ""
+	out, err := v1alpha1.Encode(&v1alpha1.FunctionIO{
+		Config: &config,
+		Observed: v1alpha1.Observed{
+			Composite: v1alpha1.ObservedComposite{Resource: raw(`{"kind": "X"}`), ConnectionDetails: []v1alpha1.ExplicitConnectionDetail{}},
+			Resources: []v1alpha1.ObservedResource{{Name: "o", Resource: raw(`{"kind": "Y"}`), ConnectionDetails: []v1alpha1.ExplicitConnectionDetail{}}},
+		},
+		Desired: v1alpha1.Desired{
+			Composite: v1alpha1.DesiredComposite{Resource: raw(`{"kind": "X"}`), ConnectionDetails: []v1alpha1.ExplicitConnectionDetail{}},
+			Resources: []v1alpha1.DesiredResource{{
+				Name: "d", Resource: raw(`{"kind": "Y"}`),
+				ConnectionDetails: []v1alpha1.DerivedConnectionDetail{{Name: &name, Type: v1alpha1.FromValue, Value: &value}},
+				ReadinessChecks:   []v1alpha1.DesiredReadinessCheck{{Type: v1alpha1.None}},
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `config:
+  kind: C
+desired:
+  composite:
+    connectionDetails: []
+    resource:
+      kind: X
+  resources:
+  - connectionDetails:
+    - name: "n"
+      type: FromValue
+      value: ""
+    name: d
+    readinessChecks:
+    - type: None
+    resource:
+      kind: "Y"
+observed:
+  composite:
+    resource:
+      kind: X
+  resources:
+  - connectionDetails: []
+    name: o
+    resource:
+      kind: "Y"
+`
+	if diff := cmp.Diff(want, string(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// FuzzDecode: whatever can be decoded can be encoded, and decoded to the same.
+func FuzzDecode(f *testing.F) {
+	paths, err := filepath.Glob("../../../testdata/golden/xfn-alpha/*.yaml")
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("got %q, %v", paths, err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if i := strings.Index(string(text), "stdout: |\n"); i >= 0 {
+			f.Add(strings.ReplaceAll(string(text)[i+len("stdout: |\n"):], "\n    ", "\n"))
+		}
+	}
+	for _, text := range []string{"", "null", "{desired: [unclosed", "a: &a [*a]", "desired: {composite: {resource: 3}}", "<<: &a {results: []}\nb: *a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		io, err := v1alpha1.Decode([]byte(text))
+		if err != nil {
+			return
+		}
+		out, err := v1alpha1.Encode(io)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := v1alpha1.Decode(out)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, out)
+		}
+		twice, err := v1alpha1.Encode(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(out) != string(twice) {
+			t.Errorf("got\n%s, and then\n%s", out, twice)
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package alpha_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A vector is a golden case: see the README beside them.
+type vector struct {
+	composition, xr map[string]any
+	existing        []map[string]any
+	steps           []any
+	expect          map[string]any
+}
+
+func loadVector(t *testing.T, path string) vector {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj, err := manifest.Document{Path: path, Line: 1, Text: text}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := vector{
+		composition: obj["composition"].(map[string]any), xr: obj["xr"].(map[string]any),
+		steps: obj["steps"].([]any), expect: obj["expect"].(map[string]any),
+	}
+	for _, e := range obj["existing"].([]any) {
+		v.existing = append(v.existing, e.(map[string]any))
+	}
+	return v
+}
+
+func objects(all ...map[string]any) []*unstructured.Unstructured {
+	us := make([]*unstructured.Unstructured, len(all))
+	for i, o := range all {
+		us[i] = &unstructured.Unstructured{Object: o}
+	}
+	return us
+}
+
+// script is a runner that expects a vector's requests in their order.
+func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
+	return alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
+		step := v.steps[*calls].(map[string]any)
+		*calls++
+		var stdin any
+		if err := kyaml.Unmarshal(req.Input, &stdin); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(roundTrip(t, step["expectStdin"]), sortLists(stdin)); diff != "" {
+			t.Errorf("the standard input of step %d differs (-want +got):\n%s", *calls, diff)
+		}
+		if diff := cmp.Diff(step["request"], requestOf(req)); diff != "" {
+			t.Errorf("the request of step %d differs (-want +got):\n%s", *calls, diff)
+		}
+		return []byte(step["stdout"].(string)), nil
+	})
+}
+
+// roundTrip returns a value as Unmarshal gives it, with its lists sorted.
+func roundTrip(t *testing.T, v any) any {
+	t.Helper()
+	text, err := kyaml.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again any
+	if err := kyaml.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	return sortLists(again)
+}
+
+// sortLists sorts all lists of things that have names by these.
+func sortLists(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			sortLists(e)
+		}
+	case []any:
+		name := func(e any) string {
+			m, _ := e.(map[string]any)
+			return fmt.Sprint(m["name"])
+		}
+		slices.SortStableFunc(v, func(a, b any) int { return strings.Compare(name(a), name(b)) })
+		for _, e := range v {
+			sortLists(e)
+		}
+	}
+	return v
+}
+
+// requestOf returns a request as vectors have it.
+func requestOf(req alpha.ContainerRequest) any {
+	return map[string]any{
+		"image": req.Image, "cpu": req.CPU, "memory": req.Memory, "timeout": req.Timeout.String(),
+		"pullPolicy": map[alpha.PullPolicy]string{
+			"IfNotPresent": "IMAGE_PULL_POLICY_IF_NOT_PRESENT", "Always": "IMAGE_PULL_POLICY_ALWAYS", "Never": "IMAGE_PULL_POLICY_NEVER",
+		}[req.PullPolicy],
+		"network": map[alpha.NetworkPolicy]string{
+			"": "NETWORK_POLICY_UNSPECIFIED", "Isolated": "NETWORK_POLICY_ISOLATED", "Runner": "NETWORK_POLICY_RUNNER",
+		}[req.Network],
+	}
+}
+
+// outcome returns what came of a reconcile as vectors have it.
+func outcome(result *alpha.Result, err error, store *alpha.Store) map[string]any {
+	got := map[string]any{"apiCalls": strs(store.Calls()), "objectsAfter": []any{}, "xrStatusInMemory": nil}
+	for _, o := range store.Objects() {
+		if o.GetKind() != "Secret" {
+			got["objectsAfter"] = append(got["objectsAfter"].([]any), o.Object)
+		}
+	}
+	if err != nil {
+		got["error"] = err.Error()
+		return got
+	}
+	got["xrStatusInMemory"] = result.XR.Object["status"]
+	ready, details, events := map[string]any{}, map[string]any{}, []any{}
+	for _, c := range result.Composed {
+		ready[c.Name] = c.Ready
+	}
+	for name, value := range result.ConnectionDetails {
+		details[name] = string(value)
+	}
+	for _, e := range result.Events {
+		events = append(events, map[string]any{"type": string(e.Type), "reason": "ComposeResources", "message": e.Message})
+	}
+	got["ready"], got["connectionDetails"], got["events"] = ready, details, events
+	return got
+}
+
+// strs returns calls as a vector has them: in the order of names, which vectors
+// happen to have, too.
+func strs(calls []string) any {
+	if len(calls) == 0 {
+		return nil
+	}
+	all := make([]any, len(calls))
+	for i, c := range calls {
+		all[i] = c
+	}
+	return all
+}
+
+// run reconciles a vector, and compares what comes of it.
+func (v vector) run(t *testing.T, literal bool, want map[string]any) {
+	t.Helper()
+	store := alpha.NewStore(objects(v.existing...)...)
+	calls := 0
+	result, err := alpha.Run(t.Context(), alpha.Request{
+		XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: literal,
+	}, v.script(t, &calls), store)
+	if calls != len(v.steps) {
+		t.Errorf("%d functions were called of %d", calls, len(v.steps))
+	}
+	v.expect = want
+	v.compare(t, result, err, store)
+}
+
+// compare compares what came of a reconcile with what was to be expected.
+func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *alpha.Store) {
+	t.Helper()
+	if diff := cmp.Diff(v.expect, outcome(result, err, store)); diff != "" {
+		t.Errorf("the outcome differs (-want +got):\n%s", diff)
+	}
+}
+
+func decoded(t *testing.T, obj map[string]any) *alpha.Composition {
+	t.Helper()
+	c, err := alpha.Decode(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func vectors(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("../../testdata/golden/xfn-alpha/*.yaml")
+	if err != nil || len(paths) < 12 {
+		t.Fatalf("got the vectors %q, %v", paths, err)
+	}
+	return paths
+}
+
+func TestVectors(t *testing.T) {
+	for _, path := range vectors(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+			v := loadVector(t, path)
+			v.run(t, true, v.expect)
+		})
+	}
+}
+
+// TestDocumentedDeletion is about the same vectors when what is deleted is what
+// the documentation says: in all but two that is the same.
+func TestDocumentedDeletion(t *testing.T) {
+	dropped := map[string]string{"04-drop-pt-resource": "Awning stall-k7-aaaaa", "12-xr-labels-dropped": "Till stall-k7-old"}
+	for _, path := range vectors(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			v := loadVector(t, path)
+			want := maps.Clone(v.expect)
+			if gone, ok := dropped[name]; ok {
+				want["apiCalls"] = slices.Insert(want["apiCalls"].([]any), 0, any("delete "+gone))
+				want["objectsAfter"] = slices.DeleteFunc(want["objectsAfter"].([]any), func(o any) bool {
+					u := unstructured.Unstructured{Object: o.(map[string]any)}
+					return u.GetKind()+" "+u.GetName() == gone
+				})
+			}
+			v.run(t, false, want)
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package alpha_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A world is what a reconcile begins with, in YAML.
+type world struct {
+	// spec is the Composition's.
+	spec string
+	// xr is put over an XR of kind XStall, a reference to which every existing
+	// object has as its controller that begins with "@".
+	xr string
+	// existing are objects, one per string.
+	existing    []string
+	environment map[string]any
+	literal     bool
+	// functions are what the functions' images do.
+	functions map[string]func(*fnio.FunctionIO)
+	// raw are images that do something else.
+	raw map[string]alpha.ContainerRunnerFunc
+}
+
+const owner = `{apiVersion: shop.gold.test/v1, kind: XStall, name: stall, uid: uid-xr, controller: true, blockOwnerDeletion: true}`
+
+// exists returns a Widget that the XR controls, and has from "till" on.
+func exists(name, more string) string {
+	return `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-` + name + `, creationTimestamp: "2023-01-01T00:00:00Z", uid: uid-` + name +
+		`, annotations: {crossplane.io/composition-resource-name: ` + name + `}, ownerReferences: [` + owner + `]}, ` + more + `}`
+}
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	obj, err := manifest.Document{Path: "test.yaml", Line: 1, Text: []byte(text)}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// composite returns the XR, which refers to all that exists.
+func (w world) composite(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	xr := object(t, `
+apiVersion: shop.gold.test/v1
+kind: XStall
+metadata: {name: stall, uid: uid-xr, labels: {crossplane.io/composite: stall, crossplane.io/claim-name: claim, crossplane.io/claim-namespace: market}}
+spec: {slots: 4}
+`)
+	refs := []any{}
+	for _, text := range w.existing {
+		o := unstructured.Unstructured{Object: object(t, text)}
+		if o.GetKind() != "Secret" {
+			refs = append(refs, map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "name": o.GetName()})
+		}
+	}
+	xr["spec"].(map[string]any)["resourceRefs"] = refs
+	if w.xr != "" {
+		overlay(xr, object(t, w.xr))
+	}
+	return &unstructured.Unstructured{Object: xr}
+}
+
+func overlay(obj, over map[string]any) {
+	for k, v := range over {
+		fields, isObject := v.(map[string]any)
+		there, ok := obj[k].(map[string]any)
+		switch {
+		case v == nil:
+			delete(obj, k)
+		case isObject && ok:
+			overlay(there, fields)
+		default:
+			obj[k] = v
+		}
+	}
+}
+
+// A passed world is what a reconcile ended with.
+type passed struct {
+	*alpha.Result
+	err   error
+	store *alpha.Store
+	// requests are those to run functions.
+	requests []alpha.ContainerRequest
+}
+
+func (w world) run(t *testing.T) *passed {
+	t.Helper()
+	p := &passed{store: alpha.NewStore()}
+	var existing []*unstructured.Unstructured
+	for _, text := range w.existing {
+		existing = append(existing, objects(object(t, text))...)
+	}
+	p.store = alpha.NewStore(existing...)
+	req := alpha.Request{XR: w.composite(t), LiteralDeletion: w.literal, Environment: w.environment}
+	req.Composition, p.err = alpha.Decode(map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, w.spec)})
+	if p.err != nil {
+		return p
+	}
+	before, environment := req.XR.DeepCopy(), maps.Clone(w.environment)
+	p.Result, p.err = alpha.Run(t.Context(), req, w.runner(t, p), p.store)
+	if diff := cmp.Diff(before, req.XR) + cmp.Diff(environment, w.environment); diff != "" {
+		t.Errorf("the request was changed (-before +after):\n%s", diff)
+	}
+	return p
+}
+
+func (w world) runner(t *testing.T, p *passed) alpha.ContainerRunner {
+	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
+		p.requests = append(p.requests, req)
+		if f, ok := w.raw[req.Image]; ok {
+			return f(ctx, req)
+		}
+		f, ok := w.functions[req.Image]
+		if !ok {
+			return nil, errors.New("no such image")
+		}
+		io, err := fnio.Decode(req.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(io)
+		return fnio.Encode(io)
+	})
+}
+
+// input returns what the i-th function got.
+func (p *passed) input(t *testing.T, i int) *fnio.FunctionIO {
+	t.Helper()
+	io, err := fnio.Decode(p.requests[i].Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return io
+}
+
+// ok fails the test if the reconcile has.
+func (p *passed) ok(t *testing.T) *passed {
+	t.Helper()
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p
+}
+
+// stored returns an object of the store, or nil.
+func (p *passed) stored(kind, name string) map[string]any {
+	for _, o := range p.store.Objects() {
+		if o.GetKind() == kind && o.GetName() == name {
+			return o.Object
+		}
+	}
+	return nil
+}
+
+// failed fails the test unless the reconcile has, with an error that ends so.
+func (p *passed) failed(t *testing.T, reason, want string) {
+	t.Helper()
+	if p.err == nil || p.err.Error() != want {
+		t.Errorf("%s: got error\n%v, want\n%s", reason, p.err, want)
+	}
+}
+
+// echo is a function that returns what it gets.
+func echo(*fnio.FunctionIO) {}
+
+// desires is a function that adds a resource, in YAML.
+func desires(resources ...string) func(*fnio.FunctionIO) {
+	return func(io *fnio.FunctionIO) {
+		for _, text := range resources {
+			var r fnio.DesiredResource
+			if err := kyaml.Unmarshal([]byte(text), &r); err != nil {
+				panic(err)
+			}
+			io.Desired.Resources = append(io.Desired.Resources, r)
+		}
+	}
+}
+
+// calls is the spec of functions whose images are these.
+func calls(images ...string) string {
+	var b strings.Builder
+	b.WriteString("functions:\n")
+	for _, image := range images {
+		b.WriteString("- {name: " + image + ", type: Container, container: {image: " + image + "}}\n")
+	}
+	return b.String()
+}

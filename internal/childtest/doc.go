@@ -1,2 +1,0 @@
-// Package childtest runs a test binary again, as a process that can be killed.
-package childtest

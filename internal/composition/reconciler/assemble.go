@@ -1,0 +1,246 @@
+package reconciler
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Assemble makes a render's output of what the pipeline desires. The XR is the
+// one that Setup returned and Pipeline prepared.
+func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*Output, error) {
+	names := Names(got.Desired)
+	named, err := existing(in.Observed)
+	if err != nil {
+		return nil, err
+	}
+	observed, labels := ByName(named), LabelsOf(xr)
+	out := &Output{Composed: make([]map[string]any, 0, len(names)), Results: begun(in)}
+	for _, r := range got.Results {
+		out.Results = append(out.Results, resultEvent(r))
+	}
+	var refs []map[string]any
+	var itself map[string]any
+	for _, name := range names {
+		u := Body(got.Desired.GetResources()[name])
+		KeepIdentity(u, observed[name])
+		if was := ForceNamespace(u, xr); was != "" {
+			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", fmt.Sprintf(
+				"cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())))
+		}
+		if err := adopt(u, xr, labels, name); err != nil {
+			return nil, fmt.Errorf("composing resource %q: %w", name, err)
+		}
+		fixConditions(u)
+		refs = append(refs, reference(u, xr))
+		if isSame(u, xr) {
+			itself = u.Object
+			continue
+		}
+		out.Composed = append(out.Composed, u.Object)
+	}
+	for _, name := range Unready(got.Desired) {
+		out.Results = append(out.Results, event("Normal", "ComposeResources", fmt.Sprintf("Composed resource %q is not yet ready", name)))
+	}
+	doc := document(in, xr, got, sorted(refs))
+	out.XR = merge(itself, doc)
+	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
+	return out, nil
+}
+
+// isSame reports whether a composed resource is the XR itself: applying it
+// changes the XR, and composes nothing.
+func isSame(u, xr *unstructured.Unstructured) bool {
+	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
+}
+
+// adopt gives a resource what makes it the XR's own.
+func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
+	if labels.Composite == "" {
+		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
+	}
+	if u.GetName() == "" && u.GetGenerateName() == "" {
+		u.SetGenerateName(labels.Composite + "-")
+	}
+	if u.GetName() == "" {
+		u.SetName(generateName(u.GetGenerateName(), string(xr.GetUID())+name))
+	}
+	if err := validateName(u); err != nil {
+		return err
+	}
+	labels.Mark(u, name)
+	if err := SetController(u, xr); err != nil {
+		return err
+	}
+	// A composed resource always has these two, if only to be empty.
+	u.SetAPIVersion(u.GetAPIVersion())
+	u.SetKind(u.GetKind())
+	return nil
+}
+
+// generateName makes a name of at most 63 bytes that is always the same for
+// the same prefix and seed.
+func generateName(prefix, seed string) string {
+	const longest = 63
+	sum := sha256.Sum256([]byte(seed))
+	hash := hex.EncodeToString(sum[:])[:12]
+	if !strings.HasSuffix(prefix, "-") {
+		prefix += "-"
+	}
+	if room := longest - len(hash); len(prefix) > room {
+		if prefix = prefix[:room]; !strings.HasSuffix(prefix, "-") {
+			prefix = prefix[:room-1] + "-"
+		}
+	}
+	return prefix + hash
+}
+
+// validateName holds a name to RFC 1123, as the API server does; kinds of RBAC
+// may have colons in theirs.
+func validateName(u *unstructured.Unstructured) error {
+	name := u.GetName()
+	gvk := u.GroupVersionKind()
+	rbac := []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}
+	if gvk.Group == "rbac.authorization.k8s.io" && slices.Contains(rbac, gvk.Kind) {
+		name = strings.ReplaceAll(name, ":", "")
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return fmt.Errorf("the name %q is not a valid RFC 1123 subdomain", u.GetName())
+	}
+	return nil
+}
+
+// fixConditions gives conditions the one time that all output has. A status
+// that has no conditions gets an empty entry for them, as it does there.
+func fixConditions(u *unstructured.Unstructured) {
+	status, ok := u.Object["status"].(map[string]any)
+	if !ok {
+		return
+	}
+	list, ok := status["conditions"].([]any)
+	if !ok {
+		status["conditions"] = nil
+		return
+	}
+	status["conditions"] = ParseConditions(list).Value()
+}
+
+// document is the XR with what the reconciler writes of it.
+func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, refs []any) map[string]any {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(xr.GetAPIVersion())
+	u.SetKind(xr.GetKind())
+	u.SetName(xr.GetName())
+	u.SetNamespace(xr.GetNamespace())
+	spec := map[string]any{"resourceRefs": refs}
+	if u.Object["spec"] = spec; !in.Legacy {
+		u.Object["spec"] = map[string]any{"crossplane": spec}
+	}
+	status, _ := Body(got.Desired.GetComposite()).Object["status"].(map[string]any)
+	if status == nil {
+		status = map[string]any{}
+	}
+	cs := ParseConditions(status["conditions"])
+	for _, c := range conditionsOf(xr) {
+		cs.Set(c)
+	}
+	claim := setCustom(&cs, got.Conditions)
+	cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
+	cs.Set(Ready(got.Desired))
+	status["conditions"] = cs.Value()
+	if in.Legacy && len(claim) > 0 {
+		status["claimConditionTypes"] = claim
+	}
+	u.Object["status"] = status
+	return u.Object
+}
+
+// setCustom sets the conditions that functions returned, but for types that
+// are the engine's own. It returns the types that are meant for the claim.
+func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
+	reserved := []string{"Ready", "Synced", "Healthy", "UpToDate", "Responsive"}
+	for _, c := range custom {
+		if slices.Contains(reserved, c.GetType()) {
+			continue
+		}
+		cs.Set(FromFunction(c))
+		if c.GetTarget() == fnv1.Target_TARGET_COMPOSITE_AND_CLAIM && !slices.Contains(claim, any(c.GetType())) {
+			claim = append(claim, c.GetType())
+		}
+	}
+	return claim
+}
+
+// sorted returns the references in the order of their fields, one after another
+// with nothing between them.
+func sorted(refs []map[string]any) []any {
+	type keyed struct {
+		key string
+		ref map[string]any
+	}
+	list := make([]keyed, len(refs))
+	for i, ref := range refs {
+		text := func(field string) string { s, _ := ref[field].(string); return s }
+		list[i] = keyed{text("apiVersion") + text("kind") + text("name") + text("namespace"), ref}
+	}
+	slices.SortStableFunc(list, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	out := make([]any, len(list))
+	for i := range list {
+		out[i] = list[i].ref
+	}
+	return out
+}
+
+// merge puts src over dst, which it changes: objects merge, all else is replaced, except that an
+// empty object does not clear a filled one.
+func merge(dst, src map[string]any) map[string]any {
+	if dst == nil {
+		return src
+	}
+	for k, v := range src {
+		d, dstIsMap := dst[k].(map[string]any)
+		s, srcIsMap := v.(map[string]any)
+		if dstIsMap && srcIsMap {
+			v = merge(d, s)
+		}
+		dst[k] = v
+	}
+	return dst
+}
+
+// begun are the events with which a reconcile begins: it was asked for, and the
+// XR finds its Composition for the first time.
+func begun(in Input) []map[string]any {
+	var events []map[string]any
+	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")
+	if token := in.XR.GetAnnotations()[AnnotationReconcile]; token != "" && token != handled {
+		events = append(events, event("Normal", "ReconcileRequestHandled", "Handling reconcile request"))
+	}
+	ref, _, _ := unstructured.NestedMap(in.XR.Object, specPath(in.Legacy, "compositionRef")...)
+	if len(ref) == 1 && ref["name"] == in.Composition.GetName() {
+		return events
+	}
+	return append(events, event("Normal", "SelectComposition", "Successfully selected composition: "+in.Composition.GetName()))
+}
+
+func resultEvent(r Result) map[string]any {
+	reason := "ComposeResources"
+	if r.Reason != nil {
+		reason = r.GetReason()
+	}
+	switch r.GetSeverity() {
+	case fnv1.Severity_SEVERITY_NORMAL:
+		return event("Normal", reason, fmt.Sprintf("Pipeline step %q: %s", r.Step, r.GetMessage()))
+	case fnv1.Severity_SEVERITY_WARNING:
+		return event("Warning", reason, fmt.Sprintf("Pipeline step %q: %s", r.Step, r.GetMessage()))
+	default:
+		return event("Warning", reason, fmt.Sprintf("Pipeline step %q returned a result of unknown severity (assuming warning): %s", r.Step, r.GetMessage()))
+	}
+}

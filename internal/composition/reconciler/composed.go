@@ -1,0 +1,134 @@
+package reconciler
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Names returns the names of the desired resources, sorted bytewise.
+func Names(desired *fnv1.State) []string {
+	return slices.Sorted(maps.Keys(desired.GetResources()))
+}
+
+// Body returns what a function desired of a resource.
+func Body(r *fnv1.Resource) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
+	if u.Object == nil {
+		u.Object = map[string]any{}
+	}
+	return u
+}
+
+// KeepIdentity gives a desired resource the namespace, name and generateName
+// of the observed one, even where they are empty.
+func KeepIdentity(desired, observed *unstructured.Unstructured) {
+	if observed == nil {
+		return
+	}
+	desired.SetNamespace(observed.GetNamespace())
+	desired.SetName(observed.GetName())
+	desired.SetGenerateName(observed.GetGenerateName())
+}
+
+// ForceNamespace puts a desired resource into the XR's namespace, if the XR has
+// one. It returns the namespace that this overrides, if any.
+func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
+	ns := xr.GetNamespace()
+	if ns == "" {
+		return ""
+	}
+	if was := desired.GetNamespace(); was != ns {
+		overridden = was
+	}
+	desired.SetNamespace(ns)
+	return overridden
+}
+
+// Labels are those by which Crossplane knows an XR's composed resources.
+type Labels struct {
+	// Composite is the name of the outermost XR, where XRs are nested. Names
+	// of composed resources begin with it.
+	Composite string
+	// ClaimName and ClaimNamespace are empty unless the XR has a claim.
+	ClaimName, ClaimNamespace string
+}
+
+// LabelsOf returns the labels that an XR hands on: its own, or else its name.
+func LabelsOf(xr *unstructured.Unstructured) Labels {
+	l := xr.GetLabels()
+	return Labels{
+		Composite:      cmp.Or(l[LabelComposite], xr.GetName()),
+		ClaimName:      l[LabelClaimName],
+		ClaimNamespace: l[LabelClaimNamespace],
+	}
+}
+
+// Mark adds the labels, and the annotation of the resource's name in the
+// pipeline. They override what a function set. A claim counts if it has both
+// name and namespace.
+func (l Labels) Mark(desired *unstructured.Unstructured, resourceName string) {
+	labels := map[string]string{LabelComposite: l.Composite}
+	if l.ClaimName != "" && l.ClaimNamespace != "" {
+		labels[LabelClaimName], labels[LabelClaimNamespace] = l.ClaimName, l.ClaimNamespace
+	}
+	add(desired, "labels", labels)
+	if resourceName != "" {
+		add(desired, "annotations", map[string]string{AnnotationResourceName: resourceName})
+	}
+}
+
+// add puts entries into one of an object's maps of strings. A map that holds
+// something else is replaced, as Kubernetes' own accessors do.
+func add(u *unstructured.Unstructured, field string, entries map[string]string) {
+	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
+	if len(all) == 0 {
+		all = entries
+	} else {
+		maps.Copy(all, entries)
+	}
+	_ = unstructured.SetNestedStringMap(u.Object, all, "metadata", field)
+}
+
+// SetController adds xr to u's owners as the one that controls it, in the place
+// of a reference with the same UID. It is an error if another controls u.
+func SetController(u, xr *unstructured.Unstructured) error {
+	if c := metav1.GetControllerOfNoCopy(u); c != nil && c.UID != xr.GetUID() {
+		return fmt.Errorf("it is controlled by %s %q", c.Kind, c.Name)
+	}
+	refs := u.GetOwnerReferences()
+	if len(refs) == 0 {
+		// What nearly every resource has is worth a shorter way.
+		u.Object["metadata"] = withOwner(u.Object["metadata"], xr)
+		return nil
+	}
+	yes := true
+	ref := metav1.OwnerReference{
+		APIVersion: xr.GetAPIVersion(), Kind: xr.GetKind(), Name: xr.GetName(), UID: xr.GetUID(),
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}
+	if i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID }); i >= 0 {
+		refs[i] = ref
+	} else {
+		refs = append(refs, ref)
+	}
+	u.SetOwnerReferences(refs)
+	return nil
+}
+
+func withOwner(metadata any, xr *unstructured.Unstructured) any {
+	m, ok := metadata.(map[string]any)
+	if !ok {
+		return metadata
+	}
+	m["ownerReferences"] = []any{map[string]any{
+		"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "name": xr.GetName(), "uid": string(xr.GetUID()),
+		"controller": true, "blockOwnerDeletion": true,
+	}}
+	return m
+}

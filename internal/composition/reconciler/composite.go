@@ -1,0 +1,106 @@
+package reconciler
+
+import (
+	"fmt"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Keys of labels and annotations, as Crossplane has them.
+const (
+	LabelComposite         = "crossplane.io/composite"
+	LabelClaimName         = "crossplane.io/claim-name"
+	LabelClaimNamespace    = "crossplane.io/claim-namespace"
+	AnnotationResourceName = "crossplane.io/composition-resource-name"
+	AnnotationPaused       = "crossplane.io/paused"
+	AnnotationReconcile    = "crossplane.io/reconcile-requested-at"
+)
+
+// APIVersion is that of the documents which only a render makes.
+const APIVersion = "render.crossplane.io/v1beta1"
+
+// Time is what every time in a render's output says, so that two renders of
+// the same input are the same.
+const Time = "2024-01-01T00:00:00Z"
+
+// Input is what a render starts with. Nothing in it is changed.
+type Input struct {
+	// XR is the composite resource, with its XRD's defaults applied.
+	XR *unstructured.Unstructured
+	// Composition composes for it.
+	Composition *apiextv1.Composition
+	// Observed are the composed resources that exist.
+	Observed []*unstructured.Unstructured
+	// Required are objects that functions may require, for which Check returns
+	// nil, Extra those that only
+	// functions' responses may, and Credentials the Secrets of steps.
+	Required, Extra, Credentials Store
+	// Schemas are OpenAPI schemas that functions may require.
+	Schemas Schemas
+	// Legacy says that the XR has the schema that XRs had before Crossplane
+	// v2, with its references directly under spec.
+	Legacy bool
+}
+
+// Output is what a render ends with.
+type Output struct {
+	// XR has what Crossplane would change of the composite resource; Full
+	// has everything else that the input had, too.
+	XR, Full map[string]any
+	// Composed are the desired composed resources in the order of their
+	// names in the pipeline.
+	Composed []map[string]any
+	// Results are the documents that report what happened, in order.
+	Results []map[string]any
+}
+
+// Observe gives functions their view of what exists. Of two observed resources
+// with the same composition-resource-name the last counts. Connection details
+// come from secrets, if that is not nil.
+func Observe(xr *unstructured.Unstructured, observed []*unstructured.Unstructured, secrets Store) (*fnv1.State, error) {
+	r, err := observe(xr, secrets)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the composite resource: %w", err)
+	}
+	state := &fnv1.State{Composite: r}
+	for _, o := range observed {
+		name := o.GetAnnotations()[AnnotationResourceName]
+		if r, err = observe(o, secrets); err != nil {
+			return nil, fmt.Errorf("encoding observed resource %q: %w", name, err)
+		}
+		if state.Resources == nil {
+			state.Resources = make(map[string]*fnv1.Resource, len(observed))
+		}
+		state.Resources[name] = r
+	}
+	return state, nil
+}
+
+func observe(o *unstructured.Unstructured, secrets Store) (*fnv1.Resource, error) {
+	s, err := structpb.NewStruct(o.Object)
+	return &fnv1.Resource{Resource: s, ConnectionDetails: secrets.ConnectionDetails(o)}, err
+}
+
+// ByName returns the observed resources by their composition-resource-name.
+func ByName(observed []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	m := make(map[string]*unstructured.Unstructured, len(observed))
+	for _, o := range observed {
+		m[o.GetAnnotations()[AnnotationResourceName]] = o
+	}
+	return m
+}
+
+// Capabilities is the meta of a request to a function: what this engine can do
+// for it.
+func Capabilities() *fnv1.RequestMeta {
+	return &fnv1.RequestMeta{Capabilities: []fnv1.Capability{
+		fnv1.Capability_CAPABILITY_CAPABILITIES,
+		fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES,
+		fnv1.Capability_CAPABILITY_CREDENTIALS,
+		fnv1.Capability_CAPABILITY_CONDITIONS,
+		fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS,
+	}}
+}

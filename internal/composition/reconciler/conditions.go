@@ -1,0 +1,192 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Condition types and reasons that the engine itself sets.
+const (
+	TypeReady  = "Ready"
+	TypeSynced = "Synced"
+)
+
+// A Condition is one of the entries of status.conditions.
+type Condition struct {
+	Type, Status, Reason, Message string
+	// Since is when it became so; "" if nobody knows.
+	Since string
+	// ObservedGeneration is left out if 0.
+	ObservedGeneration int64
+}
+
+// Conditions are a resource's, one of each type.
+type Conditions []Condition
+
+// ParseConditions reads status.conditions as Kubernetes' decoder does. An entry
+// that is malformed gives a Condition with empty fields, and one whose time is
+// malformed ends the list, too; anything but a list gives none.
+func ParseConditions(v any) Conditions {
+	list, _ := v.([]any)
+	cs := make(Conditions, 0, len(list))
+	for _, e := range list {
+		c, ok := parseCondition(e)
+		cs = append(cs, c)
+		if !ok {
+			break
+		}
+	}
+	return cs
+}
+
+func parseCondition(v any) (c Condition, ok bool) {
+	m, _ := v.(map[string]any)
+	text := func(key string) string { s, _ := m[key].(string); return s }
+	var since metav1.Time
+	if since.UnmarshalQueryParameter(text("lastTransitionTime")) != nil {
+		return Condition{}, false
+	}
+	c = Condition{
+		Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message"),
+		ObservedGeneration: whole(m["observedGeneration"]),
+	}
+	if !since.IsZero() {
+		c.Since = since.UTC().Format(time.RFC3339)
+	}
+	return c, true
+}
+
+func whole(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+// Set puts c in the place of each condition of its type, or at the end. One
+// that says the same stays as it is.
+func (cs *Conditions) Set(c Condition) {
+	found := false
+	for i, old := range *cs {
+		if old.Type != c.Type {
+			continue
+		}
+		found = true
+		if !old.says(c) {
+			(*cs)[i] = c
+		}
+	}
+	if !found {
+		*cs = append(*cs, c)
+	}
+}
+
+// says reports whether two conditions say the same, whenever they began to. A
+// generation that only one of them knows does not count.
+func (c Condition) says(other Condition) bool {
+	a, b := c.ObservedGeneration, other.ObservedGeneration
+	return c.Status == other.Status && c.Reason == other.Reason && c.Message == other.Message && (a == b || a == 0 || b == 0)
+}
+
+// Value returns the conditions as status.conditions has them, with the one time
+// that all output has.
+func (cs Conditions) Value() []any { return cs.value(func(Condition) any { return Time }) }
+
+// Recorded is Value with the time that each condition has of its own, or null.
+func (cs Conditions) Recorded() []any {
+	return cs.value(func(c Condition) any {
+		if c.Since == "" {
+			return nil
+		}
+		return c.Since
+	})
+}
+
+func (cs Conditions) value(since func(Condition) any) []any {
+	list := make([]any, len(cs))
+	for i, c := range cs {
+		m := map[string]any{
+			"type":               c.Type,
+			"status":             c.Status,
+			"reason":             c.Reason,
+			"lastTransitionTime": since(c),
+		}
+		if c.Message != "" {
+			m["message"] = c.Message
+		}
+		if c.ObservedGeneration != 0 {
+			m["observedGeneration"] = c.ObservedGeneration
+		}
+		list[i] = m
+	}
+	return list
+}
+
+// FromFunction turns a condition that a function returned into one of the
+// composite resource. A status that is not set is Unknown.
+func FromFunction(c *fnv1.Condition) Condition {
+	status := map[fnv1.Status]string{
+		fnv1.Status_STATUS_CONDITION_TRUE:  "True",
+		fnv1.Status_STATUS_CONDITION_FALSE: "False",
+	}[c.GetStatus()]
+	if status == "" {
+		status = "Unknown"
+	}
+	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
+}
+
+// Ready is the composite resource's own readiness: what the pipeline said of
+// it, else whether all composed resources are ready.
+func Ready(desired *fnv1.State) Condition {
+	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
+	switch desired.GetComposite().GetReady() {
+	case fnv1.Ready_READY_TRUE:
+		return available()
+	case fnv1.Ready_READY_FALSE:
+		return c
+	default:
+	}
+	unready := Unready(desired)
+	if len(unready) == 0 {
+		return available()
+	}
+	c.Message = "Unready resources: " + enumerate(unready)
+	return c
+}
+
+func available() Condition {
+	return Condition{Type: TypeReady, Status: "True", Reason: "Available"}
+}
+
+// Unready returns the names of the desired resources that no function called
+// ready, sorted.
+func Unready(desired *fnv1.State) []string {
+	var names []string
+	for name, r := range desired.GetResources() {
+		if r.GetReady() != fnv1.Ready_READY_TRUE {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// enumerate lists up to three names, and counts the rest.
+func enumerate(names []string) string {
+	switch n := len(names); {
+	case n <= 2:
+		return strings.Join(names, ", ")
+	case n == 3:
+		return fmt.Sprintf("%s, %s, and %s", names[0], names[1], names[2])
+	default:
+		return fmt.Sprintf("%s, and %d more", strings.Join(names[:3], ", "), n-3)
+	}
+}

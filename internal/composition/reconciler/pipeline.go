@@ -1,0 +1,150 @@
+package reconciler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/function"
+)
+
+// PipelineInput is what a pipeline starts with.
+type PipelineInput struct {
+	// Steps are a Composition's spec.pipeline.
+	Steps []apiextv1.PipelineStep
+	// Observed is the state that exists. Every step sees it.
+	Observed *fnv1.State
+	// Context is what the first step finds in its context. It may be nil.
+	Context *structpb.Struct
+	// Requirements says where what functions ask for comes from.
+	Requirements Requirements
+	// Secret returns the data of a Secret for a step's credentials. Nil gives
+	// functions no credentials.
+	Secret func(namespace, name string) (map[string][]byte, bool)
+	// Meta makes the meta of a request out of the rest of it. Nil makes none.
+	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
+}
+
+// PipelineOutcome is what a pipeline ended with.
+type PipelineOutcome struct {
+	// Desired and Context are what the last step returned, nil if it returned
+	// none.
+	Desired *fnv1.State
+	Context *structpb.Struct
+	// Results and Conditions are those of all steps, in order.
+	Results    []Result
+	Conditions []*fnv1.Condition
+	// Warnings are sentences about what steps tried in vain.
+	Warnings []string
+}
+
+// A Result is what a step reported.
+type Result struct {
+	Step string
+	*fnv1.Result
+}
+
+// A FatalError is a result of severity FATAL, which ends a pipeline.
+type FatalError struct {
+	Step string
+	// Function is the name of the step's.
+	Function string
+	Message  string
+}
+
+// Error names the step and gives the function's words.
+func (e *FatalError) Error() string {
+	return fmt.Sprintf("pipeline step %q returned a fatal result: %s", e.Step, e.Message)
+}
+
+// RunPipeline calls each step's function by run. A function's response replaces the
+// desired state and the context as a whole, so what a step leaves out is gone.
+// A result of severity FATAL is returned as a *FatalError.
+func RunPipeline(ctx context.Context, run function.Runner, in PipelineInput) (*PipelineOutcome, error) {
+	out := &PipelineOutcome{Desired: &fnv1.State{}, Context: in.Context}
+	if out.Context == nil {
+		out.Context = &structpb.Struct{}
+	}
+	for i := range in.Steps {
+		if err := in.step(ctx, run, &in.Steps[i], out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (in *PipelineInput) step(ctx context.Context, run function.Runner, s *apiextv1.PipelineStep, out *PipelineOutcome) error {
+	req, err := in.request(s, out)
+	if err != nil {
+		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)
+	}
+	rsp, err := in.Requirements.satisfy(req, func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return run.RunFunction(function.WithStep(ctx, s.Step), s.FunctionRef.Name, req)
+	})
+	if err != nil {
+		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)
+	}
+	for _, r := range rsp.GetResults() {
+		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
+			return &FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
+		}
+		out.Results = append(out.Results, Result{Step: s.Step, Result: r})
+	}
+	out.Conditions = append(out.Conditions, rsp.GetConditions()...)
+	out.Warnings = append(out.Warnings, warnings(s.Step, in.Observed, out.Desired, rsp.GetDesired())...)
+	out.Context, out.Desired = rsp.GetContext(), rsp.GetDesired()
+	return nil
+}
+
+func (in *PipelineInput) request(s *apiextv1.PipelineStep, out *PipelineOutcome) (*fnv1.RunFunctionRequest, error) {
+	req := &fnv1.RunFunctionRequest{Observed: in.Observed, Desired: out.Desired, Context: out.Context}
+	if s.Input != nil && len(s.Input.Raw) > 0 {
+		input, err := decodeInput(s.Input.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("reading its input: %w", err)
+		}
+		req.Input = input
+	}
+	if err := in.addCredentials(req, s.Credentials); err != nil {
+		return nil, err
+	}
+	in.Requirements.bootstrap(req, s.Requirements)
+	if in.Meta == nil {
+		return req, nil
+	}
+	meta, err := in.Meta(req)
+	req.Meta = meta
+	return req, err
+}
+
+// addCredentials puts the Secrets that a step names into its request. Other
+// sources than Secret have nothing to give.
+func (in *PipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
+	for _, c := range credentials {
+		if c.Source != apiextv1.FunctionCredentialsSourceSecret || c.SecretRef == nil || in.Secret == nil {
+			continue
+		}
+		data, ok := in.Secret(c.SecretRef.Namespace, c.SecretRef.Name)
+		if !ok {
+			return fmt.Errorf("credential %q: Secret %q of namespace %q is not given", c.Name, c.SecretRef.Name, c.SecretRef.Namespace)
+		}
+		if req.Credentials == nil {
+			req.Credentials = map[string]*fnv1.Credentials{}
+		}
+		req.Credentials[c.Name] = &fnv1.Credentials{Source: &fnv1.Credentials_CredentialData{CredentialData: &fnv1.CredentialData{Data: data}}}
+	}
+	return nil
+}
+
+func decodeInput(raw []byte) (*structpb.Struct, error) {
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, errors.New("expected an object")
+	}
+	return structpb.NewStruct(m)
+}

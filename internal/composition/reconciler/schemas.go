@@ -1,0 +1,135 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Schemas are OpenAPI schemas that functions may require, by kind.
+type Schemas map[schema.GroupVersionKind]Schema
+
+// A Schema is that of one kind, and the others that it may refer to, by name.
+type Schema struct {
+	name string
+	all  map[string]any
+}
+
+// Add adds the schemas of an OpenAPI v3 document that are marked as those of
+// exactly one kind.
+func (s Schemas) Add(doc map[string]any) {
+	components, _ := doc["components"].(map[string]any)
+	all, _ := components["schemas"].(map[string]any)
+	for name, def := range all {
+		if gvk, ok := kindOf(def); ok {
+			s[gvk] = Schema{name: name, all: all}
+		}
+	}
+}
+
+// mostNodes is how many values a schema may have with all that it refers to.
+const mostNodes = 1 << 20
+
+// Check returns an error if a schema is too large with what it refers to in its
+// place: references that multiply at every level would never end.
+func (s Schemas) Check() error {
+	for gvk, def := range s {
+		if n := def.count(def.name, nil, map[string]int{}); n > mostNodes {
+			return fmt.Errorf("the schema of %s is of more than %d values with all that it refers to", gvk.Kind, mostNodes)
+		}
+	}
+	return nil
+}
+
+// count returns how many values a schema has with what it refers to, or a
+// number above mostNodes; known are those that have been counted.
+func (s Schema) count(name string, open []string, known map[string]int) int {
+	if slices.Contains(open, name) {
+		return 1
+	}
+	if n, ok := known[name]; ok {
+		return n
+	}
+	n := s.countIn(s.all[name], append(slices.Clone(open), name), known)
+	known[name] = n
+	return n
+}
+
+func (s Schema) countIn(v any, open []string, known map[string]int) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n = min(n+s.countIn(e, open, known), mostNodes+1)
+		}
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok {
+			return s.count(strings.TrimPrefix(ref, refPrefix), open, known)
+		}
+		for _, e := range v {
+			n = min(n+s.countIn(e, open, known), mostNodes+1)
+		}
+	}
+	return n
+}
+
+const refPrefix = "#/components/schemas/"
+
+func kindOf(def any) (schema.GroupVersionKind, bool) {
+	m, _ := def.(map[string]any)
+	list, _ := m["x-kubernetes-group-version-kind"].([]any)
+	if len(list) != 1 {
+		return schema.GroupVersionKind{}, false
+	}
+	kind, _ := list[0].(map[string]any)
+	text := func(key string) string { v, _ := kind[key].(string); return v }
+	return schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")}, true
+}
+
+// Find returns the schema that sel asks for, or an empty message. What it refers
+// to stands in its place; a schema that contains itself ends in an empty one.
+func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
+	found, ok := s[schema.FromAPIVersionAndKind(sel.GetApiVersion(), sel.GetKind())]
+	if !ok {
+		return &fnv1.Schema{}
+	}
+	flat, _ := found.resolve(found.name, nil).(map[string]any)
+	st, err := structpb.NewStruct(flat)
+	if err != nil {
+		return &fnv1.Schema{}
+	}
+	return &fnv1.Schema{OpenapiV3: st}
+}
+
+// resolve returns the schema of that name; open are those that it is part of.
+func (s Schema) resolve(name string, open []string) any {
+	if slices.Contains(open, name) {
+		return map[string]any{}
+	}
+	return s.inline(s.all[name], append(slices.Clone(open), name))
+}
+
+func (s Schema) inline(v any, open []string) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = s.inline(v[i], open)
+		}
+		return out
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok {
+			return s.resolve(strings.TrimPrefix(ref, refPrefix), open)
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = s.inline(e, open)
+		}
+		return out
+	}
+	return v
+}

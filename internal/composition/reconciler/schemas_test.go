@@ -1,0 +1,67 @@
+package reconciler_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+func schemas(t *testing.T, text string) reconciler.Schemas {
+	t.Helper()
+	doc, err := manifest.Document{Path: "test", Line: 1, Text: []byte("components: {schemas: {" + text + "}}")}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := reconciler.Schemas{}
+	s.Add(doc)
+	return s
+}
+
+const depot = `x-kubernetes-group-version-kind: [{group: g, version: v1, kind: Depot}]`
+
+func TestSchemas(t *testing.T) {
+	kind := []any{map[string]any{"group": "g", "version": "v1", "kind": "Depot"}}
+	cases := map[string]struct {
+		reason, text string
+		want         map[string]any
+	}{
+		"Ref":     {"what it refers to stands in its place", `a: {` + depot + `, x: {$ref: "#/components/schemas/b"}}, b: {type: string}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": map[string]any{"type": "string"}}},
+		"Itself":  {"a schema within itself ends empty", `a: {` + depot + `, x: {$ref: "#/components/schemas/a"}}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": map[string]any{}}},
+		"Unknown": {"what it refers to may be absent", `a: {` + depot + `, x: {$ref: "#/components/schemas/c"}}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": nil}},
+		"Two":     {"a schema of two kinds is that of none", `a: {x-kubernetes-group-version-kind: [{group: g, version: v1, kind: Depot}, {group: g, version: v1, kind: Silo}]}`, nil},
+		"None":    {"a schema without a kind is not found", `a: {type: object}`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := schemas(t, tc.text)
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+			got := s.Find(&fnv1.SchemaSelector{ApiVersion: "g/v1", Kind: "Depot"}).GetOpenapiV3()
+			if (got == nil) != (tc.want == nil) {
+				t.Fatalf("%s: got %v", tc.reason, got)
+			}
+			if diff := cmp.Diff(tc.want, got.AsMap()); tc.want != nil && diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSchemasThatMultiply has forty levels of two references each.
+func TestSchemasThatMultiply(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `a: {%s, x: {$ref: "#/components/schemas/n0"}}`, depot)
+	for i := range 40 {
+		fmt.Fprintf(&b, `, n%d: {l: {$ref: "#/components/schemas/n%d"}, r: {$ref: "#/components/schemas/n%d"}}`, i, i+1, i+1)
+	}
+	if err := schemas(t, b.String()).Check(); err == nil || !strings.Contains(err.Error(), "the schema of Depot is of more than") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package reconciler
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A Store holds the objects that functions may require.
+type Store []*unstructured.Unstructured
+
+// Check returns an error if an object cannot be sent to a function.
+func (s Store) Check() error {
+	for _, o := range s {
+		if _, err := structpb.NewStruct(o.Object); err != nil {
+			return fmt.Errorf("encoding %s %q: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// Exact finds objects as an API server does: a name in a namespace, where none
+// is the cluster's; labels in a namespace, where none is all of them; or all of
+// a kind. They are sorted by namespace and name.
+func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
+	found := s.find(sel, func(o *unstructured.Unstructured) bool {
+		if _, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName); !byName && sel.GetNamespace() == "" {
+			return true
+		}
+		return o.GetNamespace() == sel.GetNamespace()
+	})
+	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return resources(found)
+}
+
+// ByName finds objects in whatever namespace, sorted by name; of those with the
+// name that is asked for, the first.
+func (s Store) ByName(sel *fnv1.ResourceSelector) *fnv1.Resources {
+	found := s.anywhere(sel)
+	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return resources(found)
+}
+
+// InOrder finds objects in whatever namespace, in the order in which they were
+// given; of those with the name that is asked for, the first.
+func (s Store) InOrder(sel *fnv1.ResourceSelector) *fnv1.Resources {
+	return resources(s.anywhere(sel))
+}
+
+func (s Store) anywhere(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
+	found := s.find(sel, func(*unstructured.Unstructured) bool { return true })
+	if _, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName); byName && len(found) > 1 {
+		return found[:1]
+	}
+	return found
+}
+
+func (s Store) find(sel *fnv1.ResourceSelector, inNamespace func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, o := range s {
+		if o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind() && matches(o, sel) && inNamespace(o) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func matches(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
+	switch m := sel.GetMatch().(type) {
+	case *fnv1.ResourceSelector_MatchName:
+		return o.GetName() == m.MatchName
+	case *fnv1.ResourceSelector_MatchLabels:
+		labels := o.GetLabels()
+		for k, want := range m.MatchLabels.GetLabels() {
+			if got, ok := labels[k]; !ok || got != want {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func resources(found []*unstructured.Unstructured) *fnv1.Resources {
+	rs := &fnv1.Resources{}
+	for _, o := range found {
+		// Check has seen that this works.
+		if s, err := structpb.NewStruct(o.Object); err == nil {
+			rs.Items = append(rs.Items, &fnv1.Resource{Resource: s})
+		}
+	}
+	return rs
+}
+
+// Secret returns the data of a Secret in the store, as a function's credentials
+// or a resource's connection details. Its stringData does not count.
+func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
+	for _, o := range s {
+		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetNamespace() == namespace && o.GetName() == name {
+			return secretData(o), true
+		}
+	}
+	return nil, false
+}
+
+func secretData(o *unstructured.Unstructured) map[string][]byte {
+	encoded, _, _ := unstructured.NestedStringMap(o.Object, "data")
+	data := make(map[string][]byte, len(encoded))
+	for k, v := range encoded {
+		if b, err := base64.StdEncoding.DecodeString(v); err == nil {
+			data[k] = b
+		}
+	}
+	return data
+}
+
+// ConnectionDetails returns the data of the Secret that a resource writes its
+// connection details to, if the store has it.
+func (s Store) ConnectionDetails(o *unstructured.Unstructured) map[string][]byte {
+	ref, found, _ := unstructured.NestedStringMap(o.Object, "spec", "writeConnectionSecretToRef")
+	if !found {
+		return nil
+	}
+	data, _ := s.Secret(cmp.Or(ref["namespace"], o.GetNamespace()), ref["name"])
+	return data
+}

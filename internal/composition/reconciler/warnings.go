@@ -1,0 +1,64 @@
+package reconciler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// warnings returns what a step tried that Crossplane does not do, or that its
+// author may not have meant: to change the spec or metadata of the composite
+// resource, to set the status of a composed one, and to leave out what an
+// earlier step desired. What an earlier step tried is not told again.
+func warnings(step string, observed, before, after *fnv1.State) []string {
+	var ws []string
+	warn := func(format string, args ...any) {
+		ws = append(ws, fmt.Sprintf("pipeline step %q ", step)+fmt.Sprintf(format, args...))
+	}
+	for _, field := range []string{"metadata", "spec"} {
+		if isNew(field, after.GetComposite(), before.GetComposite(), observed.GetComposite()) {
+			warn("desires %s of the composite resource, which functions cannot change: only its status counts", field)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
+		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
+			warn("desires status of composed resource %q, which only its provider can set", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {
+		if after.GetResources()[name] == nil {
+			warn("leaves out composed resource %q, which an earlier step desires", name)
+		}
+	}
+	return ws
+}
+
+// isNew reports whether r has a field with something that none of the others
+// has there.
+func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
+	v, ok := r.GetResource().GetFields()[field]
+	if !ok || len(v.GetStructValue().GetFields()) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(others, func(o *fnv1.Resource) bool {
+		return within(v, o.GetResource().GetFields()[field])
+	})
+}
+
+// within reports whether b has all that a has.
+func within(a, b *structpb.Value) bool {
+	fields := a.GetStructValue().GetFields()
+	if fields == nil {
+		return proto.Equal(a, b)
+	}
+	for key, v := range fields {
+		if !within(v, b.GetStructValue().GetFields()[key]) {
+			return false
+		}
+	}
+	return true
+}

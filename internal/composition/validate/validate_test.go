@@ -1,0 +1,321 @@
+package validate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/composition/check"
+	"github.com/xfn-dev/xfn/internal/composition/validate"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+)
+
+// definitions are those that the XRDs and CRDs of a file come to.
+func definitions(t testing.TB, text string) []validate.Definition {
+	t.Helper()
+	docs, err := manifest.Split("defs.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []validate.Definition
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			t.Fatal(err)
+		}
+		crds, err := crd.All(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range crds {
+			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line})
+		}
+	}
+	return all
+}
+
+// docs are the documents of a file called f.yaml.
+func docs(text string) iter.Seq2[manifest.Document, error] {
+	return (manifest.Reader{FS: afero.NewMemMapFs(), Stdin: strings.NewReader(text)}).Stream(context.Background(), "-")
+}
+
+// told returns a line for each result, and one for each fault.
+func told(t testing.TB, v *validate.Validator, text string) []string {
+	t.Helper()
+	var all []string
+	err := v.Documents(t.Context(), docs(text), func(r validate.Result) error {
+		all = append(all, fmt.Sprintf("%d %s %s: %s", r.Line, r.Kind, r.Name, r.Status))
+		for _, f := range r.Faults {
+			line := fmt.Sprintf("  %d %s", f.Line, f.Text)
+			if f.Nearest != "" {
+				line += " (" + f.Nearest + ")"
+			}
+			all = append(all, line)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+const platform = `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: xbuckets.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: XBucket, plural: xbuckets}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [region]
+            properties:
+              region: {type: string, enum: [eu, us]}
+              size: {type: integer, minimum: 1, default: 7}
+              frozen: {type: string, x-kubernetes-validations: [{rule: self == oldSelf, message: is frozen}]}
+              costly: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: "self.all(a, self.all(b, self.all(c, a + b != c)))", message: costly}]}
+            x-kubernetes-validations:
+            - {rule: "self.size < 8 || self.region == 'us'", message: big ones are in the us}
+  - {name: v0, served: false, referenceable: false, schema: {openAPIV3Schema: {type: object}}}
+---
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xdbs.example.org}
+spec:
+  group: example.org
+  names: {kind: XDB, plural: xdbs}
+  claimNames: {kind: DB, plural: dbs}
+  versions:
+  - {name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {gb: {type: integer}}}}}}}
+---
+apiVersion: apiextensions.crossplane.io/v1alpha1
+kind: ManagedResourceDefinition
+metadata: {name: nets.example.org}
+spec:
+  group: example.org
+  scope: Cluster
+  names: {kind: Net, plural: nets}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {cidr: {type: string}}}}}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: bads.example.org}
+spec: {group: example.org, scope: Cluster, names: {kind: Bad, plural: bads}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {}}}}}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: odds.example.org}
+spec: {group: example.org, scope: Cluster, names: {kind: Odd, plural: odds}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: [1]}}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: xbuckets.example.org}
+spec: {group: example.org, scope: Cluster, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}
+`
+
+const unchecked = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+
+func TestDocuments(t *testing.T) {
+	const bucket = "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\n"
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"Good":      {"defaults count, and the namespace that kubectl gives", bucket + "spec: {region: eu}", []string{"1 XBucket b: valid"}},
+		"Modern":    {"an XR has Crossplane's fields where its XRD's version has them", bucket + "spec: {region: eu, crossplane: {compositionRef: {name: c}}}", []string{"1 XBucket b: valid"}},
+		"Comment":   {"an object begins after its comments", "# c\n\n" + bucket + "spec: {region: eu}", []string{"3 XBucket b: valid"}},
+		"Faults":    {"each fault has its line, and what is misspelt what is meant", bucket + "spec:\n  regoin: eu\n  size: 0", []string{"1 XBucket b: invalid", "  4 spec.region: Required value", `  5 unknown field "spec.regoin" (region)`, "  6 spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1", "  1 " + unchecked}},
+		"CEL":       {"a rule is broken", bucket + "spec: {region: eu, size: 9}", []string{"1 XBucket b: invalid", "  4 spec: Invalid value: big ones are in the us"}},
+		"Cost":      {"a rule that never ends is one fault", bucket + "spec: {region: eu, costly: [" + strings.Repeat("a, ", 400) + "b]}", []string{"1 XBucket b: invalid", `  4 spec.costly: Invalid value: "array": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: costly`}},
+		"Create":    {"a rule about a change does not count for a new object", bucket + "spec: {region: eu, frozen: x}", []string{"1 XBucket b: valid"}},
+		"Metadata":  {"names, labels and namespaces have rules", "apiVersion: example.org/v1\nkind: Net\nmetadata:\n  name: n.n\n  namespace: x\n  labels: {a: \"-\"}\n", []string{"1 Net n.n: invalid", "  5 metadata.namespace: Forbidden: not allowed on this type", "  6 metadata.labels: Invalid value: \"-\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"}},
+		"Generated": {"what a name begins with is enough", "apiVersion: example.org/v1\nkind: Net\nmetadata: {generateName: n-}\n", []string{"1 Net n-: valid"}},
+		"Nameless":  {"but something must be there", "apiVersion: example.org/v1\nkind: Net\nmetadata: {annotations: {crossplane.io/composition-resource-name: net}}\n", []string{"1 Net net: invalid", "  3 metadata.name: Required value: name or generateName is required"}},
+		"Long":      {"annotations have a size", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, annotations: {a: " + strings.Repeat("x", 256<<10) + "}}\n", []string{"1 Net net: invalid", "  3 metadata.annotations: Too long: may not be more than 262144 bytes"}},
+		"Owner":     {"an owner that is rendered has no UID yet", "apiVersion: example.org/v1\nkind: Net\nmetadata: {name: net, ownerReferences: [{apiVersion: a/v1, kind: A, name: a, uid: \"\"}]}\n", []string{"1 Net net: valid"}},
+		"Claim":     {"a claim has a definition of its own", "apiVersion: example.org/v1\nkind: DB\nmetadata: {name: d}\nspec: {gb: 1, compositionSelector: {matchLabels: {a: b}}, claimRef: {}}", []string{"1 DB d: invalid", `  4 unknown field "spec.claimRef"`}},
+		"Legacy":    {"an XR of the first version is in no namespace", "apiVersion: example.org/v1\nkind: XDB\nmetadata: {name: d}\nspec: {gb: 1, claimRef: {apiVersion: a, kind: b, namespace: c, name: d}}", []string{"1 XDB d: valid"}},
+		"NoVersion": {"a version that is not there", "apiVersion: example.org/v9\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v9": no matches for kind "XBucket": there is no version v9 of it, only v1, v0`}},
+		"NotServed": {"a version that nobody answers for", "apiVersion: example.org/v0\nkind: XBucket", []string{"1 XBucket : invalid", `  1 apiVersion: Invalid value: "example.org/v0": no matches for kind "XBucket": version v0: it is not served`}},
+		"NoSchema":  {"nothing defines it", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
+		"Broken": {"a definition that cannot be used is named once, and other objects are judged", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
+			"48 CustomResourceDefinition bads.example.org: invalid", "  48 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
+			"1 Bad a: no schema", "  0 its definition, defs.yaml:48, is faulty", "5 Bad b: no schema", "  0 its definition, defs.yaml:48, is faulty", "9 XBucket b: valid",
+		}},
+		"Unread": {"so is one whose schema is none", "apiVersion: example.org/v1\nkind: Odd\nmetadata: {name: a}", []string{
+			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: its schema is not one of OpenAPI", "1 Odd a: no schema", "  0 its definition, defs.yaml:53, is faulty",
+		}},
+		"Untyped":    {"an object says what it is", "metadata: {name: x}\n---\nkind: X\n", []string{"1  x: invalid", "  1 apiVersion: Required value: must not be empty", "  1 kind: Required value: must not be empty", "3 X : invalid", "  3 apiVersion: Required value: must not be empty"}},
+		"NoObject":   {"a document that is no object, one that is no YAML, and a good one", "5\n---\na: b: c\n---\n" + bucket + "spec: {region: eu}", []string{"1  : invalid", "  1 expected an object, got a number", "3  : invalid", "  3 mapping values are not allowed in this context", "5 XBucket b: valid"}},
+		"Twice":      {"a key that occurs twice", bucket + "spec:\n  region: eu\n  region: us", []string{"1 XBucket b: invalid", `  6 key "region" already set in map`}},
+		"Kubernetes": {"kinds of Kubernetes are known", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  repilcas: 2\n", []string{"1 Deployment d: invalid", `  5 unknown field "spec.repilcas" (replicas)`}},
+		"Name":       {"and so are their rules for names", "apiVersion: v1\nkind: Service\nmetadata: {name: 1a}\n", []string{"1 Service 1a: invalid", `  3 metadata.name: Invalid value: "1a": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`}},
+		"Crossplane": {"and kinds of Crossplane", "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec: {pakage: a/b:v1}\n", []string{"1 Provider p: invalid", `  4 unknown field "spec.pakage" (package)`}},
+		"List": {"the members of a list are judged one by one", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data: {a: 1}\n- 7\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n", []string{
+			"4 ConfigMap a: invalid", "  7 data[a]: Invalid value: 1: must be a string, not the number 1", "8  : invalid", "  8 apiVersion: Required value: must not be empty", "  8 kind: Required value: must not be empty", "9 Secret s: valid",
+		}},
+		"Rendered":    {"what a render prints besides is passed over", "apiVersion: render.crossplane.io/v1beta1\nkind: Result\nmessage: hi\n", nil},
+		"Composition": {"a Composition has rules of its own", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipelin: []\n  pipeline:\n  - {step: a, functionRef: {name: f}}\n  - {step: a, functionRef: {name: f}}\n", []string{"1 Composition c: invalid", `  7 unknown field "spec.pipelin" (pipeline)`, `  10 spec.pipeline[1].step: the name "a" is that of spec.pipeline[0], too`}},
+		"Resources":   {"a legacy one is none the worse for it", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  resources:\n  - name: a\n    base: {apiVersion: v1, kind: ConfigMap}\n    patches:\n    - {fromFieldPath: spec.region, toFieldPath: data.region}\n", []string{"1 Composition c: valid"}},
+		"XRD": {"an XRD among the resources has a schema to judge", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nmetadata: {name: as.a.b}\nspec:\n  group: a.b\n  names: {kind: A, plural: as}\n  versions:\n  - name: v1\n    served: true\n    referenceable: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n              l: {type: array, items: {type: string, patern: a}}\n              m: {x: 1}\n", []string{
+			"1 CompositeResourceDefinition as.a.b: invalid", `  18 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.l.items.patern" (pattern)`,
+			"  19 spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[m].type: Required value: must not be empty for specified object fields", `  19 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.m.x"`,
+		}},
+	}
+	v := validate.New(definitions(t, platform), validate.Options{Namespace: "default"})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, told(t, v, tc.text)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNamespaceRequired(t *testing.T) {
+	v := validate.New(definitions(t, platform), validate.Options{})
+	got := told(t, v, "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu}")
+	want := []string{"1 XBucket b: invalid", "  3 metadata.namespace: Required value", "  1 " + unchecked}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOld(t *testing.T) {
+	old, err := validate.ReadOld(docs("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: example.org/v1, kind: XBucket, metadata: {name: b, uid: u, resourceVersion: \"7\", generation: 3}, spec: {region: asia, frozen: ice}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: default, uid: u}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := validate.New(definitions(t, platform), validate.Options{Namespace: "default", Old: old})
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"Frozen":   {"a rule about a change counts", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, frozen: fire}", []string{"1 XBucket b: invalid", "  4 spec.frozen: Invalid value: \"fire\": is frozen"}},
+		"Kept":     {"nothing changes that must not", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, frozen: ice}", []string{"1 XBucket b: valid"}},
+		"Ratchet":  {"what was wrong and stays is let be, as by the API server", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: asia, frozen: ice, size: 2}", []string{"1 XBucket b: valid"}},
+		"Other":    {"another object is a new one", "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: c}\nspec: {region: eu, frozen: fire}", []string{"1 XBucket c: valid"}},
+		"Metadata": {"some metadata cannot change", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: v}", []string{"1 ConfigMap c: invalid", `  3 metadata.uid: Invalid value: "v": field is immutable`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, told(t, v, tc.text)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	for name, text := range map[string]string{"no YAML": "a: b: c", "no object": "5", "a bad separator": "--- x"} {
+		if _, err := validate.ReadOld(docs(text)); err == nil {
+			t.Errorf("%s is taken for an old object", name)
+		}
+	}
+}
+
+// The patches of a Composition are judged by the definitions of both sides, and the
+// mode decides what is only a warning.
+func TestComposition(t *testing.T) {
+	const text = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: c}\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n  pipeline:\n  - step: a\n    functionRef: {name: function-patch-and-transform}\n    input:\n      apiVersion: pt.fn.crossplane.io/v1beta1\n      kind: Resources\n      resources:\n      - name: net\n        base: {apiVersion: example.org/v1, kind: Net}\n        patches:\n        - {fromFieldPath: spec.regoin, toFieldPath: spec.cidr}\n      - {name: o, base: {apiVersion: other.org/v1, kind: O}}\n      - {name: cm, base: {apiVersion: v1, kind: ConfigMap}}\n"
+	const typo = "  17 spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: "
+	const missing = "  18 spec.pipeline[0].input.resources[1].base: "
+	cases := map[string]struct {
+		mode check.Mode
+		want validate.Status
+	}{"default": {"", validate.Valid}, "warn": {check.Warn, validate.Valid}, "loose": {check.Loose, validate.Invalid}, "strict": {check.Strict, validate.Invalid}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := told(t, validate.New(definitions(t, platform), validate.Options{Mode: tc.mode}), text)
+			if len(got) != 3 || !strings.HasSuffix(got[0], string(tc.want)) || !strings.HasPrefix(got[1], typo) || !strings.HasPrefix(got[2], missing) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// What is rendered has numbers as functions give them, and no file.
+func TestObjects(t *testing.T) {
+	v := validate.New(definitions(t, platform), validate.Options{}).In("default")
+	results := v.Objects(t.Context(),
+		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"region": "eu", "size": 2.0}},
+		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "b"}, "spec": map[string]any{"region": "eu", "size": 2.5}},
+		map[string]any{"apiVersion": "render.crossplane.io/v1beta1", "kind": "Result"},
+		map[string]any{"apiVersion": "example.org/v1", "kind": "Bad", "metadata": map[string]any{"name": "c"}},
+		map[string]any{"apiVersion": "example.org/v1", "kind": "Bad", "metadata": map[string]any{"name": "d"}},
+		map[string]any{"kind": math.NaN()},
+	)
+	var got []string
+	for _, r := range results {
+		got = append(got, fmt.Sprintf("%s:%d %s %s %v", r.Path, r.Line, r.Name, r.Status, r.Faults))
+	}
+	want := []string{
+		":0 a valid []",
+		`:0 b invalid [spec.size: Invalid value: "number": spec.size in body must be of type integer: "number" ` + unchecked + "]",
+		"defs.yaml:48 bads.example.org invalid [spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields]",
+		":0 c no schema [its definition, defs.yaml:48, is faulty]",
+		":0 d no schema [its definition, defs.yaml:48, is faulty]",
+		":0  invalid [json: unsupported value: NaN]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XBucket"}) || !v.ClusterScoped(kschema.GroupKind{Group: "example.org", Kind: "XDB"}) {
+		t.Error("scopes are not those of the definitions")
+	}
+}
+
+// A schema of any depth is judged, or refused with a sentence.
+func TestDeepSchema(t *testing.T) {
+	const depth = 2000
+	open := strings.Repeat(`{type: object, properties: {a: `, depth)
+	text := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ds.example.org}, spec: {group: example.org, scope: Cluster, names: {kind: D, plural: ds}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: " + open + "{type: string}" + strings.Repeat("}}", depth) + "}}]}}"
+	v := validate.New(definitions(t, text), validate.Options{})
+	object := "apiVersion: example.org/v1\nkind: D\nmetadata: {name: d}\n"
+	got := told(t, v, object+"a: "+strings.Repeat("{a: ", depth-1)+"x"+strings.Repeat("}", depth-1)+"\n---\n"+object+"a: {a: {b: 1}}\n")
+	want := []string{"1 D d: valid", "6 D d: invalid", `  9 unknown field "a.a.b"`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The order of results is that of the documents, and an error of the caller ends
+// it.
+func TestOrder(t *testing.T) {
+	v := validate.New(definitions(t, benchDefinition), validate.Options{Namespace: "default"})
+	n := 0
+	enough := errors.New("enough")
+	err := v.Documents(t.Context(), benchDocuments(1000), func(r validate.Result) error {
+		if want := fmt.Sprintf("app-%d", n); r.Name != want {
+			t.Errorf("got %s, want %s", r.Name, want)
+		}
+		if n++; n == 500 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || n != 500 {
+		t.Errorf("got %v after %d", err, n)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	if err := v.Documents(ctx, benchDocuments(10), func(validate.Result) error { return nil }); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,317 @@
+package dev_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+)
+
+// A starter notes what is started and stopped.
+type starter struct {
+	mu      sync.Mutex
+	log     []string
+	ended   map[string]chan struct{}
+	n       int
+	fail    error
+	blocks  chan struct{}
+	entered chan struct{}
+}
+
+func (s *starter) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+func (s *starter) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	if s.blocks != nil {
+		s.entered <- struct{}{}
+		select {
+		case <-s.blocks:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	s.mu.Lock()
+	fail := s.fail
+	s.n++
+	name := fmt.Sprintf("%s %d", fn.Name, s.n)
+	done := make(chan struct{})
+	if s.ended == nil {
+		s.ended = map[string]chan struct{}{}
+	}
+	s.ended[name] = done
+	s.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	s.note("start %s", name)
+	return &runtimes.Instance{
+		Detail: name, Compiled: 2 * time.Second, Done: done,
+		Stop: func(ctx context.Context) error {
+			if _, ok := ctx.Deadline(); !ok {
+				return errors.New("nothing bounds stopping")
+			}
+			s.note("stop %s", name)
+			return ctx.Err()
+		},
+	}, nil
+}
+
+func (s *starter) Prepare(_ context.Context, fns ...runtimes.Function) error {
+	for _, fn := range fns {
+		s.note("prepare %s", fn.Name)
+	}
+	return nil
+}
+
+func (s *starter) Probe(context.Context) error { return errors.New("forbidden") }
+
+func (s *starter) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log)
+}
+
+func (s *starter) want(t *testing.T, reason string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, s.seen()); diff != "" {
+		t.Errorf("%s: (-want +got)\n%s", reason, diff)
+	}
+}
+
+func clock() func() time.Time {
+	var mu sync.Mutex
+	at := time.Unix(0, 0)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		at = at.Add(3 * time.Second)
+		return at
+	}
+}
+
+func begin(t *testing.T, r runtimes.Runtime, name, pkg string) *runtimes.Instance {
+	t.Helper()
+	i, err := r.Start(t.Context(), runtimes.Function{Name: name, Package: pkg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func TestKeep(t *testing.T) {
+	s := &starter{}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Process", s, time.Minute)
+	k.Begin()
+	first := begin(t, r, "a", "./a")
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first.Detail = "changed by who borrowed it"
+	if again := begin(t, r, "a", "./a"); again.Detail != "a 1" {
+		t.Errorf("got instance %q, want the one that runs", again.Detail)
+	}
+	begin(t, r, "b", "./b")
+	s.want(t, "a function goes on when its session ends", "start a 1", "start b 2")
+	if diff := cmp.Diff([]dev.Start{{"a", 2 * time.Second, time.Second}, {"b", 2 * time.Second, time.Second}}, k.Starts()); diff != "" {
+		t.Errorf("starts: (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"./a", "./b"}, k.Packages()); diff != "" {
+		t.Errorf("packages: (-want +got)\n%s", diff)
+	}
+
+	k.Begin()
+	close(s.ended["a 1"])
+	begin(t, r, "a", "./a")
+	if len(k.Starts()) != 1 {
+		t.Errorf("got starts %v of the second round", k.Starts())
+	}
+	k.DropUnused(t.Context())
+	begin(t, r, "b", "./b")
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	got := s.seen()
+	slices.Sort(got)
+	want := []string{"start a 1", "start a 3", "start b 2", "start b 4", "stop a 1", "stop a 3", "stop b 2", "stop b 4"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("one that ended starts anew, and so does one that was dropped: (-want +got)\n%s", diff)
+	}
+	if _, err := r.Start(t.Context(), runtimes.Function{Name: "a"}); err == nil {
+		t.Error("a closed keeper starts functions")
+	}
+}
+
+func TestDrop(t *testing.T) {
+	s := &starter{}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Process", s, time.Minute)
+	begin(t, r, "a", "./a")
+	begin(t, r, "b", "./b")
+	k.Drop(t.Context(), "./a")
+	begin(t, r, "a", "./a")
+	begin(t, r, "b", "./b")
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var starts []string
+	for _, l := range s.seen() {
+		if strings.HasPrefix(l, "start") {
+			starts = append(starts, l)
+		}
+	}
+	if diff := cmp.Diff([]string{"start a 1", "start b 2", "start a 3"}, starts); diff != "" {
+		t.Errorf("only what was dropped starts anew: (-want +got)\n%s", diff)
+	}
+}
+
+// What differs in anything that a runtime is told is another function.
+func TestKeys(t *testing.T) {
+	s := &starter{}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Process", s, time.Minute)
+	for _, fn := range []runtimes.Function{
+		{Name: "a", Package: "./a"},
+		{Name: "a", Package: "./b"},
+		{Name: "a", Package: "./a", Annotations: map[string]string{"k": "v"}},
+	} {
+		if _, err := r.Start(t.Context(), fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin(t, k.Runtime("Docker", s, time.Minute), "a", "./a")
+	s.want(t, "four functions", "start a 1", "start a 2", "start a 3", "start a 4")
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailedStart(t *testing.T) {
+	s := &starter{fail: errors.New("it does not compile")}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Process", s, time.Minute)
+	fn := runtimes.Function{Name: "a", Package: "./a"}
+	if _, err := r.Start(t.Context(), fn); !errors.Is(err, s.fail) {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{"./a"}, k.Packages()); diff != "" {
+		t.Errorf("what does not start is watched, too: (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a"}, k.Unstarted()); diff != "" {
+		t.Errorf("unstarted: (-want +got)\n%s", diff)
+	}
+	if k.Begin(); k.Unstarted() != nil {
+		t.Errorf("got %v of a round in which nothing starts", k.Unstarted())
+	}
+	s.fail = nil
+	begin(t, r, "a", "./a")
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two who want the same function share one start; whoever gives up waiting does
+// not end it.
+func TestConcurrentStarts(t *testing.T) {
+	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 2)}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Process", s, time.Minute)
+	fn := runtimes.Function{Name: "a", Package: "./a"}
+	started := make(chan error)
+	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
+	<-s.entered
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Start(impatient, fn); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
+	close(s.blocks)
+	for range 2 {
+		if err := <-started; err != nil {
+			t.Error(err)
+		}
+	}
+	s.want(t, "one start", "start a 1")
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A function whose source changes while it starts is not kept.
+func TestDropWhileStarting(t *testing.T) {
+	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 1)}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Process", s, time.Minute)
+	started := make(chan error)
+	go func() {
+		_, err := r.Start(t.Context(), runtimes.Function{Name: "a", Package: "./a"})
+		started <- err
+	}()
+	<-s.entered
+	k.Drop(t.Context(), "./a")
+	close(s.blocks)
+	if err := <-started; err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("got %v", err)
+	}
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.want(t, "it is stopped", "start a 1", "stop a 1")
+}
+
+func TestCloseTells(t *testing.T) {
+	s := &starter{}
+	k := dev.NewPool(clock())
+	begin(t, k.Runtime("Process", s, -time.Second), "a", "./a")
+	if err := k.Close(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), `stopping function "a": `) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What runs needs nothing fetched, and what the runtime is asked reaches it.
+func TestPrepareAndProbe(t *testing.T) {
+	s := &starter{}
+	k := dev.NewPool(clock())
+	r := k.Runtime("Docker", s, time.Minute)
+	begin(t, r, "a", "./a")
+	preparer, ok := r.(runtimes.Preparer)
+	if !ok {
+		t.Fatal("it is no Preparer")
+	}
+	if err := preparer.Prepare(t.Context(), runtimes.Function{Name: "a", Package: "./a"}, runtimes.Function{Name: "b"}); err != nil {
+		t.Error(err)
+	}
+	s.want(t, "only b does not run", "start a 1", "prepare b")
+	if p, ok := r.(runtimes.Prober); !ok || p.Probe(t.Context()) == nil {
+		t.Error("the runtime was not asked")
+	}
+	plain := k.Runtime("Plain", startOnly{s}, time.Minute)
+	if err := plain.(runtimes.Prober).Probe(t.Context()); err != nil {
+		t.Errorf("of one that cannot tell: %v", err)
+	}
+	if err := plain.(runtimes.Preparer).Prepare(t.Context(), runtimes.Function{Name: "c"}); err != nil {
+		t.Errorf("of one that fetches nothing: %v", err)
+	}
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+type startOnly struct{ s *starter }
+
+func (o startOnly) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	return o.s.Start(ctx, fn)
+}

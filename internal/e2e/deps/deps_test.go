@@ -1,0 +1,252 @@
+package deps_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/e2e/deps"
+)
+
+func TestHouse(t *testing.T) {
+	faults, err := deps.Check(os.DirFS("../../.."), deps.Rooms())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// A room must not lie in another, or its floor would depend on the order of the
+// table.
+func TestRoomsAreApart(t *testing.T) {
+	rooms := deps.Rooms()
+	for i, a := range rooms {
+		if slices.ContainsFunc(rooms[i+1:], func(b deps.Room) bool {
+			return strings.HasPrefix(a.Folder+"/", b.Folder+"/") || strings.HasPrefix(b.Folder+"/", a.Folder+"/")
+		}) {
+			t.Errorf("room %q lies in another, or stands there twice", a.Folder)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		want   []string
+	}{
+		"Clean": {
+			reason: "lower floors and the own room may be imported, and so may other modules",
+			files: map[string]string{
+				"cmd/app/main.go":      "package main\n\nimport (\n\t\"fmt\"\n\t\"log\"\n\n\t_ \"x.test/house/cmd/app/sub\"\n\t_ \"x.test/house/high\"\n)\n\nfunc main() { fmt.Println(); log.Println() }",
+				"cmd/app/sub/doc.go":   "// Package sub is one.\npackage sub",
+				"cmd/app/doc.go":       "// Command app is one.\npackage main",
+				"high/doc.go":          "// Package high is one.\npackage high\n\nimport _ \"x.test/house/low\"\nimport _ \"x.test/housekeeping\"",
+				"low/doc.go":           "// Package low is one.\npackage low",
+				"low/part/doc.go":      "// Package part is one.\npackage part\n\nimport _ \"x.test/house/low\"",
+				"high/only/x_test.go":  "package only",
+				"low/testdata/bad.go":  "package bad\n\nimport _ \"x.test/house/high\"",
+				"low/_template/bad.go": "package bad\n\nimport _ \"x.test/house/high\"",
+				"low/.hidden/bad.go":   "package bad\n\nimport _ \"x.test/house/high\"",
+				"other/go.mod":         "module other",
+				"other/bad.go":         "package bad\n\nimport _ \"x.test/house/high\"",
+			},
+		},
+		"Up": {
+			reason: "data flows down the floors and never back up",
+			files: map[string]string{
+				"low/doc.go": "// Package low is one.\npackage low\n\nimport _ \"x.test/house/high/part\"",
+			},
+			want: []string{"low/doc.go:4: imports high/part of floor 4: low is on floor 1, and imports only lower ones"},
+		},
+		"UpOnOneSystem": {
+			reason: "a build constraint hides no import",
+			files: map[string]string{
+				"low/doc.go":         "// Package low is one.\npackage low",
+				"low/low_windows.go": "//go:build windows\n\npackage low\n\nimport _ \"x.test/house/high\"",
+			},
+			want: []string{"low/low_windows.go:5: imports high of floor 4: low is on floor 1, and imports only lower ones"},
+		},
+		"Sideways": {
+			reason: "rooms of one floor do not know each other",
+			files: map[string]string{
+				"high/doc.go": "// Package high is one.\npackage high\n\nimport _ \"x.test/house/tall\"",
+			},
+			want: []string{"high/doc.go:4: imports tall of floor 4: high is on floor 4, and imports only lower ones"},
+		},
+		"Test": {
+			reason: "a test may bring rooms together, print, and make a context",
+			files: map[string]string{
+				"low/doc.go":      "// Package low is one.\npackage low",
+				"low/low_test.go": "package low_test\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\n\t_ \"x.test/house/high\"\n)\n\nfunc f() { fmt.Println(context.Background()) }",
+			},
+		},
+		"TestPackage": {
+			reason: "a package of fakes may do what a test may, and stays with the tests",
+			files: map[string]string{
+				"low/lowtest/doc.go":  "// Package lowtest is one.\npackage lowtest",
+				"low/lowtest/fake.go": "package lowtest\n\nimport \"os\"\n\nfunc f() { os.Exit(0) }",
+				"low/doc.go":          "// Package low is one.\npackage low\n\nimport _ \"x.test/house/low/lowtest\"",
+				"low/low_test.go":     "package low_test\n\nimport _ \"x.test/house/low/lowtest\"",
+			},
+			want: []string{"low/doc.go:4: imports low/lowtest: that is for tests"},
+		},
+		"Test command": {
+			reason: "a package called test is one like any other",
+			files: map[string]string{
+				"high/test/doc.go": "// Package test is one.\npackage test\n\nimport \"os\"\n\nfunc f() { os.Exit(0) }",
+				"high/doc.go":      "// Package high is one.\npackage high\n\nimport _ \"x.test/house/high/test\"",
+			},
+			want: []string{"high/test/doc.go:6: uses os.Exit: that is for the command line"},
+		},
+		"CommandLine": {
+			reason: "nothing imports the command line, tests included",
+			files: map[string]string{
+				"low/doc.go":      "// Package low is one.\npackage low\n\nimport _ \"x.test/house/cmd/app\"",
+				"low/low_test.go": "package low_test\n\nimport _ \"x.test/house/cmd/app/sub\"",
+			},
+			want: []string{
+				"low/doc.go:4: imports cmd/app: nothing imports the command line",
+				"low/low_test.go:3: imports cmd/app/sub: nothing imports the command line",
+			},
+		},
+		"NoRoom": {
+			reason: "a folder without a floor could import anything",
+			files: map[string]string{
+				"attic/doc.go": "// Package attic is one.\npackage attic",
+				"lower/doc.go": "// Package lower is one: to begin like a room is not to lie in it.\npackage lower",
+				"high/doc.go":  "// Package high is one.\npackage high\n\nimport _ \"x.test/house/attic\"",
+				"root.go":      "// Package root is one.\npackage root",
+			},
+			want: []string{
+				"root.go:2: folder . lies in no room: add it to internal/e2e/deps/rooms.go",
+				"attic/doc.go:2: folder attic lies in no room: add it to internal/e2e/deps/rooms.go",
+				"high/doc.go:4: imports attic, which lies in no room",
+				"lower/doc.go:2: folder lower lies in no room: add it to internal/e2e/deps/rooms.go",
+			},
+		},
+		"Reserved": {
+			reason: "only the command line knows the process, the environment and the terminal",
+			files: map[string]string{
+				"low/doc.go": "// Package low is one.\npackage low",
+				"low/low.go": `package low
+
+import (
+	"context"
+	"flag"
+	. "fmt"
+	"log"
+	_ "log/slog"
+	sys "os"
+)
+
+func f() {
+	_ = context.Background
+	context.TODO()
+	context.WithoutCancel(nil)
+	sys.Exit(1)
+	sys.Getenv("X")
+	sys.LookupEnv("X")
+	sys.Environ()
+	sys.Open("x")
+	flag.Parse()
+	log.New(nil, "", 0)
+	log.Println()
+}
+`,
+				"low/print.go": "package low\n\nimport \"fmt\"\n\nfunc g() { fmt.Printf(fmt.Sprint()) }",
+			},
+			want: []string{
+				"low/low.go:5: imports flag: that is for the command line",
+				"low/low.go:6: imports the names of fmt: call them by their package",
+				"low/low.go:13: uses context.Background: that is for the command line",
+				"low/low.go:14: uses context.TODO: that is for the command line",
+				"low/low.go:16: uses os.Exit: that is for the command line",
+				"low/low.go:17: uses os.Getenv: that is for the command line",
+				"low/low.go:18: uses os.LookupEnv: that is for the command line",
+				"low/low.go:19: uses os.Environ: that is for the command line",
+				"low/low.go:23: uses log.Println: that is for the command line",
+				"low/print.go:5: uses fmt.Printf: that is for the command line",
+			},
+		},
+		"Hidden": {
+			reason: "a variable that is named like a package is not the package",
+			files: map[string]string{
+				"low/doc.go": "// Package low is one.\npackage low",
+				"low/low.go": "package low\n\nimport \"os\"\n\nvar _ = os.ErrExist\n\nfunc f(os interface{ Exit(int) }) { os.Exit(1) }",
+			},
+		},
+		"Util": {
+			reason: "a package is named after what it holds",
+			files: map[string]string{
+				"low/util/doc.go": "// Package util is one.\npackage util",
+			},
+			want: []string{"low/util/doc.go:2: package util is named after nothing: say what it is"},
+		},
+		"NoDoc": {
+			reason: "each package says what it is for, in the file where one looks for it",
+			files: map[string]string{
+				"high/high.go":       "// Package high is one.\npackage high",
+				"low/doc.go":         "package low",
+				"low/part/doc.go":    "// Copyright of nobody.\n\npackage part",
+				"low/part/a_test.go": "package part",
+			},
+			want: []string{
+				"high/high.go:2: package high has no doc.go",
+				"low/doc.go:1: doc.go has no package comment",
+				"low/part/doc.go:3: doc.go has no package comment",
+			},
+		},
+	}
+	rooms := []deps.Room{{"cmd/app", 8}, {"high", 4}, {"tall", 4}, {"low", 1}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fsys := fstest.MapFS{"go.mod": {Data: []byte("module x.test/house\n")}}
+			for file, text := range tc.files {
+				fsys[file] = &fstest.MapFile{Data: []byte(text)}
+			}
+			got, err := deps.Check(fsys, rooms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCheckFails(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		fsys   fstest.MapFS
+		want   string
+	}{
+		"NoModule": {
+			reason: "without a module path no import could be told from a foreign one",
+			fsys:   fstest.MapFS{},
+			want:   "reading the module's go.mod",
+		},
+		"NotGo": {
+			reason: "a file that cannot be read as Go is named, and not passed over",
+			fsys: fstest.MapFS{
+				"go.mod":     {Data: []byte("module x.test/house\n")},
+				"low/doc.go": {Data: []byte("not Go")},
+			},
+			want: `parsing "low/doc.go"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := deps.Check(tc.fsys, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

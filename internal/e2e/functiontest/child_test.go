@@ -1,0 +1,221 @@
+package functiontest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+)
+
+func TestMain(m *testing.M) {
+	if exit, isChild := functiontest.RunChild(context.Background(), os.Args[1:], os.Stderr); isChild {
+		os.Exit(exit)
+	}
+	os.Exit(m.Run())
+}
+
+// start runs this test binary as a child that listens on a unix socket.
+func start(t *testing.T, b functiontest.Behaviour, lifeline string, flags ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append(functiontest.ChildArgs(b, lifeline), flags...)...)
+	stderr := &bytes.Buffer{}
+	cmd.Stderr, cmd.WaitDelay = stderr, time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd, stderr
+}
+
+// lifeline returns the path of a socket, and what connects to it.
+func lifeline(t *testing.T) (string, net.Listener) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "life")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	lis, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lis.Close() })
+	return lis.Addr().String(), lis
+}
+
+func accept(t *testing.T, lis net.Listener) net.Conn {
+	t.Helper()
+	conn, err := lis.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func dial(t *testing.T, sock string) *grpc.Client {
+	t.Helper()
+	c, err := grpc.Dial("unix://"+sock, grpc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestRunChildIsForChildrenOnly(t *testing.T) {
+	for _, args := range [][]string{nil, {"-test.v"}, {"-test.run", "x", "--insecure"}} {
+		if _, isChild := functiontest.RunChild(t.Context(), args, io.Discard); isChild {
+			t.Errorf("%q made a child", args)
+		}
+	}
+}
+
+func TestChildServes(t *testing.T) {
+	path, lis := lifeline(t)
+	sock := filepath.Join(filepath.Dir(path), "fn")
+	cmd, _ := start(t, functiontest.Serves, path, "--insecure", "--network=unix", "--address="+sock)
+	life := accept(t, lis)
+	client := dial(t, sock)
+	if err := client.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rsp, err := client.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "hi"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rsp.GetMeta().GetTag(); got != "hi" {
+		t.Errorf("got %q, want the literal answer", got)
+	}
+
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("a child that is told to end should exit 0: %v", err)
+	}
+	if _, err := bufio.NewReader(life).ReadString('\n'); err != nil {
+		t.Errorf("the lifeline carries no process id: %v", err)
+	}
+	if n, err := life.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the lifeline of a dead child gave %d, %v", n, err)
+	}
+}
+
+func TestChildForks(t *testing.T) {
+	path, lis := lifeline(t)
+	cmd, _ := start(t, functiontest.Forks, path, "--network=unix", "--address="+filepath.Join(filepath.Dir(path), "fn"))
+	pids := map[string]bool{}
+	for range 2 {
+		line, err := bufio.NewReader(accept(t, lis)).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids[strings.TrimSpace(line)] = true
+	}
+	own := strconv.Itoa(cmd.Process.Pid)
+	if len(pids) != 2 || !pids[own] {
+		t.Fatalf("got processes %v, want %s and another", pids, own)
+	}
+	delete(pids, own)
+	for pid := range pids {
+		id, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := os.FindProcess(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Kill(); err != nil {
+			t.Errorf("the child of the child is gone already: %v", err)
+		}
+	}
+}
+
+func TestChildInCall(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		behaviour functiontest.Behaviour
+		want      error
+	}{
+		"Dies":  {"the connection breaks", functiontest.DiesInCall, nil},
+		"Hangs": {"the caller has to give up", functiontest.HangsInCall, context.DeadlineExceeded},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path, _ := lifeline(t)
+			sock := filepath.Join(filepath.Dir(path), "fn")
+			start(t, tc.behaviour, "", "--network=unix", "--address="+sock)
+			c := dial(t, sock)
+			if err := c.WaitReady(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			if tc.want != nil {
+				timed, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				defer cancel()
+				ctx = timed
+			}
+			_, err := c.RunFunction(ctx, "f", request(t, `{"response": {}}`))
+			if err == nil || (tc.want != nil && !errors.Is(err, tc.want)) || (tc.want == nil && status.Code(err) != codes.Unavailable) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestChildMisbehaves(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		behaviour functiontest.Behaviour
+		flags     []string
+		exit      int
+		stderr    string
+	}{
+		"Crashes":  {"a crash has a status and last words", functiontest.Crashes, nil, 3, "line 30\nno heart to go on\n"},
+		"NoFlag":   {"an old function does not know --network", functiontest.ServesTCP, []string{"--network=unix"}, 2, "flag provided but not defined: -network"},
+		"BadPlace": {"a child that cannot listen says why", functiontest.Serves, []string{"--address=nowhere"}, 3, "nowhere"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cmd, stderr := start(t, tc.behaviour, "", tc.flags...)
+			_ = cmd.Wait()
+			if got := cmd.ProcessState.ExitCode(); got != tc.exit {
+				t.Errorf("%s: exit %d, want %d", tc.reason, got, tc.exit)
+			}
+			if !strings.Contains(stderr.String(), tc.stderr) {
+				t.Errorf("%s: stderr %q does not hold %q", tc.reason, stderr, tc.stderr)
+			}
+		})
+	}
+}
+
+func TestChildBabbles(t *testing.T) {
+	path, lis := lifeline(t)
+	sock := filepath.Join(filepath.Dir(path), "fn")
+	_, _ = start(t, functiontest.Babbles, path, "--network=unix", "--address="+sock)
+	accept(t, lis)
+	client := dial(t, sock)
+	if err := client.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "HTTP/1.1 ") {
+		t.Errorf("got %v, want the answer in HTTP/1 quoted", err)
+	}
+}

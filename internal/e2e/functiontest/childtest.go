@@ -1,0 +1,56 @@
+package functiontest
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A Child is this test binary in another process.
+type Child struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+// Start runs this test binary with more variables, by which its TestMain has to
+// know what to do, and returns the first line that it prints. Its standard input
+// stays open until it is killed. A process that is not killed ends with the test.
+func Start(t testing.TB, env ...string) (c *Child, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Errorf("the child said %q: %v", line, err)
+	}
+	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
+}
+
+// Kill ends the process without a warning, and waits for it. One that has ended
+// by itself is an error.
+func (c *Child) Kill(t testing.TB) {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = c.in.Close()
+	var killed *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &killed) {
+		t.Errorf("the child was not killed: %v", err)
+	}
+}

@@ -1,0 +1,139 @@
+package functiontest_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+)
+
+// recorded is a line of a golden calls.jsonl.
+type recorded struct {
+	Function string          `json:"function"`
+	Request  json.RawMessage `json:"request"`
+	Response json.RawMessage `json:"response"`
+	Error    *struct {
+		Code    codes.Code `json:"code"`
+		Message string     `json:"message"`
+	} `json:"error"`
+}
+
+func TestLiteralAnswersAsRecorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/calls/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded calls: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
+			for _, call := range readCalls(t, file) {
+				if call.Function == "function-literal" {
+					replay(t, call)
+				}
+			}
+		})
+	}
+}
+
+func readCalls(t *testing.T, file string) []recorded {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var calls []recorded
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var call recorded
+		if err := json.Unmarshal(lines.Bytes(), &call); err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, call)
+	}
+	if lines.Err() != nil {
+		t.Fatal(lines.Err())
+	}
+	return calls
+}
+
+func replay(t *testing.T, call recorded) {
+	t.Helper()
+	req, want := &fnv1.RunFunctionRequest{}, &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(call.Request, req); err != nil {
+		t.Fatal(err)
+	}
+	got, err := functiontest.Literal().RunFunction(t.Context(), call.Function, req)
+	if call.Error != nil {
+		if status.Code(err) != call.Error.Code || status.Convert(err).Message() != call.Error.Message {
+			t.Errorf("error: got %v, want code %v and message %q", err, call.Error.Code, call.Error.Message)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := protojson.Unmarshal(call.Response, want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("response: -want +got:\n%s", diff)
+	}
+}
+
+// request returns a request with an input and more fields, in JSON.
+func request(t *testing.T, input string, more ...string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	req := &fnv1.RunFunctionRequest{}
+	fields := strings.Join(append([]string{`"input": ` + input}, more...), ",")
+	if err := protojson.Unmarshal([]byte("{"+fields+"}"), req); err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+func TestLiteral(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		input  string
+		more   []string
+		tag    string
+		err    string
+	}{
+		"Nothing":      {reason: "a test that forgets the input should be told", input: `{}`, err: `reading the input of function "f": it holds none of response, sequence, grpcError`},
+		"WrongType":    {reason: "an input of another shape is an error", input: `{"sequence": 1}`, err: `reading the input of function "f"`},
+		"WrongField":   {reason: "a misspelt response is an error, not an empty answer", input: `{"response": {"dessired": {}}}`, err: `reading the response in the input of function "f"`},
+		"SequenceZero": {reason: "no required resources means the first element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, tag: "a"},
+		"SequenceOne":  {reason: "extra resources count", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, more: []string{`"extra_resources": {"x": {}}`}, tag: "b"},
+		"SequenceSum":  {reason: "both kinds of keys count, also if they are the same", input: `{"sequence": [{}, {}, {"meta": {"tag": "c"}}, {}]}`, more: []string{`"extra_resources": {"x": {}}`, `"required_resources": {"x": {}}`}, tag: "c"},
+		"SequencePast": {reason: "past the end means the last element", input: `{"sequence": [{"meta": {"tag": "a"}}, {"meta": {"tag": "b"}}]}`, more: []string{`"extra_resources": {"x": {}}`, `"required_resources": {"x": {}, "y": {}}`}, tag: "b"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := functiontest.Literal().RunFunction(t.Context(), "f", request(t, tc.input, tc.more...))
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got := rsp.GetMeta().GetTag(); got != tc.tag {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.tag)
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package functiontest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+)
+
+// A Replayer is a function.Runner that answers from recorded calls, in their
+// order, and refuses calls that were not recorded.
+type Replayer struct {
+	mu    sync.Mutex
+	calls []recorded
+}
+
+// recorded is a line of a recording: what function was sent what, and what it
+// answered. Messages are in protobuf's JSON form.
+type recorded struct {
+	Function string          `json:"function"`
+	Request  json.RawMessage `json:"request"`
+	Response json.RawMessage `json:"response"`
+	Error    json.RawMessage `json:"error"`
+}
+
+// Replay returns a Replayer of the calls that r holds, one JSON object a line.
+// A call must be for the recorded function and, but for what intercept.Mask
+// hides, equal the recorded request.
+func Replay(r io.Reader) (*Replayer, error) {
+	p := &Replayer{}
+	lines := bufio.NewReader(r)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return p, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("reading recorded call %d: %w", n, err)
+		}
+		var c recorded
+		if err := json.Unmarshal(line, &c); err != nil {
+			return nil, fmt.Errorf("reading recorded call %d: %w", n, err)
+		}
+		p.calls = append(p.calls, c)
+	}
+}
+
+// RunFunction answers with the next recorded response, whose tag becomes that
+// of the request.
+func (p *Replayer) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.calls) == 0 {
+		return nil, fmt.Errorf("function %q was not called any more", name)
+	}
+	c := p.calls[0]
+	if c.Function != name {
+		return nil, fmt.Errorf("function %q was called, not %q", c.Function, name)
+	}
+	if err := sameRequest(c.Request, req); err != nil {
+		return nil, fmt.Errorf("calling function %q: %w", name, err)
+	}
+	p.calls = p.calls[1:]
+	if c.Error != nil {
+		return nil, fmt.Errorf("calling function %q: %s", name, c.Error)
+	}
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(c.Response, rsp); err != nil {
+		return nil, fmt.Errorf("reading the recorded response of function %q: %w", name, err)
+	}
+	if rsp.GetMeta().GetTag() != "" {
+		rsp.Meta.Tag = req.GetMeta().GetTag()
+	}
+	return rsp, nil
+}
+
+// Left returns how many recorded calls were not made.
+func (p *Replayer) Left() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.calls)
+}
+
+func sameRequest(want json.RawMessage, got *fnv1.RunFunctionRequest) error {
+	recorded := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal(want, recorded); err != nil {
+		return fmt.Errorf("reading the recorded request: %w", err)
+	}
+	w, err := intercept.Mask(recorded)
+	if err != nil {
+		return err
+	}
+	g, err := intercept.Mask(got)
+	if err != nil {
+		return err
+	}
+	if diff := cmp.Diff(w, g); diff != "" {
+		return fmt.Errorf("it was called with another request (-recorded +now):\n%s", diff)
+	}
+	return nil
+}

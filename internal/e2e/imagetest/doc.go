@@ -1,0 +1,2 @@
+// Package imagetest makes images and keys for tests.
+package imagetest

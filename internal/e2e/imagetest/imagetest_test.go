@@ -1,0 +1,64 @@
+package imagetest_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+)
+
+var files = map[string][]byte{"b": []byte("content"), "a": nil}
+
+func TestTar(t *testing.T) {
+	content, err := imagetest.Tar(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(content, make([]byte, 1024)) {
+		t.Error("its end is not written")
+	}
+	var got strings.Builder
+	for r := tar.NewReader(bytes.NewReader(content)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&got, "%s %o %q, ", h.Name, h.Mode, text)
+	}
+	if want := `a 755 "", b 755 "content", `; got.String() != want {
+		t.Errorf("got %s want %s", got.String(), want)
+	}
+}
+
+func TestImage(t *testing.T) {
+	layer, err := imagetest.Layer(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := imagetest.Image(t, v1.Config{Entrypoint: []string{"/b"}}, layer)
+	file, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.OS != "linux" || file.Architecture != runtime.GOARCH || len(file.Config.Entrypoint) != 1 || len(file.RootFS.DiffIDs) != 1 {
+		t.Errorf("its config is %+v", file)
+	}
+	if id, err := layer.DiffID(); err != nil || id != file.RootFS.DiffIDs[0] {
+		t.Errorf("its layer is %v (%v), and not %v", file.RootFS.DiffIDs[0], err, id)
+	}
+}

@@ -1,0 +1,28 @@
+package fieldpath_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+)
+
+// FuzzValidUTF8 holds that a text is what comes out of JSON.
+func FuzzValidUTF8(f *testing.F) {
+	for _, seed := range []string{"", "text", "żółw", "a\xff\xfeb", "\xe2\x82", "\xed\xa0\x80", "\ufffd"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		raw, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want string
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := fieldpath.ValidUTF8(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	})
+}

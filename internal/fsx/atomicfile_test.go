@@ -1,0 +1,135 @@
+package fsx_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// The test binary is its own child: with this variable set it writes half of a
+// file, says so, and waits to be killed.
+const childEnv = "ATOMICFILE_TEST_CHILD"
+
+func TestWrite(t *testing.T) {
+	broken := errors.New("broken")
+	cases := map[string]struct {
+		reason string
+		before string
+		write  func(io.Writer) error
+		want   string
+		err    error
+	}{
+		"New":         {"a new file has what was written", "", text("new"), "new", nil},
+		"Replace":     {"an old file is replaced", "old", text("new"), "new", nil},
+		"Failed":      {"a failed write leaves the old file", "old", func(w io.Writer) error { _ = text("half")(w); return broken }, "old", broken},
+		"FailedFirst": {"a failed write leaves no new file", "", func(io.Writer) error { return broken }, "", broken},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			if tc.before != "" {
+				put(t, path, tc.before)
+			}
+			if err := fsx.Write(path, 0o640, tc.write); !errors.Is(err, tc.err) {
+				t.Errorf("%s: got error %v", tc.reason, err)
+			}
+			if got := get(t, path); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+			if n := entries(t, filepath.Dir(path)); tc.want != "" && n != 1 || tc.want == "" && n != 0 {
+				t.Errorf("%s: %d files are left", tc.reason, n)
+			}
+		})
+	}
+}
+
+func TestModeIsThatAskedFor(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	path := filepath.Join(t.TempDir(), "f")
+	if err := fsx.WriteFile(path, 0o666, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o666 {
+		t.Errorf("got %v: the umask must not count", info.Mode())
+	}
+}
+
+func TestLinkStaysALink(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	put(t, target, "old")
+	if err := os.Symlink("target", link); err != nil {
+		t.Skipf("this system makes no links: %v", err)
+	}
+	if err := fsx.WriteFile(link, 0o644, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is one no more: %v, %v", info, err)
+	}
+	if got := get(t, target); got != "new" {
+		t.Errorf("the target holds %q", got)
+	}
+}
+
+func TestNoDirectory(t *testing.T) {
+	err := fsx.WriteFile(filepath.Join(t.TempDir(), "absent", "f"), 0o644, nil)
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKilledWhileWriting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	put(t, path, "old")
+	child, line := functiontest.Start(t, childEnv+"="+path)
+	if line != "half" {
+		t.Errorf("the child said %q", line)
+	}
+	child.Kill(t)
+	if got := get(t, path); got != "old" {
+		t.Errorf("after a kill the file holds %q", got)
+	}
+}
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func entries(t *testing.T, dir string) int {
+	t.Helper()
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(es)
+}

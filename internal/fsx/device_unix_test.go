@@ -1,0 +1,66 @@
+//go:build unix
+
+package fsx_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// What is written to a pipe reaches its reader, and the pipe stays.
+func TestPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("pipe", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link} {
+		// Open for both, the pipe never makes anyone wait.
+		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fsx.WriteFile(path, 0o644, []byte("new")); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(pipe)
+		if err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+			t.Fatalf("the pipe is one no more: %v, %v", info, err)
+		}
+		got := make([]byte, 3)
+		if _, err := io.ReadFull(reader, got); err != nil || string(got) != "new" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if err := reader.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := entries(t, dir); n != 2 {
+		t.Errorf("%d files are left, want the pipe and the link", n)
+	}
+}
+
+func TestDevice(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skipf("there is no device that is always full: %v", err)
+	}
+	err := fsx.WriteFile(full, 0o644, []byte("new"))
+	if !errors.Is(err, syscall.ENOSPC) || strings.Count(err.Error(), full) != 1 {
+		t.Errorf("got %v, want no space left on %s", err, full)
+	}
+	if info, err := os.Lstat(full); err != nil || info.Mode()&fs.ModeDevice == 0 {
+		t.Errorf("the device is one no more: %v, %v", info, err)
+	}
+}

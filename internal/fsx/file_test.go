@@ -1,0 +1,137 @@
+package fsx_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+func create(t *testing.T, dir string) *fsx.AtomicFile {
+	t.Helper()
+	f, err := fsx.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// A file whose name is known last is whole under that name, or not there.
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	put(t, path, "old")
+	f := create(t, dir)
+	if _, err := f.WriteAt([]byte("wide"), 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("new ")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(7); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, path); got != "old" {
+		t.Errorf("before Commit: got %q", got)
+	}
+	if err := f.Commit(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := get(t, path); got != "new wid" {
+		t.Errorf("got %q", got)
+	}
+	if n := entries(t, dir); n != 1 {
+		t.Errorf("%d files are left", n)
+	}
+}
+
+func TestCreateAndClose(t *testing.T) {
+	dir := t.TempDir()
+	f := create(t, dir)
+	for range 2 {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := entries(t, dir); n != 0 {
+		t.Errorf("%d files are left", n)
+	}
+}
+
+// A target that cannot be replaced costs the new file, and nothing else.
+func TestCommitFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := create(t, dir)
+	err := f.Commit(filepath.Join(dir, "taken"), 0o644)
+	if err == nil || !strings.Contains(err.Error(), "taken") || strings.Contains(err.Error(), ".tmp") {
+		t.Errorf("got %v, want an error that names the target alone", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := entries(t, dir); n != 1 {
+		t.Errorf("%d files are left", n)
+	}
+}
+
+func TestDir(t *testing.T) {
+	dir := t.TempDir()
+	if got, ok := fsx.TemporaryDir(filepath.Join(dir, "f")); !ok || got != dir {
+		t.Errorf("a new file: got %q, %v", got, ok)
+	}
+	if got, ok := fsx.TemporaryDir("f"); !ok || got != "." {
+		t.Errorf("a bare name: got %q, %v", got, ok)
+	}
+	if got, ok := fsx.TemporaryDir(os.DevNull); ok {
+		t.Errorf("a device: got %q", got)
+	}
+}
+
+// What a killed process leaves is removed by the next that begins a file there.
+// What a live one writes stays, and so does what only looks like it.
+func TestCreateAfterKill(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("temporary files are not locked there")
+	}
+	dir := t.TempDir()
+	others := []string{".xfn-project.tmp", ".xfn-" + strings.Repeat("a", 26) + ".tmp.txt"}
+	for _, name := range others {
+		put(t, filepath.Join(dir, name), "kept")
+	}
+	link := ".xfn-" + strings.Repeat("b", 26) + ".tmp"
+	if err := os.Symlink(others[0], filepath.Join(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	child, line := functiontest.Start(t, childEnv+"="+filepath.Join(dir, "f"))
+	if line != "half" {
+		t.Errorf("the child said %q", line)
+	}
+	const kept = 3
+	if err := create(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := entries(t, dir); n != kept+1 {
+		t.Errorf("there are %d files: one that is being written was removed", n)
+	}
+	child.Kill(t)
+	if n := entries(t, dir); n != kept+1 {
+		t.Errorf("there are %d files: a killed process left nothing", n)
+	}
+	if err := create(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := entries(t, dir); n != kept {
+		t.Errorf("there are %d files, want %d", n, kept)
+	}
+}

@@ -1,0 +1,137 @@
+package fsx_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// lockVar names the file that this program locks, when it is run as another
+// process.
+const lockVar = "XFN_TEST_HOLD"
+
+// holdLock locks a file, says so, and waits for the end of its stdin.
+func holdLock(path string) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		var ok bool
+		ok, err = fsx.TryLock(f, fsx.ExclusiveLock)
+		fmt.Println(ok, err)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	os.Exit(0)
+}
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestTry(t *testing.T) {
+	cases := map[string]struct {
+		reason        string
+		first, second fsx.LockMode
+		want          bool
+	}{
+		"Readers":      {"any number may read", fsx.SharedLock, fsx.SharedLock, true},
+		"Writer":       {"who writes is alone", fsx.ExclusiveLock, fsx.ExclusiveLock, false},
+		"ReaderFirst":  {"nobody writes what another reads", fsx.SharedLock, fsx.ExclusiveLock, false},
+		"WriterBefore": {"nobody reads what another writes", fsx.ExclusiveLock, fsx.SharedLock, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lock")
+			first, second := open(t, path), open(t, path)
+			if ok, err := fsx.TryLock(first, tc.first); !ok || err != nil {
+				t.Fatalf("of a free file: got %v, %v", ok, err)
+			}
+			if ok, err := fsx.TryLock(second, tc.second); ok != tc.want || err != nil {
+				t.Errorf("%s: got %v, %v", tc.reason, ok, err)
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if ok, err := fsx.TryLock(second, tc.second); !ok || err != nil {
+				t.Errorf("after the first was closed: got %v, %v", ok, err)
+			}
+		})
+	}
+}
+
+func TestTryClosed(t *testing.T) {
+	f := open(t, filepath.Join(t.TempDir(), "lock"))
+	f.Close()
+	if ok, err := fsx.TryLock(f, fsx.SharedLock); ok || err == nil {
+		t.Errorf("of a closed file: got %v, %v", ok, err)
+	}
+}
+
+// A killed process leaves no lock.
+func TestKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f := open(t, path)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.Command(self)
+	holder.Env = append(os.Environ(), lockVar+"="+path)
+	stdin, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "true <nil>\n" || err != nil {
+		t.Fatalf("the other process: got %q, %v", line, err)
+	}
+	if ok, err := fsx.TryLock(f, fsx.SharedLock); ok || err != nil {
+		t.Errorf("while another process has it: got %v, %v", ok, err)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait() // it was killed
+	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); !ok || err != nil {
+		t.Errorf("after that was killed: got %v, %v", ok, err)
+	}
+}
+
+func TestIsAt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f := open(t, path)
+	if !fsx.IsAt(f, path) {
+		t.Error("a file is not at its path")
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if fsx.IsAt(f, path) {
+		t.Error("a file is at a path that is none any more")
+	}
+	open(t, path)
+	if fsx.IsAt(f, path) {
+		t.Error("a file is at the path of another")
+	}
+	f.Close()
+	if fsx.IsAt(f, path+".old") {
+		t.Error("a closed file is somewhere")
+	}
+}

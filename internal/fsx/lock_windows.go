@@ -1,0 +1,22 @@
+package fsx
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// The lock is on a byte that no file has, as Windows keeps others from reading
+// what is locked.
+func try(f *os.File, mode LockMode) (bool, error) {
+	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if mode == ExclusiveLock {
+		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return false, nil
+	}
+	return err == nil, os.NewSyscallError("LockFileEx", err)
+}

@@ -1,0 +1,38 @@
+package fsx_test
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// TestMain plays the child processes of the tests, which name the role by an
+// environment variable.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(childEnv) != "":
+		writeHalf(os.Getenv(childEnv))
+	case os.Getenv(lockVar) != "":
+		holdLock(os.Getenv(lockVar))
+	case os.Getenv(tempDirVar) != "":
+		holdTempDir(os.Getenv(tempDirVar))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// writeHalf writes half of a file, says so, and waits for the end of its input.
+func writeHalf(path string) {
+	_ = fsx.Write(path, 0o644, func(w io.Writer) error {
+		if _, err := io.WriteString(w, "half"); err != nil {
+			return err
+		}
+		if _, err := os.Stdout.WriteString("half\n"); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	})
+}

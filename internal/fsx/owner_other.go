@@ -1,0 +1,7 @@
+//go:build !unix
+
+package fsx
+
+import "io/fs"
+
+func isMine(fs.FileInfo) bool { return false }

@@ -1,0 +1,51 @@
+package fsx_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+func TestAll(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		make   func(dir, outside string) error // something called "it" in dir
+	}{
+		"Nothing": {"what is not there is gone", func(string, string) error { return nil }},
+		"File":    {"a file", func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "it"), nil, 0o400) }},
+		"Link":    {"a link, and not what it leads to", func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "it")) }},
+		"Tree": {"all that a directory has", func(dir, outside string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, "it/a/b"), 0o700), os.Symlink(outside, filepath.Join(dir, "it/a/link")),
+				os.WriteFile(filepath.Join(dir, "it/a/b/file"), nil, 0o400))
+		}},
+		"Closed": {"what keeps its owner out", func(dir, _ string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, "it/closed/inner"), 0o700), os.Chmod(filepath.Join(dir, "it/closed"), 0),
+				os.Chmod(filepath.Join(dir, "it"), 0o300))
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			if err := errors.Join(os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600), tc.make(dir, outside)); err != nil {
+				t.Skip(err) // a system without such links or modes
+			}
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			if err := fsx.RemoveAll(root, "it"); err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if names, err := fsx.ReadNames(root); err != nil || len(names) > 0 {
+				t.Errorf("%s: left %q, %v", tc.reason, names, err)
+			}
+			if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package fsx_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// begun makes a file with a key, of some content.
+func begun(t *testing.T, dir, key, content string) *fsx.AtomicFile {
+	t.Helper()
+	f, err := fsx.Resume(dir, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if _, err := f.WriteAt([]byte(content), 0); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func keep(t *testing.T, f *fsx.AtomicFile) {
+	t.Helper()
+	if ok, err := f.Keep(); !ok || err != nil {
+		t.Fatalf("got %v, %v", ok, err)
+	}
+}
+
+// sizeOf is how much is there of a file with a key.
+func sizeOf(t *testing.T, dir, key string) int64 {
+	t.Helper()
+	f, err := fsx.Resume(dir, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := f.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := f.Keep(); err != nil {
+		t.Fatalf("got %v, %v", ok, err)
+	}
+	return n
+}
+
+func only(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got %v, %v, want one file", entries, err)
+	}
+	return filepath.Join(dir, entries[0].Name())
+}
+
+func TestResume(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows resumes nothing")
+	}
+	cases := map[string]struct {
+		reason  string
+		between func(t *testing.T, dir string)
+		key     string
+		want    int64
+	}{
+		"Kept":    {"what was kept is there again", func(*testing.T, string) {}, "a", 5},
+		"Other":   {"another key has another file", func(*testing.T, string) {}, "b", 0},
+		"Created": {"who creates a file leaves it", func(t *testing.T, dir string) { created(t, dir) }, "a", 5},
+		"Old": {"but for one that nobody resumes", func(t *testing.T, dir string) {
+			long := time.Now().Add(-25 * time.Hour)
+			if err := os.Chtimes(only(t, dir), long, long); err != nil {
+				t.Fatal(err)
+			}
+			created(t, dir)
+		}, "a", 0},
+		"Writable": {"one that others may write to is not trusted", func(t *testing.T, dir string) {
+			if err := os.Chmod(only(t, dir), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, "a", 0},
+		"Link": {"nor is a link to something else", func(t *testing.T, dir string) {
+			path, other := only(t, dir), filepath.Join(t.TempDir(), "other")
+			if err := os.Rename(path, other); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(other, path); err != nil {
+				t.Fatal(err)
+			}
+		}, "a", 0},
+		"HardLink": {"nor is one with another name", func(t *testing.T, dir string) {
+			if err := os.Link(only(t, dir), filepath.Join(t.TempDir(), "other")); err != nil {
+				t.Fatal(err)
+			}
+		}, "a", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			keep(t, begun(t, dir, "a", "begun"))
+			if !fsx.IsTemporary(filepath.Base(only(t, dir))) {
+				t.Error("its name is not that of a temporary file")
+			}
+			tc.between(t, dir)
+			if got := sizeOf(t, dir, tc.key); got != tc.want {
+				t.Errorf("%s: got %d bytes, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func created(t *testing.T, dir string) {
+	t.Helper()
+	f, err := fsx.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two at once have a file each; the second one's is not kept.
+func TestResumeTwice(t *testing.T) {
+	dir := t.TempDir()
+	first := begun(t, dir, "a", "first")
+	second := begun(t, dir, "a", "the second")
+	if ok, err := second.Keep(); ok || err != nil {
+		t.Errorf("the second: got %v, %v", ok, err)
+	}
+	path := filepath.Join(dir, "done")
+	if err := first.Commit(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := first.Keep(); ok || err != nil {
+		t.Errorf("once committed: got %v, %v", ok, err)
+	}
+	if got, err := os.ReadFile(only(t, dir)); err != nil || string(got) != "first" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// What is not kept is gone.
+func TestResumeClosed(t *testing.T) {
+	dir := t.TempDir()
+	if err := begun(t, dir, "a", "x").Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if _, err := fsx.Resume(filepath.Join(dir, "none"), "a"); err == nil {
+		t.Error("a directory that is not there is no error")
+	}
+}

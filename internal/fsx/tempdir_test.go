@@ -1,0 +1,124 @@
+package fsx_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// tempDirVar names the folder in which this program makes a directory, when it is
+// run as another process.
+const tempDirVar = "XFN_TEST_HOLD"
+
+// holdTempDir makes a directory, says which, and waits for the end of its stdin.
+func holdTempDir(parent string) {
+	root, err := os.OpenRoot(parent)
+	if err == nil {
+		var d *fsx.TempDir
+		if d, err = fsx.MakeTempDir(root); err == nil {
+			err = os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o600)
+			fmt.Println(d.Name)
+		}
+	}
+	if err != nil {
+		fmt.Println(err)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func in(t *testing.T, parent string) *fsx.TempDir {
+	t.Helper()
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := fsx.MakeTempDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+func TestIn(t *testing.T) {
+	parent := t.TempDir()
+	first, second := in(t, parent), in(t, parent)
+	for _, d := range []*fsx.TempDir{first, second} {
+		info, err := os.Stat(filepath.Join(parent, d.Name))
+		if err != nil {
+			t.Fatalf("one was removed while it was in use: %v", err)
+		}
+		if runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
+			t.Errorf("others may enter: %v", info.Mode())
+		}
+		if err := os.WriteFile(filepath.Join(parent, d.Name, "file"), nil, 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(first.Close(), second.Close()); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, parent); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// What a killed process leaves is removed by the next; nothing else is.
+func TestInAfterKill(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("directories cannot be locked here")
+	}
+	parent := t.TempDir()
+	const notOurs = "xfn-project"
+	link := "xfn-" + strings.Repeat("a", 26)
+	if err := errors.Join(os.Mkdir(filepath.Join(parent, notOurs), 0o755), os.Symlink(notOurs, filepath.Join(parent, link))); err != nil {
+		t.Fatal(err)
+	}
+	holder, theirs := functiontest.Start(t, tempDirVar+"="+parent)
+	if err := in(t, parent).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(parent, theirs, "file")); err != nil {
+		t.Fatalf("one that another process uses was removed: %v", err)
+	}
+	holder.Kill(t)
+	if err := in(t, parent).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(t, parent), link+" "+notOurs; got != want {
+		t.Errorf("there is %q, want %q", got, want)
+	}
+}
+
+func TestInFails(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := root.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := fsx.MakeTempDir(root); err == nil || !strings.HasPrefix(err.Error(), "making a private directory: ") {
+		t.Errorf("in a closed folder: got %v, %v", d, err)
+	}
+}

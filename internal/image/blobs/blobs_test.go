@@ -1,0 +1,271 @@
+package blobs_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/blobs"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, path string) *blobs.Dir {
+	t.Helper()
+	d, err := blobs.Open(path)
+	must(t, err)
+	return d
+}
+
+var content = bytes.Repeat([]byte("0123456789abcdef"), 10_000)
+
+func describe(t testing.TB, data []byte) v1.Descriptor {
+	t.Helper()
+	h, size, err := v1.SHA256(bytes.NewReader(data))
+	must(t, err)
+	return v1.Descriptor{Digest: h, Size: size}
+}
+
+var errCut = errors.New("the connection broke")
+
+// A source sends data, and notes from where it was asked to.
+type source struct {
+	data []byte
+	// cuts are how many bytes the first streams have before they break.
+	cuts []int
+	// whole sources send no parts.
+	whole bool
+	asked []int64
+}
+
+func (s *source) open(_ context.Context, from int64) (io.ReadCloser, int64, error) {
+	s.asked = append(s.asked, from)
+	if s.whole {
+		from = 0
+	}
+	rest := s.data[min(from, int64(len(s.data))):]
+	if len(s.cuts) == 0 {
+		return io.NopCloser(bytes.NewReader(rest)), from, nil
+	}
+	cut := s.cuts[0]
+	s.cuts = s.cuts[1:]
+	return io.NopCloser(io.MultiReader(bytes.NewReader(rest[:min(cut, len(rest))]), broken{})), from, nil
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errCut }
+
+func TestFetch(t *testing.T) {
+	size := int64(len(content))
+	flipped := bytes.Clone(content)
+	flipped[5] ^= 1
+	cases := map[string]struct {
+		reason string
+		before []byte // an earlier, unfinished download
+		source source
+		asked  []int64
+		err    string
+		left   int // unfinished files
+	}{
+		"Whole":       {reason: "a blob arrives", source: source{data: content}, asked: []int64{0}},
+		"Resumed":     {reason: "what is there is not fetched again", before: content[:1000], source: source{data: content}, asked: []int64{1000}},
+		"Complete":    {reason: "all may be there but for the name", before: content, source: source{data: content}},
+		"NoParts":     {reason: "a source without parts sends all of it", before: content[:1000], source: source{data: content, whole: true}, asked: []int64{1000}},
+		"Cut":         {reason: "a broken stream goes on where it broke", source: source{data: content, cuts: []int{500, 700}}, asked: []int64{0, 500, 1200}},
+		"CutNoParts":  {reason: "or starts again", source: source{data: content, cuts: []int{500}, whole: true}, asked: []int64{0, 500}},
+		"CutAlways":   {reason: "it is tried three times, and what came is kept", source: source{data: content, cuts: []int{1, 1, 1}}, asked: []int64{0, 1, 2}, err: errCut.Error(), left: 1},
+		"CutAtOnce":   {reason: "nothing is not kept", source: source{data: content, cuts: []int{0, 0, 0}}, asked: []int64{0, 0, 0}, err: errCut.Error()},
+		"Short":       {reason: "a stream that ends early may be cut, too", source: source{data: content[:10]}, asked: []int64{0, 10, 10}, err: fmt.Sprintf("ended after 10 of %d bytes", size), left: 1},
+		"Long":        {reason: "no more is taken than the descriptor says", source: source{data: append(bytes.Clone(content), 'x')}, asked: []int64{0}, err: fmt.Sprintf("longer than the %d bytes", size)},
+		"Other":       {reason: "another content is refused at once", source: source{data: flipped}, asked: []int64{0}, err: "other content than its digest says"},
+		"BadPiece":    {reason: "a bad leftover costs a second try", before: flipped[:1000], source: source{data: content}, asked: []int64{1000, 0}},
+		"BadComplete": {reason: "even one that seems to be complete", before: flipped, source: source{data: content}, asked: []int64{0}},
+		"BadBoth":     {reason: "but no third", before: flipped[:1000], source: source{data: flipped}, asked: []int64{1000, 0}, err: "other content"},
+		"TooLong":     {reason: "a leftover that is too long is none", before: append(bytes.Clone(content), 'x'), source: source{data: content}, asked: []int64{0}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d, desc := open(t, dir), describe(t, content)
+			if tc.before != nil {
+				must(t, os.WriteFile(filepath.Join(dir, "partial", desc.Digest.Hex+".1"), tc.before, 0o600))
+			}
+			var moved int64
+			err := d.Fetch(t.Context(), desc, tc.source.open, func(n int64) { moved += n })
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			if fmt.Sprint(tc.source.asked) != fmt.Sprint(tc.asked) {
+				t.Errorf("%s: asked from %v, want %v", tc.reason, tc.source.asked, tc.asked)
+			}
+			if d.Has(desc.Digest, size) != (tc.err == "") {
+				t.Errorf("%s: it has the blob: %v", tc.reason, tc.err != "")
+			}
+			if tc.err == "" && moved != size {
+				t.Errorf("%s: %d bytes were reported, want %d", tc.reason, moved, size)
+			}
+			if u, err := d.Usage(); err != nil || u.Leftovers != tc.left {
+				t.Errorf("%s: %d files are left (%v), want %d", tc.reason, u.Leftovers, err, tc.left)
+			}
+		})
+	}
+}
+
+// A blob that could not be opened is an error at once, with the cause.
+func TestFetchNotThere(t *testing.T) {
+	gone := errors.New("gone")
+	asked := 0
+	err := open(t, t.TempDir()).Fetch(t.Context(), describe(t, content), func(context.Context, int64) (io.ReadCloser, int64, error) {
+		asked++
+		return nil, 0, gone
+	}, func(int64) {})
+	if !errors.Is(err, gone) || asked != 1 {
+		t.Errorf("got %v after %d tries", err, asked)
+	}
+	other := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("0", 128)}}
+	if err := open(t, t.TempDir()).Fetch(t.Context(), other, nil, nil); err == nil || !strings.Contains(err.Error(), "not a SHA-256 sum") {
+		t.Errorf("another digest: got %v", err)
+	}
+}
+
+// Whoever fetches the same blob at once ends well, and nothing is left over.
+func TestFetchAtOnce(t *testing.T) {
+	dir, desc := t.TempDir(), describe(t, content)
+	var g errgroup.Group
+	for range 8 {
+		g.Go(func() error {
+			d, err := blobs.Open(dir)
+			if err != nil {
+				return err
+			}
+			s := source{data: content, cuts: []int{50_000}}
+			if err := d.Fetch(t.Context(), desc, s.open, func(int64) {}); err != nil {
+				return err
+			}
+			got, err := d.Read(desc.Digest, desc.Size)
+			if err == nil && !bytes.Equal(got, content) {
+				return errors.New("the content differs")
+			}
+			return err
+		})
+	}
+	must(t, g.Wait())
+	if u, err := open(t, dir).Usage(); err != nil || u != (blobs.Usage{Blobs: 1, Bytes: desc.Size}) {
+		t.Errorf("got %+v, %v", u, err)
+	}
+}
+
+func TestFetchIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d, desc := open(t, t.TempDir()), describe(t, content)
+	var tries atomic.Int64
+	err := d.Fetch(ctx, desc, func(context.Context, int64) (io.ReadCloser, int64, error) {
+		tries.Add(1)
+		cancel()
+		return io.NopCloser(bytes.NewReader(content)), 0, nil
+	}, func(int64) {})
+	if !errors.Is(err, context.Canceled) || tries.Load() != 1 {
+		t.Errorf("got %v after %d tries", err, tries.Load())
+	}
+}
+
+func put(t testing.TB, d *blobs.Dir, data []byte) v1.Descriptor {
+	t.Helper()
+	desc := describe(t, data)
+	must(t, d.Put(t.Context(), desc.Digest, data))
+	return desc
+}
+
+// A damaged blob is found out, and gone then, so that it is fetched again.
+func TestDamaged(t *testing.T) {
+	for name, damage := range map[string]func(b []byte) []byte{
+		"Flipped": func(b []byte) []byte { b[3] ^= 1; return b },
+		"Cut":     func(b []byte) []byte { return b[:4] },
+		"Empty":   func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d := open(t, dir)
+			desc := put(t, d, []byte("the content"))
+			path := filepath.Join(dir, "blobs", "sha256", desc.Digest.Hex)
+			spoil := func() { must(t, os.WriteFile(path, damage([]byte("the content")), 0o600)) }
+
+			spoil()
+			if _, err := d.Read(desc.Digest, 100); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("read: got %v", err)
+			}
+			put(t, d, []byte("the content"))
+			spoil()
+			rc, err := d.Open(desc.Digest, desc.Size)
+			must(t, err)
+			_, err = io.ReadAll(rc)
+			must(t, rc.Close())
+			if err == nil || !strings.Contains(err.Error(), "the cache was damaged") || hint.Of(err) == "" {
+				t.Errorf("open: got %v", err)
+			}
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is still there: %v", err)
+			}
+		})
+	}
+}
+
+// What a stranger's folder has in the place of a blob is not trusted.
+func TestReader(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "sha256"), 0o700))
+	desc, wrong := describe(t, content), describe(t, []byte("other"))
+	must(t, os.WriteFile(filepath.Join(dir, "sha256", desc.Digest.Hex), content, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "sha256", wrong.Digest.Hex), []byte("wrong"), 0o600))
+	folder := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("a", 64)}
+	must(t, os.Mkdir(filepath.Join(dir, "sha256", folder.Hex), 0o700))
+	r := blobs.NewReader(os.DirFS(dir))
+	cases := map[string]struct {
+		reason string
+		hash   v1.Hash
+		limit  int64
+		err    string
+	}{
+		"There":  {"a blob is read", desc.Digest, desc.Size, ""},
+		"Limit":  {"but not one that is too large", desc.Digest, desc.Size - 1, "more than the limit"},
+		"Wrong":  {"nor one with other content", wrong.Digest, 100, "other content"},
+		"Folder": {"nor a folder", folder, 100, "not a regular file"},
+		"Absent": {"nor one that is not there", v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("b", 64)}, 100, "finding blob"},
+		"Sum":    {"nor one with another kind of digest", v1.Hash{}, 100, "not a SHA-256 sum"},
+		"Path":   {"nor what a path leads to", v1.Hash{Algorithm: "sha256", Hex: "../../x"}, 100, "invalid"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := r.Read(tc.hash, tc.limit)
+			if tc.err == "" && (err != nil || !bytes.Equal(got, content)) || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+func TestNoDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if _, err := blobs.Open(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v, want an error that names the file", err)
+	}
+}

@@ -1,0 +1,113 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+const (
+	blobsFolder    = "blobs"
+	partsFolder    = "partial"
+	usesFolder     = "uses"
+	lockFile       = "lock"
+	fileMode       = 0o600
+	folderMode     = 0o700
+	sumFolder      = "sha256"
+	temporaryFiles = ".tmp"
+)
+
+// A Dir is a directory of blobs that can be added to and swept: blobs/sha256
+// has the blobs, partial what is still being fetched, and uses is for locks.
+type Dir struct {
+	Reader
+	path string
+}
+
+// Open returns the Dir at path, which is made if it is not there.
+func Open(path string) (*Dir, error) {
+	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder, usesFolder} {
+		if err := os.MkdirAll(filepath.Join(path, folder), folderMode); err != nil {
+			return nil, fmt.Errorf("opening cache %q: %w", path, fsx.Cause(err))
+		}
+	}
+	return &Dir{NewReader(os.DirFS(filepath.Join(path, blobsFolder))), path}, nil
+}
+
+func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
+
+// Has tells whether there is a blob of that digest and size. It does not read
+// it: nothing gets a name without having the digest, and what is read later is
+// checked then.
+func (d *Dir) Has(h v1.Hash, size int64) bool {
+	there, err := d.Size(h)
+	return err == nil && there == size
+}
+
+// Read is Reader.Read for a directory that mends itself: a blob that was
+// damaged since is removed, and is fs.ErrNotExist.
+func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
+	data, err := d.Reader.Read(h, limit)
+	if err != nil && d.mend(h) {
+		return nil, fmt.Errorf("reading blob %s: it was damaged: %w", h, fs.ErrNotExist)
+	}
+	return data, err
+}
+
+// Open is Reader.Open for a directory that mends itself: a blob that is found
+// to be damaged is removed, so that it can be fetched again.
+func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
+	rc, err := d.Reader.Open(h, size)
+	if err != nil {
+		return nil, err
+	}
+	return &mender{rc, d, h}, nil
+}
+
+type mender struct {
+	io.ReadCloser
+	dir  *Dir
+	hash v1.Hash
+}
+
+// Read implements io.Reader.
+func (m *mender) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && m.dir.mend(m.hash) {
+		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run it again: what was damaged is fetched anew")
+	}
+	return n, err
+}
+
+// mend removes the blob h if it has not the digest, and tells whether it did.
+func (d *Dir) mend(h v1.Hash) bool {
+	f, err := os.Open(d.file(h))
+	if err != nil {
+		return false
+	}
+	got, _, err := v1.SHA256(f)
+	_ = f.Close()
+	return err == nil && got != h && os.Remove(d.file(h)) == nil
+}
+
+// Put adds a blob whose digest the caller has checked.
+func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
+	if d.Has(h, int64(len(data))) {
+		return nil
+	}
+	use, err := d.Share(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, use.Close()) }()
+	return fsx.WriteFile(d.file(h), fileMode, data)
+}

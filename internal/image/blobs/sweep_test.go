@@ -1,0 +1,199 @@
+package blobs_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/image/blobs"
+)
+
+// The test binary is its own child: with this variable set it holds "a", and
+// fetches a blob whose stream stalls after half of it, until it is killed.
+const childEnv = "BLOBS_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		os.Exit(child(dir))
+	}
+	os.Exit(m.Run())
+}
+
+func child(dir string) int {
+	ctx := context.Background()
+	d, err := blobs.Open(dir)
+	if err != nil {
+		return 1
+	}
+	if _, err := d.Hold(ctx, "a"); err != nil {
+		return 1
+	}
+	half := len(content) / 2
+	sum, size, _ := v1.SHA256(bufio.NewReader(&source{data: content}))
+	_ = d.Fetch(ctx, v1.Descriptor{Digest: sum, Size: size}, func(context.Context, int64) (io.ReadCloser, int64, error) {
+		return io.NopCloser(io.MultiReader(&source{data: content[:half]}, stall{})), 0, nil
+	}, func(int64) {})
+	return 0
+}
+
+// Read makes a source a plain reader.
+func (s *source) Read(p []byte) (int, error) {
+	if len(s.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, s.data)
+	s.data = s.data[n:]
+	return n, nil
+}
+
+// stall says that it is read, and never answers.
+type stall struct{}
+
+func (stall) Read([]byte) (int, error) {
+	_, _ = os.Stdout.WriteString("half\n")
+	return os.Stdin.Read(make([]byte, 1))
+}
+
+// half starts a child that has fetched half of a blob, and returns how to kill it.
+func half(t *testing.T, dir string) (kill func()) {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	_, err = cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	_, err = io.ReadFull(out, make([]byte, len("half\n")))
+	must(t, err)
+	return func() {
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait() // It was killed, so this is an error.
+	}
+}
+
+func held(t *testing.T, d *blobs.Dir) map[string]bool {
+	t.Helper()
+	use, err := d.Seize(t.Context())
+	must(t, err)
+	defer func() { must(t, use.Close()) }()
+	names, err := d.Held()
+	must(t, err)
+	return names
+}
+
+func sweep(t *testing.T, d *blobs.Dir, keep map[v1.Hash]bool, dry bool) blobs.Usage {
+	t.Helper()
+	use, err := d.Seize(t.Context())
+	must(t, err)
+	defer func() { must(t, use.Close()) }()
+	u, err := d.Sweep(keep, dry)
+	must(t, err)
+	return u
+}
+
+// A process that is killed in the middle leaves no blob, and what it leaves is
+// used. While it lives, nobody takes that away.
+func TestKilled(t *testing.T) {
+	dir, desc := t.TempDir(), describe(t, content)
+	d := open(t, dir)
+	kill := half(t, dir)
+	if u := sweep(t, d, nil, false); u != (blobs.Usage{}) {
+		t.Errorf("a living process lost %+v", u)
+	}
+	if got := held(t, d); !got["a"] {
+		t.Errorf("what a living process holds is free: %v", got)
+	}
+	kill()
+	if d.Has(desc.Digest, desc.Size) {
+		t.Error("half a blob counts")
+	}
+	if got := held(t, d); len(got) != 0 {
+		t.Errorf("a dead process holds %v", got)
+	}
+	s := source{data: content}
+	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
+	if diff := cmp.Diff([]int64{int64(len(content) / 2)}, s.asked); diff != "" {
+		t.Errorf("it was not resumed (-want +got):\n%s", diff)
+	}
+}
+
+// A second process neither waits for the first nor disturbs it.
+func TestFetchBesideAnother(t *testing.T) {
+	dir, desc := t.TempDir(), describe(t, content)
+	d := open(t, dir)
+	kill := half(t, dir)
+	s := source{data: content}
+	must(t, d.Fetch(t.Context(), desc, s.open, func(int64) {}))
+	if diff := cmp.Diff([]int64{0}, s.asked); diff != "" {
+		t.Errorf("it took what another writes (-want +got):\n%s", diff)
+	}
+	kill()
+	if u := sweep(t, d, map[v1.Hash]bool{desc.Digest: true}, false); u.Leftovers != 1 || u.Blobs != 0 {
+		t.Errorf("got %+v, want the leftover of the killed", u)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	kept, gone := put(t, d, []byte("kept")), put(t, d, []byte("gone"))
+	sums := filepath.Join(dir, "blobs", "sha256")
+	must(t, os.WriteFile(filepath.Join(sums, "."+gone.Digest.Hex+".1.tmp"), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "partial", gone.Digest.Hex+".1"), []byte("half"), 0o600))
+	for _, mine := range []string{filepath.Join(sums, "notes.txt"), filepath.Join(dir, "partial", "notes.txt"), filepath.Join(dir, "notes.txt")} {
+		must(t, os.WriteFile(mine, []byte("of the user"), 0o600))
+	}
+	want := blobs.Usage{Blobs: 1, Bytes: 4, Leftovers: 2, LeftoverBytes: 8}
+	keep := map[v1.Hash]bool{kept.Digest: true}
+	for _, dry := range []bool{true, false} {
+		if diff := cmp.Diff(want, sweep(t, d, keep, dry)); diff != "" {
+			t.Errorf("dry %v (-want +got):\n%s", dry, diff)
+		}
+	}
+	if got := sweep(t, d, keep, false); got != (blobs.Usage{}) {
+		t.Errorf("there was more to sweep: %+v", got)
+	}
+	if !d.Has(kept.Digest, kept.Size) || d.Has(gone.Digest, gone.Size) {
+		t.Error("the wrong blob is gone")
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*", "*", "notes.txt"))
+	must(t, err)
+	if len(left) != 1 {
+		t.Errorf("the user's file is gone: %v", left)
+	}
+}
+
+// Sweeping waits for those who add, and they for it; waiting can be cancelled.
+func TestLocks(t *testing.T) {
+	d := open(t, t.TempDir())
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	first, err := d.Share(t.Context())
+	must(t, err)
+	second, err := d.Share(t.Context())
+	must(t, err)
+	if _, err := d.Seize(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("seized what is shared: %v", err)
+	}
+	must(t, errors.Join(first.Close(), second.Close()))
+	all, err := d.Seize(t.Context())
+	must(t, err)
+	if _, err := d.Share(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("shared what is seized: %v", err)
+	}
+	released := make(chan error, 1)
+	go func() { released <- d.Put(t.Context(), describe(t, content).Digest, content) }()
+	must(t, all.Close())
+	must(t, <-released)
+}

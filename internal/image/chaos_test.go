@@ -1,0 +1,314 @@
+package image_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// A large package has layers of more than a MiB. bytes is its file.
+type large struct {
+	image v1.Image
+	bytes []byte
+}
+
+func newLarge(t *testing.T) large {
+	t.Helper()
+	f, err := xpkg.Open(t.Context(), packages(t)["Image"])
+	must(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	img, ok := f.Artifact.(v1.Image)
+	if !ok {
+		t.Fatalf("got %T, want an image", f.Artifact)
+	}
+	for range 3 {
+		l, err := random.Layer(5<<18, types.OCILayer)
+		must(t, err)
+		img, err = mutate.AppendLayers(img, l)
+		must(t, err)
+	}
+	path := filepath.Join(t.TempDir(), "large.xpkg")
+	must(t, xpkg.WriteFile(t.Context(), path, img, nil))
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return large{img, data}
+}
+
+type keychain struct{}
+
+func (keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return &authn.Basic{Username: "gold", Password: "s3cret"}, nil
+}
+
+// Whatever a registry and a network do, a pull ends with the right file, or says
+// why not and leaves the old one; and the next one is right.
+func TestChaos(t *testing.T) {
+	pkg, inner := newLarge(t), remotetest.Handler()
+	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+	kinds := []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole"}
+	remotetest.Seeds(t, 200, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
+		return chaos(t, seed, pkg, inner)
+	})
+}
+
+// chaos pulls through a proxy that does harm, and checks what came of it.
+func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string]int, error) {
+	t.Helper()
+	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+			t.Error("another host gets credentials")
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	rate := []float64{0.05, 0.2, 0.4, 0.6}[seed%4]
+	proxy := remotetest.NewDownloads(remotetest.BasicAuth(inner, "gold", "s3cret"), seed, rate, storage)
+	ref := parse(t, remotetest.Serve(t, proxy))
+	o := pull.Options{Remote: remote.New(remote.Options{
+		Keychain:    keychain{},
+		Tries:       5,
+		IdleTimeout: 300 * time.Millisecond,
+		Sleep:       func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	})}
+	path := filepath.Join(t.TempDir(), "p.xpkg")
+	old := []byte("the old package")
+	must(t, os.WriteFile(path, old, 0o600))
+	_, pullErr := pull.File(t.Context(), ref, path, o)
+	want := pkg.bytes
+	if pullErr != nil {
+		want = old
+		checkClear(t, pullErr)
+	}
+	holds(t, path, want)
+	// What a pull has left is of use, or does no harm.
+	_, err := pull.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, pull.Options{})
+	must(t, err)
+	holds(t, path, pkg.bytes)
+	return proxy.Done(), pullErr
+}
+
+func checkClear(t *testing.T, err error) {
+	t.Helper()
+	text := err.Error()
+	known := strings.Contains(text, "registry ") || strings.Contains(text, "other content than its digest says")
+	if strings.Contains(text, "\n") || strings.Contains(text, "s3cret") || !known {
+		t.Errorf("unclear: %v", err)
+	}
+}
+
+// holds makes sure that a file has this content, and that nothing is beside it but
+// what may be continued.
+func holds(t *testing.T, path string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	must(t, err)
+	if !bytes.Equal(got, want) {
+		t.Errorf("the file has %d bytes, and not the %d that it should", len(got), len(want))
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	must(t, err)
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) && !fsx.IsTemporary(e.Name()) {
+			t.Errorf("there is %q, too", e.Name())
+		}
+	}
+}
+
+func needsKeeping(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows keeps nothing of a pull that did not end")
+	}
+}
+
+// asked is a registry that counts the bytes of blobs that it sends.
+type asked struct {
+	http.Handler
+	mu    sync.Mutex
+	bytes int64
+}
+
+func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, "/blobs/") {
+		w = &countWriter{w, a}
+	}
+	a.Handler.ServeHTTP(w, r)
+}
+
+type countWriter struct {
+	http.ResponseWriter
+	to *asked
+}
+
+func (c *countWriter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	c.to.bytes += int64(n)
+	return n, err
+}
+
+// stopping pulls from a registry that sends so many bytes of a layer, and then
+// does what stop does.
+func stopping(t *testing.T, ctx context.Context, inner http.Handler, layer v1.Layer, n int64, stop func(), path string) error {
+	t.Helper()
+	digest := digestOf(t, layer).String()
+	ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, digest) {
+			w = &stopWriter{ResponseWriter: w, left: n, stop: stop}
+		}
+		inner.ServeHTTP(w, r)
+	})))
+	_, err := pull.File(ctx, ref, path, pull.Options{Remote: remote.New(remote.Options{Tries: 1})})
+	return err
+}
+
+type stopWriter struct {
+	http.ResponseWriter
+	left int64
+	stop func()
+}
+
+func (s *stopWriter) Write(p []byte) (int, error) {
+	if int64(len(p)) <= s.left {
+		s.left -= int64(len(p))
+		return s.ResponseWriter.Write(p)
+	}
+	_, _ = s.ResponseWriter.Write(p[:s.left])
+	_ = http.NewResponseController(s.ResponseWriter).Flush()
+	s.stop()
+	panic(http.ErrAbortHandler)
+}
+
+// What an earlier pull has left is not fetched again, whatever became of it since.
+func TestGoesOn(t *testing.T) {
+	needsKeeping(t)
+	pkg := newLarge(t)
+	layers, err := pkg.image.Layers()
+	must(t, err)
+	last := layers[len(layers)-1]
+	size, err := last.Size()
+	must(t, err)
+	const half = 600 << 10
+	cases := map[string]struct {
+		reason string
+		change func(t *testing.T, left string)
+		// most is how much of the layers is fetched at most.
+		most int64
+	}{
+		"Whole":   {"what was there is used to the byte", func(*testing.T, string) {}, size - half + 4<<10},
+		"Shorter": {"or as much as there is", func(t *testing.T, left string) { must(t, os.Truncate(left, 2<<20)) }, int64(len(pkg.bytes)) - 2<<20 + 4<<10},
+		"Spoilt": {"what is wrong is fetched again, and what follows", func(t *testing.T, left string) {
+			f, err := os.OpenFile(left, os.O_RDWR, 0)
+			must(t, err)
+			_, err = f.WriteAt([]byte("spoilt"), 2<<20)
+			must(t, err)
+			must(t, f.Close())
+		}, int64(len(pkg.bytes)) - 5<<18},
+		"Rubbish": {"what is no package is no use", func(t *testing.T, left string) { must(t, os.WriteFile(left, []byte("rubbish"), 0o600)) }, int64(len(pkg.bytes))},
+		"Longer":  {"nor harm", func(t *testing.T, left string) { must(t, os.Truncate(left, 100<<20)) }, int64(len(pkg.bytes))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := remotetest.Handler()
+			must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+			path := filepath.Join(t.TempDir(), "p.xpkg")
+			err := stopping(t, t.Context(), inner, last, half, func() {}, path)
+			if err == nil || !strings.Contains(hint.Of(err), "MiB have arrived") {
+				t.Fatalf("got %v, hint %q", err, hint.Of(err))
+			}
+			left, err := os.ReadDir(filepath.Dir(path))
+			must(t, err)
+			if len(left) != 1 {
+				t.Fatalf("left: %v", left)
+			}
+			tc.change(t, filepath.Join(filepath.Dir(path), left[0].Name()))
+			counted := &asked{Handler: inner}
+			_, err = pull.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, pull.Options{})
+			must(t, err)
+			holds(t, path, pkg.bytes)
+			if counted.bytes > tc.most {
+				t.Errorf("%s: %d bytes were fetched, want at most %d", tc.reason, counted.bytes, tc.most)
+			}
+			if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+				t.Errorf("%s: left: %v, %v", tc.reason, left, err)
+			}
+		})
+	}
+}
+
+// Ctrl-C keeps what has arrived, too.
+func TestInterrupted(t *testing.T) {
+	needsKeeping(t)
+	pkg, inner := newLarge(t), remotetest.Handler()
+	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+	layers, err := pkg.image.Layers()
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	path := filepath.Join(t.TempDir(), "p.xpkg")
+	err = stopping(t, ctx, inner, layers[len(layers)-1], 1000, cancel, path)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(hint.Of(err), "run it again") {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+	counted := &asked{Handler: inner}
+	_, err = pull.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, pull.Options{})
+	must(t, err)
+	holds(t, path, pkg.bytes)
+	if counted.bytes > 5<<18+4<<10 {
+		t.Errorf("%d bytes were fetched, want those of one layer", counted.bytes)
+	}
+}
+
+// A layer that is wrong once is fetched again; one that always is, is not kept.
+func TestFlippedLayer(t *testing.T) {
+	pkg := newLarge(t)
+	layers, err := pkg.image.Layers()
+	must(t, err)
+	last := "/blobs/" + digestOf(t, layers[len(layers)-1]).String()
+	ofLast := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, last) }
+	for reason, n := range map[string]int{"once": 1, "always": 99} {
+		inner := remotetest.Handler()
+		must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+		counted := &asked{Handler: remotetest.Faults(inner, n, ofLast, flipped(inner))}
+		path := filepath.Join(t.TempDir(), "p.xpkg")
+		must(t, os.WriteFile(path, []byte("old"), 0o600))
+		_, err := pull.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, quick())
+		if n == 1 {
+			must(t, err)
+			holds(t, path, pkg.bytes)
+			if most := int64(len(pkg.bytes)) + 5<<18 + 4<<10; counted.bytes > most {
+				t.Errorf("%s: %d bytes were fetched, want one layer twice, %d", reason, counted.bytes, most)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), "other content than its digest says") {
+			t.Errorf("%s: got %v", reason, err)
+		}
+		holds(t, path, []byte("old"))
+		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+			t.Errorf("%s: left: %v, %v", reason, left, err)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package crds_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/image/crds"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/push"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// meta is package metadata that depends on packages.
+func meta(kind string, dependsOn ...string) string {
+	return "{apiVersion: meta.pkg.crossplane.io/v1, kind: " + kind + ", metadata: {name: a}, spec: {dependsOn: [" + strings.Join(dependsOn, ", ") + "]}}"
+}
+
+// crd is a CRD of a plural name.
+func crd(plural string) string {
+	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + `.example.org}, spec: {group: example.org, scope: Cluster, names: {kind: A, plural: ` + plural + `}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
+}
+
+// give pushes a package of documents.
+func give(t *testing.T, host, at string, docs ...string) {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	if err := afero.WriteFile(fsys, "pkg/all.yaml", []byte(strings.Join(docs, "\n---\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{Lint: xpkg.Off})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := xpkg.Build(pkg, nil, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := remote.ParseTag(at, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := push.Artifact(t.Context(), ref, a, push.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCollect(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	give(t, host, "acme/family:v1.0.0", meta("Provider"), crd("families"))
+	give(t, host, "acme/provider:v1.0.0", meta("Provider"), crd("olds"))
+	give(t, host, "acme/provider:v1.1.0", meta("Provider", `{provider: acme/family, version: "*"}`), crd("news"))
+	give(t, host, "acme/provider:v1.2.0-rc.1", meta("Provider"), crd("candidates"))
+	give(t, host, "acme/provider:edge", meta("Provider"), crd("edges"))
+	// Two Configurations that need each other.
+	give(t, host, "acme/conf:v1.0.0", meta("Configuration", `{configuration: acme/ring, version: v1.0.0}`, `{provider: acme/provider, version: ">=v1.0.0"}`))
+	give(t, host, "acme/ring:v1.0.0", meta("Configuration", `{configuration: acme/conf, version: v1.0.0}`))
+	cases := map[string]struct {
+		reason string
+		follow crds.Follow
+		yaml   string
+		want   []string
+		err    string
+	}{
+		"Constraint":    {"the highest version that is no candidate", "", meta("Function", `{provider: acme/provider, version: ">=v1.0.0"}`), []string{"news.example.org"}, ""},
+		"Exact":         {"a version is a tag", "", meta("Function", `{provider: acme/provider, version: v1.0.0}`), []string{"olds.example.org"}, ""},
+		"Ring":          {"Configurations are followed, each once", "", "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"news.example.org"}, ""},
+		"All":           {"the dependencies of Providers, too", crds.FollowAll, "{apiVersion: pkg.crossplane.io/v1, kind: Configuration, spec: {package: acme/conf:v1.0.0}}", []string{"families.example.org", "news.example.org"}, ""},
+		"None":          {"nothing but what is named", crds.FollowNone, "{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: acme/provider:v1.1.0}}\n---\n" + meta("Function", `{provider: acme/family, version: v1.0.0}`), []string{"news.example.org"}, ""},
+		"Others":        {"what is of no interest is passed over", "", "{apiVersion: v1, kind: Secret}", nil, ""},
+		"NoVersion":     {"no tag fits", "", meta("Function", `{provider: acme/provider, version: ">=v9"}`), nil, "none of its 4 tags is >=v9"},
+		"NoConstraint":  {"a version that is none", "", meta("Function", `{provider: acme/provider, version: newest}`), nil, `reading the version "newest"`},
+		"NotThere":      {"no such package", "", meta("Function", `{provider: acme/none, version: v1.0.0}`), nil, "acme/none"},
+		"NoDefinition":  {"a CRD that names nothing", "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", nil, "file.yaml:1: it names no group"},
+		"NothingDigest": {"a digest is a version", "", meta("Function", `{provider: acme/provider, version: "sha256:`+strings.Repeat("0", 64)+`"}`), nil, "acme/provider@sha256:0000"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("file.yaml", []byte(tc.yaml), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			all, err := crds.Collect(t.Context(), []string{"file.yaml"}, crds.Options{Registry: host, Follow: tc.follow})
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(append([]string{}, tc.want...), crds.Names(all)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// The first of two CRDs of one name counts, and the user is told if they differ.
+func TestCollectTwice(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.yaml": crd("as"), "b.yml": crd("as"), "sub/c.yaml": strings.Replace(crd("as"), "kind: A", "kind: B", 1), "d.json": crd("no"), "e.txt": crd("no")} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var warnings []string
+	all, err := crds.Collect(t.Context(), []string{dir}, crds.Options{Progress: func(e progress.Event) {
+		if e.Kind == progress.Warning {
+			warnings = append(warnings, e.Text)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 1 || all[0].Kind != "A" || all[0].Storage() != "v1" {
+		t.Errorf("got %+v", all)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "as.example.org is not the same in") {
+		t.Errorf("got warnings %q", warnings)
+	}
+}
+
+func TestCollectStdin(t *testing.T) {
+	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as"))}
+	all, err := crds.Collect(t.Context(), []string{"-"}, crds.Options{Files: r})
+	if err != nil || len(all) != 1 {
+		t.Errorf("got %d, %v", len(all), err)
+	}
+}
+
+// Offline nothing is asked of a registry, and a source that is in one is an error.
+func TestCollectOffline(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a.yaml", []byte(crd("as")+"\n---\n{apiVersion: pkg.crossplane.io/v1, kind: Provider, spec: {package: registry.example.org/a/b:v1}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := crds.Collect(t.Context(), []string{"a.yaml"}, crds.Options{Offline: true})
+	if err != nil || len(all) != 1 || all[0].Path != "a.yaml" || all[0].Line != 1 {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	if _, err := crds.Collect(t.Context(), []string{"registry.example.org/a/b:v1"}, crds.Options{Offline: true}); err == nil || !strings.Contains(err.Error(), "nothing is fetched offline") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What cannot be read is told, and the rest counts, if somebody listens.
+func TestCollectFaulty(t *testing.T) {
+	r := manifest.Reader{FS: afero.NewOsFs(), Stdin: strings.NewReader(crd("as") + "\n---\na: b: c\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n---\n" + crd("bs"))}
+	var told []string
+	all, err := crds.Collect(t.Context(), []string{"-"}, crds.Options{Files: r, Faulty: func(err error) { told = append(told, err.Error()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"standard input:3: mapping values are not allowed in this context", "standard input:5: it names no group"}
+	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
+		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)
+	}
+}

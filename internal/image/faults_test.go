@@ -1,0 +1,208 @@
+package image_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// A registry that fails, or lies.
+func TestImageErrors(t *testing.T) {
+	img := imageFor(t, "linux/amd64")
+	layers, err := img.Layers()
+	must(t, err)
+	layer := digestOf(t, layers[1]).String()
+	ofLayer := func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/blobs/"+layer)
+	}
+	ofManifest := func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/")
+	}
+	longer := func(inner http.Handler) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			inner.ServeHTTP(noLength{w}, r)
+			_, _ = w.Write(make([]byte, 100))
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		match  func(*http.Request) bool
+		n      int
+		fault  func(inner http.Handler) http.HandlerFunc
+		err    string
+	}{
+		"CutOnce":   {"a connection that is cut in the middle of a layer is no error", ofLayer, 1, cut, ""},
+		"CutAlways": {"unless it always is", ofLayer, 99, cut, "closed the connection early"},
+		"Busy":      {"a registry that is busy is asked again", ofLayer, 2, status(503), ""},
+		"Flipped":   {"a layer with a wrong digest", ofLayer, 99, flipped, "other content than its digest says"},
+		"Longer":    {"a layer that does not end", ofLayer, 99, longer, "longer than the"},
+		"Gone":      {"a layer that is not there", ofLayer, 99, status(404), "lacks a blob"},
+		"Denied":    {"a manifest that nobody may see", ofManifest, 99, status(403), "does not permit"},
+		"Reset":     {"a network that goes down", ofManifest, 99, reset, "registry"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := remotetest.Handler()
+			must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), img))
+			ref := parse(t, remotetest.Serve(t, remotetest.Faults(inner, tc.n, tc.match, tc.fault(inner))))
+			dir := t.TempDir()
+			s := openStore(t, dir)
+			got, err := s.Image(t.Context(), on(ref, "linux/amd64", t), quick())
+			if tc.err == "" {
+				must(t, err)
+				same(t, got, img)
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			if _, err := os.Stat(blobFile(dir, digestOf(t, layers[1]))); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: the layer is there (%v)", tc.reason, err)
+			}
+			if info, err := s.Info(); err != nil || len(info.Refs) != 0 {
+				t.Errorf("%s: got %+v, %v, want no reference", tc.reason, info.Refs, err)
+			}
+		})
+	}
+}
+
+type noLength struct{ http.ResponseWriter }
+
+func (n noLength) WriteHeader(code int) {
+	n.Header().Del("Content-Length")
+	n.ResponseWriter.WriteHeader(code)
+}
+
+// A pull that fails leaves the image that the tag was.
+func TestFailedPullKeepsTheOld(t *testing.T) {
+	inner := remotetest.Handler()
+	var broken atomic.Bool
+	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, func(r *http.Request) bool {
+		return broken.Load() && strings.Contains(r.URL.Path, "/blobs/")
+	}, remotetest.Status(404))))
+	old := imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(tag, old))
+	s := openStore(t, t.TempDir())
+	r := on(tag, "linux/amd64", t)
+	_, err := s.Image(t.Context(), r, quick())
+	must(t, err)
+	must(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
+	broken.Store(true)
+	always := r
+	always.Policy = image.Always
+	if _, err := s.Image(t.Context(), always, quick()); err == nil {
+		t.Error("it came without its blobs")
+	}
+	got, err := s.Image(t.Context(), r, offline())
+	must(t, err)
+	same(t, got, old)
+}
+
+// only is a keychain of one key.
+type only struct{ authn.Authenticator }
+
+func (o only) Resolve(authn.Resource) (authn.Authenticator, error) { return o, nil }
+
+// A redirect is followed without credentials.
+func TestRedirect(t *testing.T) {
+	inner := remotetest.Handler()
+	img := imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), img))
+	var told, redirected atomic.Int64
+	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		redirected.Add(1)
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+			told.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	registry := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			http.Redirect(w, r, "http://"+storage+r.URL.Path, http.StatusTemporaryRedirect)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	host := remotetest.Serve(t, remotetest.BasicAuth(registry, "gold", "s3cret"))
+	login := &authn.Basic{Username: "gold", Password: "s3cret"}
+	options := image.Options{Remote: remote.New(remote.Options{Keychain: only{login}})}
+	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(parse(t, host), "linux/amd64", t), options)
+	must(t, err)
+	same(t, got, img)
+	if redirected.Load() == 0 || told.Load() != 0 {
+		t.Errorf("of %d requests that were redirected, %d had credentials", redirected.Load(), told.Load())
+	}
+}
+
+// A layer that was damaged in the cache is not read to its end, and is fetched
+// again after that.
+func TestDamagedLayer(t *testing.T) {
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	img := imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(tag, img))
+	dir := t.TempDir()
+	s, r := openStore(t, dir), on(tag, "linux/amd64", t)
+	got, err := s.Image(t.Context(), r, quick())
+	must(t, err)
+	layers, err := got.Layers()
+	must(t, err)
+	file := blobFile(dir, digestOf(t, layers[0]))
+	data, err := os.ReadFile(file)
+	must(t, err)
+	data[len(data)/2] ^= 1
+	must(t, os.WriteFile(file, data, 0o600))
+	rc, err := layers[0].Compressed()
+	must(t, err)
+	_, err = io.Copy(io.Discard, rc)
+	must(t, rc.Close())
+	if err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got %v", err)
+	}
+	got, err = s.Image(t.Context(), r, quick())
+	must(t, err)
+	same(t, got, img)
+	// Metadata is read each time.
+	must(t, os.WriteFile(blobFile(dir, digestOf(t, img)), bytes.Repeat([]byte("x"), 100), 0o600))
+	if _, err := s.Image(t.Context(), r, offline()); !errors.As(err, new(*image.MissingError)) {
+		t.Errorf("a damaged manifest: got %v", err)
+	}
+	_, err = s.Image(t.Context(), r, quick())
+	must(t, err)
+}
+
+// What came before a connection was cut is not sent again.
+func TestResume(t *testing.T) {
+	inner := remotetest.Handler()
+	img := imageFor(t, "linux/amd64")
+	layers, err := img.Layers()
+	must(t, err)
+	layer := digestOf(t, layers[0]).String()
+	var asked []string
+	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+layer) {
+			return false
+		}
+		asked = append(asked, r.Header.Get("Range"))
+		return true
+	}, cut(inner))))
+	must(t, ggcr.Write(tag, img))
+	got, err := openStore(t, t.TempDir()).Image(t.Context(), on(tag, "linux/amd64", t), quick())
+	must(t, err)
+	same(t, got, img)
+	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") {
+		t.Errorf("the layer was asked for by ranges %q, want none and then the rest", asked)
+	}
+}

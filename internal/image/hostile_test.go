@@ -1,0 +1,138 @@
+package image_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// raw is a manifest of any bytes.
+type raw struct {
+	text      string
+	mediaType types.MediaType
+}
+
+func (r raw) RawManifest() ([]byte, error)        { return []byte(r.text), nil }
+func (r raw) MediaType() (types.MediaType, error) { return r.mediaType, nil }
+func (r raw) digest() string                      { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(r.text))) }
+
+const (
+	configOf = `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","size":%d,"digest":"` + zeros + `"},"layers":[%s]%s}`
+	aLayer   = `{"mediaType":"application/vnd.oci.image.layer.v1.tar","size":1,"digest":"` + zeros + `"}`
+	zeros    = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+)
+
+func imageOf(config int64, layers int, padding string) raw {
+	list := strings.TrimSuffix(strings.Repeat(aLayer+",", layers), ",")
+	return raw{fmt.Sprintf(configOf, config, list, padding), types.OCIManifestSchema1}
+}
+
+// small is an image whose config, "{}", is in its manifest.
+func small() raw {
+	img := imageOf(2, 0, "")
+	img.text = strings.Replace(img.text, zeros, raw{text: "{}"}.digest()+`","data":"e30=`, 1)
+	return img
+}
+
+// indexOf lists a child several times.
+func indexOf(child raw, times int) raw {
+	desc := fmt.Sprintf(`{"mediaType":%q,"size":%d,"digest":%q}`, child.mediaType, len(child.text), child.digest())
+	list := strings.TrimSuffix(strings.Repeat(desc+",", times), ",")
+	return raw{fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, types.OCIImageIndex, list), types.OCIImageIndex}
+}
+
+// What a registry says that a package needs is bounded before it is fetched.
+func TestHostile(t *testing.T) {
+	large := imageOf(100<<20, 0, "")
+	big := raw{text: strings.Repeat("\x00", 40<<20)}
+	bigDigest := big.digest()
+	heavy := imageOf(int64(len(big.text)), 0, "")
+	heavy.text = strings.Replace(heavy.text, zeros, bigDigest, 1)
+	child := small()
+	deep := []raw{child}
+	for range 6 {
+		deep = append(deep, indexOf(deep[len(deep)-1], 1))
+	}
+	lying := raw{strings.Replace(indexOf(child, 1).text, `"size":`, `"size":-`, 1), types.OCIImageIndex}
+	cases := map[string]struct {
+		reason    string
+		manifests []raw
+		err       string
+		blobs     int64
+	}{
+		"Config":       {"a config of 2 GiB", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB", 0},
+		"UnknownSize":  {"a size of -1 means any size to the library", []raw{imageOf(-1, 0, "")}, "negative", 0},
+		"ChildConfig":  {"a config of an index's image", []raw{large, indexOf(large, 1)}, "larger than 63 MiB", 0},
+		"Together":     {"configs that are too large only together", []raw{heavy, indexOf(heavy, 2)}, "larger than 63 MiB", 1},
+		"Layers":       {"many layers", []raw{imageOf(1, 10_001, "")}, "more than 10000 manifests, configs and layers", 0},
+		"Deep":         {"indexes in indexes", deep, "nested more than 4 deep", 0},
+		"OtherSize":    {"a child's descriptor that lies", []raw{child, lying}, "bytes, and should have -", 0},
+		"EmptyIndex":   {"an index of nothing", []raw{indexOf(child, 0)}, "it holds no image", 0},
+		"LargeItself":  {"one manifest", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB", 0},
+		"NotAManifest": {"a manifest of nothing", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := remotetest.Handler()
+			var blobs atomic.Int64
+			ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "/blobs/") {
+					blobs.Add(1)
+				}
+				if strings.HasSuffix(r.URL.Path, "/blobs/"+bigDigest) {
+					_, _ = io.WriteString(w, big.text)
+					return
+				}
+				inner.ServeHTTP(w, r)
+			})))
+			for _, m := range tc.manifests {
+				must(t, ggcr.Put(ref.Digest(m.digest()), m))
+			}
+			must(t, ggcr.Put(ref, tc.manifests[len(tc.manifests)-1]))
+			_, err := image.File(t.Context(), ref, filepath.Join(t.TempDir(), "p.xpkg"), image.Options{})
+			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.err)
+			}
+			if n := blobs.Load(); n != tc.blobs {
+				t.Errorf("%s: %d blobs were asked for, want %d", tc.reason, n, tc.blobs)
+			}
+		})
+	}
+}
+
+// What is no package is not written: nothing could open the file.
+func TestNoPackage(t *testing.T) {
+	img, err := random.Image(100, 1)
+	must(t, err)
+	for reason, a := range map[string]ggcr.Taggable{
+		"an image":          img,
+		"an index of image": mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}),
+	} {
+		ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+		must(t, ggcr.Push(ref, a))
+		dir := t.TempDir()
+		_, err := image.File(t.Context(), ref, filepath.Join(dir, "p.xpkg"), image.Options{})
+		if want := `pulling "` + ref.Name() + `": it is an image and not a package: it holds no package.yaml`; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", reason, err, want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("%s: files are left: %v (%v)", reason, left, err)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package inspect
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const (
+	examplesFile = ".up/examples.yaml"
+	// maxExamples bounds the bytes of the examples, and of their layer, as the
+	// control plane bounds those of package.yaml.
+	maxExamples = 200 << 20
+	// maxLayer bounds the bytes of a layer's tar.
+	maxLayer = 16 << 30
+)
+
+// Examples returns the examples of a package's image, a stream of YAML documents:
+// up to 200 MiB. It is an error if there are none.
+func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
+	l, err := find(img, xpkg.ExamplesMark)
+	if err != nil {
+		return nil, errors.New("it has no examples")
+	}
+	data, err := fileOf(ctx, l, examplesFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading its examples: %w", err)
+	}
+	return data, nil
+}
+
+// fileOf returns a file of a layer, which is read to its end, where its digest is
+// checked.
+func fileOf(ctx context.Context, l v1.Layer, name string) (data []byte, err error) {
+	left := int64(maxExamples)
+	rc, err := oci.Plain(ctx, l, &left)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("its layer has no %s", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimPrefix(h.Name, "./") != name || h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if data, err = io.ReadAll(tr); err != nil {
+			return nil, err
+		}
+		return data, rc.Finish()
+	}
+}
+
+// WriteLayer writes the tar of a layer of an image to w, decompressed: up to 16
+// GiB. The layer is named by its digest, by the first of its digits, or by its
+// mark. After an error, that its content is not of its digest included, w may
+// have got a part.
+func WriteLayer(ctx context.Context, w io.Writer, img v1.Image, name string) (err error) {
+	l, err := find(img, name)
+	if err != nil {
+		return err
+	}
+	left := int64(maxLayer)
+	rc, err := oci.Plain(ctx, l, &left)
+	if err != nil {
+		return fmt.Errorf("reading its layer: %w", err)
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	if _, err := io.Copy(w, rc); err != nil {
+		return fmt.Errorf("copying its layer: %w", err)
+	}
+	if err := rc.Finish(); err != nil {
+		return fmt.Errorf("reading its layer: %w", err)
+	}
+	return nil
+}
+
+// find returns the layer of an image that a digest, the beginning of one, or a
+// mark names. Two that differ are an error.
+func find(img v1.Image, name string) (v1.Layer, error) {
+	described, err := describe(xpkg.PlatformImage{Image: img})
+	if err != nil {
+		return nil, err
+	}
+	var fit []string
+	for _, l := range described.Layers {
+		if name != "" && l.Mark == name || isDigits(name) && strings.HasPrefix(strings.TrimPrefix(l.Digest, "sha256:"), strings.TrimPrefix(name, "sha256:")) {
+			fit = append(fit, l.Digest)
+		}
+	}
+	slices.Sort(fit)
+	fit = slices.Compact(fit)
+	switch len(fit) {
+	case 0:
+		return nil, fmt.Errorf("it has no layer %q", name)
+	case 1:
+	default:
+		return nil, fmt.Errorf("%q names several of its layers: %s", name, strings.Join(fit, ", "))
+	}
+	h, err := v1.NewHash(fit[0])
+	if err != nil {
+		return nil, fmt.Errorf("reading a layer's digest: %w", err)
+	}
+	l, err := img.LayerByDigest(h)
+	if err != nil {
+		return nil, fmt.Errorf("finding its layer %s: %w", h, err)
+	}
+	return l, nil
+}
+
+// minDigits is how many digits name a layer. Fewer may be a mark that it has not.
+const minDigits = 6
+
+func isDigits(name string) bool {
+	hex := strings.TrimPrefix(name, "sha256:")
+	return len(hex) >= minDigits && strings.Trim(hex, "0123456789abcdef") == ""
+}

@@ -1,0 +1,424 @@
+package inspect_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+const metadata = `apiVersion: meta.pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: fn
+spec:
+  crossplane: {version: ">=v2.0.0"}
+  dependsOn:
+  - {function: example.org/a, version: v1}
+  - {apiVersion: pkg.crossplane.io/v1, kind: Provider, package: example.org/b, version: ">=v1"}
+`
+
+// packageOf builds a package of files, over runtimes.
+func packageOf(t *testing.T, files map[string]string, runtimes ...v1.Image) xpkg.Artifact {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for name, text := range files {
+		if err := afero.WriteFile(fsys, "pkg/"+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pkg, err := xpkg.Read(t.Context(), fsys, "pkg", xpkg.ReadOptions{ExamplesRoot: "pkg/examples", ExamplesOptional: true, Lint: xpkg.Off})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := xpkg.Build(pkg, runtimes, xpkg.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// runtimeFor is a runtime image for a platform, with a layer of its own.
+func runtimeFor(t *testing.T, platform string) v1.Image {
+	t.Helper()
+	img, err := random.Image(4096, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v1.ParsePlatform(platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = c.DeepCopy()
+	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
+	c.Config.Entrypoint = []string{"/fn"}
+	if img, err = mutate.ConfigFile(img, c); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// tarOf is the tar of a file.
+func tarOf(t *testing.T, name, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// layered is an image of layers that hold package.yaml, with these marks as
+// annotations.
+func layered(t *testing.T, yaml string, marks ...string) v1.Image {
+	t.Helper()
+	img := empty.Image
+	for i, mark := range marks {
+		add := mutate.Addendum{Layer: static.NewLayer(tarOf(t, "package.yaml", yaml+strings.Repeat("#\n", i)), types.OCIUncompressedLayer)}
+		if mark != "" {
+			add.Annotations = map[string]string{xpkg.Annotation: mark}
+		}
+		var err error
+		if img, err = mutate.Append(img, add); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return img
+}
+
+func TestArtifact(t *testing.T) {
+	a := packageOf(t, map[string]string{
+		"crossplane.yaml":  metadata,
+		"crd.yaml":         `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: inputs.example.org}, spec: {group: example.org, scope: Namespaced, names: {kind: Input, plural: inputs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`,
+		"examples/xr.yaml": "{apiVersion: example.org/v1, kind: Example, metadata: {name: a}}",
+	}, runtimeFor(t, "linux/arm64"), runtimeFor(t, "linux/amd64"))
+	d, err := inspect.Artifact(t.Context(), a, inspect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"kind":"Function"`, `"crossplane":"\u003e=v2.0.0"`,
+		`"dependsOn":[{"kind":"Function","package":"example.org/a","version":"v1"},{"apiVersion":"pkg.crossplane.io/v1","kind":"Provider","package":"example.org/b","version":"\u003e=v1"}]`,
+		`"defines":{"group":"example.org","kind":"Input","plural":"inputs","scope":"Namespaced","versions":[{"name":"v1","served":true,"storage":true}]}`,
+		`"platform":"linux/arm64"`, `"mark":"upbound"`, `"entrypoint":["/fn"]`,
+	} {
+		if !bytes.Contains(raw, []byte(want)) {
+			t.Errorf("%s is not in %s", want, raw)
+		}
+	}
+	if len(d.Images) != 2 || len(d.Notes) != 0 || d.Images[0].PackageDigest != d.Package.Digest {
+		t.Errorf("got %d images, notes %q", len(d.Images), d.Notes)
+	}
+	// The size is that of what a registry keeps, in which the package's own layers
+	// are there once.
+	shared := d.Images[0].Layers[1].Size + d.Images[0].Layers[2].Size
+	index, _ := a.Size()
+	if want := index + d.Images[0].Size + d.Images[1].Size - shared; d.Size != want {
+		t.Errorf("got size %d, want %d", d.Size, want)
+	}
+}
+
+// Of a package in a registry the layers of the runtime are not fetched, and
+// package.yaml once.
+func TestArtifactFetchesNoMore(t *testing.T) {
+	var mu sync.Mutex
+	var blobs []string
+	handler := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, digest, ok := strings.Cut(r.URL.Path, "/blobs/"); ok && r.Method == http.MethodGet {
+			mu.Lock()
+			blobs = append(blobs, digest)
+			mu.Unlock()
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	ref, err := name.ParseReference(host + "/acme/fn:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := packageOf(t, map[string]string{"crossplane.yaml": metadata}, runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/arm64"))
+	if err := ggcr.WriteIndex(ref, a.(v1.ImageIndex)); err != nil {
+		t.Fatal(err)
+	}
+	blobs = nil
+	idx, err := ggcr.Index(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := inspect.Artifact(t.Context(), idx, inspect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, b := range blobs {
+		counts[b]++
+	}
+	for _, img := range d.Images {
+		if n := counts[img.Layers[0].Digest]; n != 0 {
+			t.Errorf("the runtime of %s was fetched %d times", img.Platform, n)
+		}
+	}
+	if n := counts[d.Images[0].Layers[1].Digest]; n != 1 {
+		t.Errorf("the base layer was fetched %d times, want once", n)
+	}
+}
+
+func TestArtifactNotes(t *testing.T) {
+	other := strings.Replace(metadata, "name: fn", "name: other", 1)
+	label := func(img v1.Image) v1.Image {
+		m, _ := img.Manifest()
+		c, _ := img.ConfigFile()
+		c = c.DeepCopy()
+		c.Config.Labels = map[string]string{xpkg.Annotation + ":" + m.Layers[0].Digest.String(): "base"}
+		img, _ = mutate.ConfigFile(img, c)
+		return img
+	}
+	on := func(img v1.Image, platform string) v1.Image {
+		p, _ := v1.ParsePlatform(platform)
+		c, _ := img.ConfigFile()
+		c = c.DeepCopy()
+		c.OS, c.Architecture = p.OS, p.Architecture
+		img, _ = mutate.ConfigFile(img, c)
+		return img
+	}
+	index := func(images ...v1.Image) v1.ImageIndex {
+		idx := v1.ImageIndex(empty.Index)
+		for _, img := range images {
+			idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
+		}
+		return idx
+	}
+	cases := map[string]struct {
+		reason string
+		a      xpkg.Artifact
+		search bool
+		name   string // of the package, or "" for none
+		note   string
+	}{
+		"TwoBases":      {"the first base layer counts", layered(t, metadata, "base", "base"), false, "fn", "has 2 base layers"},
+		"Labelled":      {"tools lose annotations, and keep labels", label(layered(t, metadata, "")), false, "fn", "only the labels of its config"},
+		"Unmarked":      {"an image in a registry is not fetched to look for it", layered(t, metadata, ""), false, "", ""},
+		"UnmarkedFile":  {"a file is searched, as the control plane does", layered(t, metadata, ""), true, "fn", ""},
+		"Plain":         {"a plain image is no error", runtimeFor(t, "linux/amd64"), true, "", ""},
+		"Differ":        {"the control plane reads that of linux/amd64", index(on(layered(t, other, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/amd64")), false, "fn", "do not hold the same package.yaml"},
+		"NotForControl": {"an index that no control plane can use", index(on(layered(t, metadata, "base"), "linux/arm64"), on(layered(t, metadata, "base"), "linux/arm")), false, "fn", "no image is for linux/amd64"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, err := inspect.Artifact(t.Context(), tc.a, inspect.Options{Search: tc.search})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if d.Package != nil {
+				got = d.Package.Name
+			}
+			if got != tc.name {
+				t.Errorf("%s: got package %q, want %q", tc.reason, got, tc.name)
+			}
+			if tc.note == "" && len(d.Notes) > 0 || tc.note != "" && !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, tc.note) }) {
+				t.Errorf("%s: got notes %q, want %q", tc.reason, d.Notes, tc.note)
+			}
+		})
+	}
+}
+
+func TestArtifactErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: [":                        "package.yaml",
+		"apiVersion: v1\nkind: List":  "no object of meta.pkg.crossplane.io",
+		metadata + "---\n" + metadata: "more than one metadata object",
+	} {
+		if _, err := inspect.Artifact(t.Context(), layered(t, text, "base"), inspect.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	if _, err := inspect.Artifact(t.Context(), empty.Index, inspect.Options{}); err == nil {
+		t.Error("an index of nothing is no error")
+	}
+}
+
+func TestWriteLayer(t *testing.T) {
+	img := layered(t, metadata, "", "base")
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := m.Layers[0].Digest, m.Layers[1].Digest
+	for name, want := range map[string]string{
+		first.String(): metadata, first.Hex[:8]: metadata, "sha256:" + first.Hex[:12]: metadata, "base": metadata + "#\n", second.Hex: metadata + "#\n",
+	} {
+		var b bytes.Buffer
+		if err := inspect.WriteLayer(t.Context(), &b, img, name); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(b.Bytes(), tarOf(t, "package.yaml", want)) {
+			t.Errorf("%s is another layer", name)
+		}
+	}
+	for _, name := range []string{"icons", "abcdef0", first.Hex[:3], ""} {
+		if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, img, name); err == nil {
+			t.Errorf("%q names a layer", name)
+		}
+	}
+	if _, err := inspect.Examples(t.Context(), img); err == nil || err.Error() != "it has no examples" {
+		t.Errorf("got %v", err)
+	}
+	if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, layered(t, metadata, "base", "base"), "base"); err == nil || !strings.Contains(err.Error(), "several") {
+		t.Errorf("a mark of two layers names one: %v", err)
+	}
+}
+
+func TestExamples(t *testing.T) {
+	a := packageOf(t, map[string]string{"crossplane.yaml": metadata, "examples/a.yaml": "kind: A"})
+	got, err := inspect.Examples(t.Context(), a.(v1.Image))
+	if err != nil || !strings.HasPrefix(string(got), "kind: A\n") {
+		t.Errorf("got %q, %v", got, err)
+	}
+	add := mutate.Addendum{Layer: static.NewLayer(tarOf(t, "other", ""), types.OCIUncompressedLayer), Annotations: map[string]string{xpkg.Annotation: "upbound"}}
+	img, err := mutate.Append(empty.Image, add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inspect.Examples(t.Context(), img); err == nil || !strings.Contains(err.Error(), "no .up/examples.yaml") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func describe(t *testing.T, a xpkg.Artifact) inspect.Description {
+	t.Helper()
+	d, err := inspect.Artifact(t.Context(), a, inspect.Options{Search: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestCompare(t *testing.T) {
+	const composition = `{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: a}, spec: {compositeTypeRef: {apiVersion: a/v1, kind: A}, mode: Pipeline, pipeline: [{step: one, functionRef: {name: f}}, {step: two, functionRef: {name: f}}]}}`
+	const xrd = `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: as.example.org}, spec: {scope: Cluster, group: example.org, names: {kind: A, plural: as}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}}}]}}`
+	meta := strings.NewReplacer("kind: Function", "kind: Configuration").Replace(metadata)
+	files := map[string]string{"crossplane.yaml": meta, "c.yaml": composition, "x.yaml": xrd}
+	with := func(name, text string) xpkg.Artifact {
+		changed := map[string]string{}
+		for n, v := range files {
+			changed[n] = v
+		}
+		if changed[name] = text; text == "" {
+			delete(changed, name)
+		}
+		return packageOf(t, changed)
+	}
+	from := describe(t, packageOf(t, files))
+	cases := map[string]struct {
+		reason   string
+		to       xpkg.Artifact
+		breaking bool
+		want     []string
+	}{
+		"Same":               {"the same package", packageOf(t, files), false, nil},
+		"Step":               {"elements are told apart by their names", with("c.yaml", strings.Replace(composition, "{step: one,", "{step: zero, functionRef: {name: g}}, {step: one,", 1)), false, []string{"changed Composition a: added spec.pipeline[zero]"}},
+		"CompositionRemoved": {"XRs may name it", with("c.yaml", ""), true, []string{"removed Composition a:"}},
+		"CompositionAdded":   {"nobody names it", with("d.yaml", strings.Replace(composition, "name: a}", "name: b}", 1)), false, []string{"added Composition b:"}},
+		"FieldRemoved":       {"XRs have it", with("x.yaml", strings.Replace(xrd, "a: {type: string}", "", 1)), true, []string{"changed CompositeResourceDefinition as.example.org: changed spec.versions[v1].schema.openAPIV3Schema"}},
+		"Dependency":         {"dependencies are told apart by their names", with("crossplane.yaml", strings.Replace(meta, "version: v1}", "version: v2}", 1)), false, []string{"changed spec.dependsOn[example.org/a].version"}},
+		"Constraint":         {"who has an older Crossplane sees it", with("crossplane.yaml", strings.Replace(meta, "v2.0.0", "v2.1.0", 1)), false, []string{"changed spec.crossplane.version"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := inspect.Compare(from, describe(t, tc.to))
+			var got []string
+			for _, f := range d.Metadata {
+				got = append(got, f.Change+" "+f.Path)
+			}
+			for _, o := range d.Objects {
+				text := o.Change + " " + o.Kind + " " + o.Name + ":"
+				for _, f := range o.Fields {
+					text += " " + f.Change + " " + f.Path
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || d.Breaking != tc.breaking {
+				t.Errorf("%s: breaking %t, want %t (-want +got):\n%s", tc.reason, d.Breaking, tc.breaking, diff)
+			}
+			if d.Changed != (len(tc.want) > 0) {
+				t.Errorf("%s: got changed %t", tc.reason, d.Changed)
+			}
+		})
+	}
+}
+
+func TestCompareImages(t *testing.T) {
+	files := map[string]string{"crossplane.yaml": metadata}
+	amd, arm := runtimeFor(t, "linux/amd64"), runtimeFor(t, "linux/arm64")
+	both, one := describe(t, packageOf(t, files, amd, arm)), describe(t, packageOf(t, files, amd))
+	d := inspect.Compare(both, one)
+	if len(d.Images) != 1 || d.Images[0].Change != inspect.Removed || d.Images[0].Platform != "linux/arm64" || !d.Breaking {
+		t.Errorf("a platform is gone: got %+v", d.Images)
+	}
+	d = inspect.Compare(one, both)
+	if len(d.Images) != 1 || d.Images[0].Change != inspect.Added || d.Breaking {
+		t.Errorf("a platform is added: got %+v", d.Images)
+	}
+	d = inspect.Compare(one, describe(t, packageOf(t, files, runtimeFor(t, "linux/amd64"))))
+	if len(d.Images) != 1 || d.Images[0].Same != 1 || len(d.Images[0].Layers) != 2 || d.Breaking {
+		t.Errorf("a layer is another: got %+v", d.Images)
+	}
+	if d.Images[0].Layers[0].Change != inspect.Removed || d.Images[0].Layers[1].Change != inspect.Added {
+		t.Errorf("got layers %+v", d.Images[0].Layers)
+	}
+}
+
+// Whatever a stranger's package.yaml holds is described or refused, and does not
+// differ from itself.
+func FuzzPackageYAML(f *testing.F) {
+	f.Add([]byte(metadata))
+	f.Add([]byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: 3\nmetadata: []\nspec: {dependsOn: [1, {provider: {}}], capabilities: {}}\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [1]}}\n"))
+	f.Fuzz(func(t *testing.T, yaml []byte) {
+		d, err := inspect.Artifact(t.Context(), layered(t, string(yaml), "base"), inspect.Options{})
+		if err != nil {
+			return
+		}
+		if diff := inspect.Compare(d, d); diff.Changed || diff.Breaking {
+			t.Errorf("it differs from itself: %+v", diff)
+		}
+		empty := inspect.Description{Package: &inspect.Package{}}
+		if diff := inspect.Compare(empty, d); !diff.Changed {
+			t.Error("it does not differ from nothing")
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+)
+
+// A Package is the content of package.yaml.
+type Package struct {
+	APIVersion string `json:"apiVersion"`
+	// Kind is Function, Configuration or Provider.
+	Kind        string            `json:"kind"`
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Crossplane is the constraint on Crossplane's version, or empty.
+	Crossplane   string       `json:"crossplane,omitempty"`
+	DependsOn    []Dependency `json:"dependsOn,omitempty"`
+	Capabilities []string     `json:"capabilities,omitempty"`
+	// Objects are in the order of package.yaml.
+	Objects []Object `json:"objects"`
+	// Digest and Size are those of package.yaml.
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+
+	meta map[string]any
+}
+
+// A Dependency is a package that another one needs.
+type Dependency struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind is Function, Configuration or Provider.
+	Kind string `json:"kind"`
+	// Package is a repository, and Version a constraint on its tags, or a digest.
+	Package string `json:"package"`
+	Version string `json:"version"`
+}
+
+// An Object is something that a package delivers.
+type Object struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	// Defines is what a CRD, XRD or MRD defines, else nil.
+	Defines *crd.Definition `json:"defines,omitempty"`
+
+	data map[string]any
+}
+
+// Data is the whole object. It must not be changed.
+func (o Object) Data() map[string]any { return o.data }
+
+const (
+	metadataFile = "package.yaml"
+	metaGroup    = "meta.pkg.crossplane.io/"
+)
+
+// parse reads package.yaml. It must hold one metadata object.
+func parse(data []byte) (*Package, error) {
+	docs, err := manifest.Split(metadataFile, data)
+	if err != nil {
+		return nil, err
+	}
+	p := &Package{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Size: int64(len(data))}
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		o := objectOf(obj)
+		if !strings.HasPrefix(o.APIVersion, metaGroup) {
+			p.Objects = append(p.Objects, o)
+			continue
+		}
+		if p.meta != nil {
+			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("it holds more than one metadata object")}
+		}
+		p.describe(o)
+	}
+	if p.meta == nil {
+		return nil, fmt.Errorf("its %s has no object of %s", metadataFile, strings.TrimSuffix(metaGroup, "/"))
+	}
+	return p, nil
+}
+
+func objectOf(data map[string]any) Object {
+	o := Object{APIVersion: text(data, "apiVersion"), Kind: text(data, "kind"), Name: text(data, "metadata", "name"), data: data}
+	if !crd.Defines(data) {
+		return o
+	}
+	// One that defines nothing is still an object; the API server refuses it.
+	if d, err := crd.Read(data); err == nil {
+		o.Defines = &d
+	}
+	return o
+}
+
+func (p *Package) describe(o Object) {
+	p.APIVersion, p.Kind, p.Name, p.meta = o.APIVersion, o.Kind, o.Name, o.data
+	p.Labels, p.Annotations = texts(o.data, "metadata", "labels"), texts(o.data, "metadata", "annotations")
+	p.Crossplane = text(o.data, "spec", "crossplane", "version")
+	capabilities, _ := at(o.data, "spec", "capabilities").([]any)
+	for _, c := range capabilities {
+		if name, ok := c.(string); ok {
+			p.Capabilities = append(p.Capabilities, name)
+		}
+	}
+	p.DependsOn = Dependencies(o.data)
+}
+
+// Dependencies returns what a package's metadata depends on. A dependency is
+// named by its kind's own field, or by apiVersion, kind and package.
+func Dependencies(meta map[string]any) []Dependency {
+	var all []Dependency
+	list, _ := at(meta, "spec", "dependsOn").([]any)
+	for _, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		d := Dependency{APIVersion: text(m, "apiVersion"), Kind: text(m, "kind"), Package: text(m, "package"), Version: text(m, "version")}
+		for _, kind := range []string{"Configuration", "Provider", "Function"} {
+			if named := text(m, strings.ToLower(kind)); named != "" && d.Package == "" {
+				d.Kind, d.Package = kind, named
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// at returns the value at a path of keys, or nil.
+func at(v any, path ...string) any {
+	for _, key := range path {
+		m, _ := v.(map[string]any)
+		v = m[key]
+	}
+	return v
+}
+
+func text(v any, path ...string) string {
+	s, _ := at(v, path...).(string)
+	return s
+}
+
+// texts returns a map of texts, or nil.
+func texts(v any, path ...string) map[string]string {
+	m, _ := at(v, path...).(map[string]any)
+	var all map[string]string
+	for key, value := range m {
+		if s, ok := value.(string); ok {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[key] = s
+		}
+	}
+	return all
+}
+
+func groupOf(apiVersion string) string {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}

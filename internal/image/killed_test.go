@@ -1,0 +1,71 @@
+package image_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// fileChild pulls a file, and says when it has 2 MiB of it.
+func fileChild(args string) error {
+	path, reference, _ := strings.Cut(args, " ")
+	ref, err := remote.ParseReference(reference, "")
+	if err != nil {
+		return err
+	}
+	o := quick()
+	o.Progress = func(e progress.Event) {
+		if e.Done > 2<<20 {
+			fmt.Println("moved")
+		}
+	}
+	_, err = image.File(context.Background(), ref, path, o)
+	return err
+}
+
+// A process that is killed leaves the old file, and to the next one what it had.
+func TestKilled(t *testing.T) {
+	needsKeeping(t)
+	pkg, inner := newLarge(t), remotetest.Handler()
+	must(t, ggcr.Write(parse(t, remotetest.Serve(t, inner)), pkg.image))
+	layers, err := pkg.image.Layers()
+	must(t, err)
+	last := digestOf(t, layers[len(layers)-1]).String()
+	stalling := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, last) {
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})))
+	path := filepath.Join(t.TempDir(), "p.xpkg")
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	c, line := functiontest.Start(t, childEnv+"=file "+path+" "+stalling.Name())
+	if line != "moved" {
+		t.Fatalf("the child says %q", line)
+	}
+	c.Kill(t)
+	holds(t, path, []byte("old"))
+	counted := &asked{Handler: inner}
+	_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
+	must(t, err)
+	holds(t, path, pkg.bytes)
+	if most := int64(len(pkg.bytes)) - 2<<20 + 4<<10; counted.bytes > most {
+		t.Errorf("%d bytes were fetched, want at most %d", counted.bytes, most)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

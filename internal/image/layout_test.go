@@ -1,0 +1,139 @@
+package image_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+func local(t testing.TB, path, platform string) (v1.Image, error) {
+	t.Helper()
+	l, err := image.OpenLocal(t.Context(), path, parsePlatform(t, platform))
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { must(t, l.Close()) })
+	return l.Image, nil
+}
+
+// An image is the same from a folder, a package file and docker save.
+func TestOpenLocal(t *testing.T) {
+	idx := indexFor(t, "linux/amd64", "linux/arm64")
+	m, err := idx.IndexManifest()
+	must(t, err)
+	arm, err := idx.Image(m.Manifests[1].Digest)
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "index.xpkg")
+	must(t, xpkg.WriteFile(t.Context(), file, idx, nil))
+	saved := filepath.Join(t.TempDir(), "saved.tar")
+	must(t, tarball.WriteToFile(saved, nil, arm))
+	for what, path := range map[string]string{
+		"a folder of an index":  imagetest.Layout(t, idx),
+		"a folder of one image": imagetest.Layout(t, arm),
+		"a file":                file,
+		"docker save":           saved,
+	} {
+		img, err := local(t, path, "linux/arm64")
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if what != "docker save" { // It has no manifest of its own.
+			same(t, img, arm)
+		}
+		got, err := img.ConfigName()
+		must(t, err)
+		if want, err := arm.ConfigName(); err != nil || got != want {
+			t.Errorf("%s: got config %s, want %s", what, got, want)
+		}
+		_, err = local(t, path, "linux/s390x")
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("opening %q: it has no image for linux/s390x, only for linux/", path)) {
+			t.Errorf("%s: another platform: got %v", what, err)
+		}
+	}
+	_, err = local(t, "testdata/golden/multi-verbose/in/a.xpkg", "linux/"+runtime.GOARCH)
+	if err != nil && !strings.Contains(err.Error(), "only for") {
+		t.Errorf("a package: got %v", err)
+	}
+}
+
+func TestOpenLocalErrors(t *testing.T) {
+	img := imageFor(t, "linux/amd64")
+	layers, err := img.Layers()
+	must(t, err)
+	spoil := func(change func(dir string)) string {
+		dir := imagetest.Layout(t, img)
+		change(dir)
+		return dir
+	}
+	layer := digestOf(t, layers[0])
+	cases := map[string]struct {
+		reason string
+		path   string
+		err    string
+	}{
+		"Absent":    {"a path that leads nowhere", filepath.Join(t.TempDir(), "absent"), "no such file"},
+		"NoLayout":  {"any folder", t.TempDir(), "it has no oci-layout"},
+		"NoIndex":   {"a layout without an index", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
+		"BadIndex":  {"an index that is none", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
+		"HugeIndex": {"an index that is huge", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "more than"},
+		"Several":   {"a layout of several images", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
+		"None":      {"a layout of nothing", imagetest.Layout(t), "lists 0 images"},
+		"NoBlob":    {"a layer that is not there", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its layer " + layer.String()},
+		"Short":     {"a layer that is cut off", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its layer " + layer.String()},
+		"Manifest":  {"a manifest with a wrong digest", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "other content"},
+		"Link": {"a link that leads out of the folder", spoil(func(dir string) {
+			outside := filepath.Join(t.TempDir(), "x")
+			must(t, os.Rename(blobFile(dir, layer), outside))
+			must(t, os.Symlink(outside, blobFile(dir, layer)))
+		}), "escapes"},
+		"NoFile": {"a file that is no image", "layout_test.go", "not a tar file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := local(t, tc.path, "linux/amd64"); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("opening %q: ", tc.path)) || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+// Whatever a folder holds, opening it ends, and gives no image whose layers
+// cannot be found.
+func FuzzLayout(f *testing.F) {
+	f.Add([]byte(imageOf(2, 1, "").text), []byte("{}"))
+	f.Add([]byte(indexOf(small(), 1).text), []byte(small().text))
+	f.Add([]byte(`{"manifests":[{}]}`), []byte(`{"layers":[{}]}`))
+	f.Fuzz(func(t *testing.T, top, other []byte) {
+		dir := t.TempDir()
+		must(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "oci-layout"), []byte("{}"), 0o600))
+		for _, blob := range [][]byte{top, other} {
+			must(t, os.WriteFile(filepath.Join(dir, "blobs", raw{text: string(blob)}.file()), blob, 0o600))
+		}
+		index := indexOf(raw{string(top), types.OCIManifestSchema1}, 1)
+		must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte(index.text), 0o600))
+		img, err := local(t, dir, "linux/amd64")
+		if err != nil {
+			return
+		}
+		layers, err := img.Layers()
+		must(t, err)
+		for _, l := range layers {
+			rc, err := l.Compressed()
+			must(t, err)
+			must(t, rc.Close())
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A Want is something to lock: a dependency, or what is named by a reference,
+// which has no version then.
+type Want struct {
+	Dependency
+	// Base tells a base image from a function.
+	Base bool
+	key  key
+}
+
+// String names it for people.
+func (w Want) String() string { return strings.TrimSpace(w.key.name + " " + w.key.constraint) }
+
+// Sources are where to look for what to lock.
+type Sources struct {
+	// Reader reads files.
+	Reader manifest.Reader
+	// Parse reads a reference to what can be pulled.
+	Parse func(string) (name.Reference, error)
+	// ImageAnnotation of a Function names an image that may run in place of its
+	// package. It may be "".
+	ImageAnnotation string
+}
+
+// Collect returns what Functions and package metadata name in files: the
+// packages of Functions that are references, and the Functions that packages
+// depend on. A file may be a folder, too: of a package root its metadata counts,
+// and of any other all YAML files in it. A file that names neither Functions nor
+// metadata is an error.
+func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
+	var all []Want
+	for _, path := range files {
+		wants, err := s.file(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("reading what to lock: %w", err)
+		}
+		all = append(all, wants...)
+	}
+	return all, nil
+}
+
+// Base returns the want of a base image, by its reference.
+func (s Sources) Base(reference string) (Want, error) {
+	w, err := s.want(Dependency{Package: reference})
+	w.Base = true
+	return w, err
+}
+
+func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
+	docs, err := s.Reader.All(ctx, Metadata(s.Reader.FS, path))
+	if err != nil {
+		return nil, err
+	}
+	var all []Want
+	found := false
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		deps, of, err := s.dependencies(doc, obj)
+		if err != nil {
+			return nil, err
+		}
+		found = found || of
+		for _, d := range deps {
+			w, err := s.want(d)
+			if err != nil {
+				return nil, d.At(err)
+			}
+			all = append(all, w)
+		}
+	}
+	if !found {
+		return nil, &manifest.Error{Path: path, Err: errors.New("it holds no Function and no package metadata")}
+	}
+	return all, nil
+}
+
+// dependencies returns what an object names. It is false if the object is
+// neither a Function nor metadata.
+func (s Sources) dependencies(doc manifest.Document, obj map[string]any) ([]Dependency, bool, error) {
+	if IsMetadata(obj) {
+		deps, err := Functions(doc, obj)
+		return deps, true, err
+	}
+	apiVersion, _ := obj["apiVersion"].(string)
+	if group, _, _ := strings.Cut(apiVersion, "/"); group != "pkg.crossplane.io" || obj["kind"] != "Function" {
+		return nil, false, nil
+	}
+	var deps []Dependency
+	for _, field := range [][]string{{"spec", "package"}, {"metadata", "annotations", s.ImageAnnotation}} {
+		name := strings.Join(field, ".")
+		at := Dependency{Path: doc.Path, Line: doc.Lines().Of(name)}
+		pkg, there, err := unstructured.NestedString(obj, field...)
+		if err != nil || there && pkg == "" {
+			return nil, true, at.At(fmt.Errorf("%s has to be the reference or path of a package", name))
+		}
+		if at.Package = pkg; there && !IsPath(pkg) {
+			deps = append(deps, at)
+		}
+	}
+	return deps, true, nil
+}
+
+func (s Sources) want(d Dependency) (Want, error) {
+	k, err := wish(d, s.Parse)
+	return Want{Dependency: d, key: k}, err
+}
+
+// wish is what a dependency is locked by.
+func wish(d Dependency, parse func(string) (name.Reference, error)) (key, error) {
+	if d.Version == "" {
+		ref, err := parse(d.Package)
+		if err != nil {
+			return key{}, err
+		}
+		return key{ref.Name(), ""}, nil
+	}
+	repo, err := d.Repository(parse)
+	if err != nil {
+		return key{}, err
+	}
+	return key{repo.Name(), d.Version}, nil
+}

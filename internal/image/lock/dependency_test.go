@@ -1,0 +1,193 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+func TestFunctions(t *testing.T) {
+	const head = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\n"
+	cases := map[string]struct {
+		reason, yaml string
+		want         []lock.Dependency
+		err          string
+	}{
+		"None":      {"nothing has to be needed", head, nil, ""},
+		"OldForm":   {"metadata names a Function by its own field", head + "spec:\n  dependsOn:\n  - function: a/f\n    version: v1\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
+		"NewForm":   {"or by apiVersion, kind and package", head + "spec:\n  dependsOn:\n  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
+		"Others":    {"other packages are no functions", head + "spec:\n  dependsOn:\n  - {provider: a/p, version: v1}\n  - {configuration: a/c, version: v1}\n  - {function: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 7}}, ""},
+		"NoList":    {"what is no list says nothing", head + "spec:\n  dependsOn: {a: b}\n", nil, "p:4: spec.dependsOn has to be a list"},
+		"NoObject":  {"nor does what is no object", head + "spec:\n  dependsOn:\n  - a/f\n", nil, "p:4: an entry of spec.dependsOn is no object"},
+		"NoPackage": {"a version alone means nothing", head + "spec:\n  dependsOn:\n  - version: v1\n", nil, "p:5: spec.dependsOn[0] names no package"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			doc := manifest.Document{Path: "p", Line: 1, Text: []byte(tc.yaml)}
+			obj, err := doc.Object()
+			if err != nil || !lock.IsMetadata(obj) {
+				t.Fatalf("it is no metadata: %v", err)
+			}
+			got, err := lock.Functions(doc, obj)
+			if text(err) != tc.err {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestDependencyNamed(t *testing.T) {
+	of := func(packages ...string) (all []lock.Dependency) {
+		for _, p := range packages {
+			all = append(all, lock.Dependency{Package: p})
+		}
+		return all
+	}
+	cases := map[string]struct {
+		reason string
+		all    []lock.Dependency
+		name   string
+		want   string
+	}{
+		"ObjectName":  {"a cluster names the object after the repository", of("registry.example.org/acme/f", "registry.example.org/other/f"), "acme-f", "registry.example.org/acme/f"},
+		"LastPart":    {"people name it after that's last part", of("registry.example.org/acme/f", "registry.example.org/acme/g"), "f", "registry.example.org/acme/f"},
+		"ObjectFirst": {"the cluster's name counts first", of("registry.example.org/acme/a-f", "registry.example.org/a/f"), "a-f", "registry.example.org/a/f"},
+		"Ambiguous":   {"of two with one last part nobody knows which", of("registry.example.org/acme/f", "registry.example.org/other/f"), "f", ""},
+		"SameObject":  {"nor of two that a cluster would give one name", of("one.example.org/acme/f", "two.example.org/acme/f"), "acme-f", ""},
+		"Dots":        {"dots become dashes", of("registry.example.org/acme/f.x"), "acme-f-x", "registry.example.org/acme/f.x"},
+		"NoRegistry":  {"a registry may come from elsewhere", of("f"), "f", "f"},
+		"NotThere":    {"another is another", of("registry.example.org/acme/f"), "g", ""},
+		"NoReference": {"what is no reference has no name", of("a b"), "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := lock.Named(tc.all, tc.name)
+			if ok != (tc.want != "") || ok && got.Package != tc.want {
+				t.Errorf("%s: got %v, %v, want %q", tc.reason, got, ok, tc.want)
+			}
+		})
+	}
+}
+
+// tags are those of the one repository that there is.
+type tags struct {
+	all    []string
+	listed *int
+	err    error
+}
+
+func (g tags) Has(_ context.Context, tag name.Tag) (bool, error) {
+	for _, t := range g.all {
+		if t == tag.TagStr() {
+			return true, g.err
+		}
+	}
+	return false, g.err
+}
+
+func (g tags) List(context.Context, name.Repository) ([]string, error) {
+	*g.listed++
+	return g.all, g.err
+}
+
+func TestResolve(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	many := []string{"latest", "v1", "v1.0.0", "v1.2.0", "1.10.0", "v1.9.0", "v2.0.0-rc.1", "not.a.version"}
+	cases := map[string]struct {
+		reason, version string
+		tags            []string
+		want, err       string
+		lists           int
+	}{
+		"Highest":        {"the highest version, not the last word", ">=v1.0.0", many, ":1.10.0", "", 1},
+		"Caret":          {"constraints are those of Masterminds", "^v1.2.0, <v1.9.0", many, ":v1.2.0", "", 1},
+		"Prerelease":     {"a prerelease counts where the constraint names one", ">=v2.0.0-0", many, ":v2.0.0-rc.1", "", 1},
+		"NoPrerelease":   {"and nowhere else", ">=v2.0.0", many, "", "none of its 8 tags is >=v2.0.0", 1},
+		"Exact":          {"an exact version is a tag, and nothing is listed", "v1.2.0", many, ":v1.2.0", "", 0},
+		"ExactOtherwise": {"a tag may say the same version otherwise", "v1.10.0", many, ":1.10.0", "", 1},
+		"SameVersion":    {"of two tags of one version the full one", "1.0.0", many, ":v1.0.0", "", 1},
+		"Digest":         {"a digest is a version", digest, nil, "@" + digest, "", 0},
+		"Build":          {"build metadata is in no tag", "v1.2.0+build", many, ":v1.2.0", "", 1},
+		"NoVersion":      {"a reference needs a tag", "", many, "", "has no tag", 0},
+		"NoConstraint":   {"latest is no constraint", "latest", many, "", `reading the version "latest" of "acme/f": it is neither a constraint nor a digest`, 0},
+		"NoTags":         {"there may be none", ">=v1", nil, "", "none of its 0 tags is >=v1", 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			lists := 0
+			ref, err := lock.Dependency{Package: "acme/f", Version: tc.version}.Resolve(t.Context(), tags{tc.tags, &lists, nil}, parse)
+			if (err == nil) != (tc.err == "") || !strings.Contains(text(err), tc.err) {
+				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			if err == nil && ref.Name() != "registry.example.org/acme/f"+tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, ref, tc.want)
+			}
+			if lists != tc.lists {
+				t.Errorf("%s: tags were listed %d times, want %d", tc.reason, lists, tc.lists)
+			}
+		})
+	}
+}
+
+func parse(s string) (name.Reference, error) { return remote.ParseReference(s, "registry.example.org") }
+
+func TestResolveFails(t *testing.T) {
+	broken, lists := errors.New("the registry is away"), 0
+	for _, version := range []string{"v1.0.0", ">=v1"} {
+		_, err := lock.Dependency{Package: "acme/f", Version: version}.Resolve(t.Context(), tags{nil, &lists, broken}, parse)
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: got %v", version, err)
+		}
+	}
+	_, err := lock.Dependency{Package: "acme/f:v1", Version: ">=v1"}.Resolve(t.Context(), tags{nil, &lists, nil}, parse)
+	if err == nil || !strings.Contains(err.Error(), "acme/f:v1") {
+		t.Errorf("a package with a tag of its own: got %v", err)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	for _, path := range []string{"root/crossplane.yaml", "functions/a.yaml"} {
+		if err := afero.WriteFile(fsys, path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		"root": "root/crossplane.yaml", "root/crossplane.yaml": "root/crossplane.yaml", "functions": "functions", "absent": "absent", "-": "-",
+	} {
+		if got := filepath.ToSlash(lock.Metadata(fsys, path)); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestIsPath(t *testing.T) {
+	for pkg, want := range map[string]bool{
+		".": true, "../..": true, "./f": true, "../../f": true, "f.xpkg": true,
+		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
+	} {
+		if got := lock.IsPath(pkg); got != want {
+			t.Errorf("%q: got %v", pkg, got)
+		}
+	}
+}

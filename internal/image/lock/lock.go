@@ -1,0 +1,157 @@
+package lock
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// FileName is the lock file's, unless the user says otherwise.
+const FileName = "xfn.lock"
+
+const (
+	apiVersion = "xfn.dev/v1alpha1"
+	kind       = "Lock"
+)
+
+// A Lock is what a lock file holds.
+type Lock struct {
+	// Path is the file, for messages.
+	Path string
+	// Files are those that were locked, as Collect takes them, but relative to
+	// the folder of the lock file, with slashes.
+	Files []string
+	// Functions are the packages of functions, and BaseImages what packages are
+	// built on.
+	Functions, BaseImages []Image
+}
+
+// An Image is what a reference or a version constraint was resolved to.
+type Image struct {
+	// Reference is the full name: REGISTRY/REPOSITORY:TAG or
+	// REGISTRY/REPOSITORY@DIGEST.
+	Reference string `json:"reference" yaml:"reference"`
+	// Constraint is what a dependency of a package allows, of which Reference is
+	// the highest version that there was. It is "" if Reference itself is named.
+	Constraint string `json:"constraint,omitempty" yaml:"constraint,omitempty"`
+	// Digest is that of the manifest or index.
+	Digest string `json:"digest" yaml:"digest"`
+	// Platforms are those that there are images for, for those who review it.
+	Platforms []string `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
+}
+
+// key names what an image was asked for by.
+type key struct{ name, constraint string }
+
+func (i Image) key() key {
+	if i.Constraint == "" {
+		return key{i.Reference, ""}
+	}
+	return key{i.repository().Name(), i.Constraint}
+}
+
+// ref is what Reference says; that it can be read was checked.
+func (i Image) ref() (name.Reference, error) { return remote.ParseReference(i.Reference, "") }
+
+func (i Image) repository() name.Repository {
+	ref, err := i.ref()
+	if err != nil {
+		return name.Repository{}
+	}
+	return ref.Context()
+}
+
+// Named reports whether people call an image so: by its reference, its
+// repository, that's last part, or as Crossplane names the object of a package.
+func (i Image) Named(name string) bool {
+	repo := i.repository()
+	return slices.Contains([]string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}, name)
+}
+
+func (i Image) compare(other Image) int {
+	return cmp.Or(cmp.Compare(i.Reference, other.Reference), cmp.Compare(i.Constraint, other.Constraint))
+}
+
+func (l *Lock) images() []Image { return slices.Concat(l.Functions, l.BaseImages) }
+
+// Pin returns the digest that is locked for ref. A digest is returned as it is,
+// if it is locked. An error is a sentence that names ref.
+func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
+	for _, i := range l.images() {
+		_, isDigest := ref.(name.Digest)
+		same := i.Reference == ref.Name() || isDigest && i.repository().Name() == ref.Context().Name() && i.Digest == ref.Identifier()
+		if same {
+			return ref.Context().Digest(i.Digest), nil
+		}
+	}
+	for _, i := range l.images() {
+		if _, ok := ref.(name.Digest); ok && i.repository().Name() == ref.Context().Name() {
+			return nil, l.refuse(ref.Name(), fmt.Sprintf("which has %s of it", i.Digest))
+		}
+	}
+	return nil, l.refuse(ref.Name(), "")
+}
+
+// Reference returns the version of a dependency that is locked: the full name of
+// its tag or digest. Parse reads a reference. An error is a sentence that names the
+// dependency, and where it is written down.
+func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error)) (string, error) {
+	w, err := wish(d, parse)
+	if err != nil {
+		return "", d.At(err)
+	}
+	for _, i := range l.Functions {
+		if i.key() == w {
+			return i.Reference, nil
+		}
+	}
+	for _, i := range l.Functions {
+		if i.Constraint != "" && i.repository().Name() == w.name {
+			return "", d.At(l.refuse(d.Package+" "+d.Version, fmt.Sprintf("which has %s for %s", i.Reference, i.Constraint)))
+		}
+	}
+	return "", d.At(l.refuse(d.Package+" "+d.Version, ""))
+}
+
+func (l *Lock) refuse(what, but string) error {
+	err := fmt.Errorf("%q is not in the lock file %q", what, l.Path)
+	if but != "" {
+		err = fmt.Errorf("%w, %s", err, but)
+	}
+	return hint.Wrap(err, "run xfn lock, and look at what it changes")
+}
+
+// file is a Lock as it is written down.
+type file struct {
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Files      []string `yaml:"files,omitempty"`
+	Functions  []Image  `yaml:"functions,omitempty"`
+	BaseImages []Image  `yaml:"baseImages,omitempty"`
+}
+
+// Encode returns the file's text, the same for the same images in any order.
+func (l *Lock) Encode() ([]byte, error) {
+	text := bytes.NewBufferString("# What xfn lock resolved, for --locked. Commit this file, and change it by xfn lock.\n")
+	enc := yamlv3.NewEncoder(text)
+	enc.SetIndent(2)
+	err := enc.Encode(file{apiVersion, kind, l.Files, sorted(l.Functions), sorted(l.BaseImages)})
+	if err == nil {
+		err = enc.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding the lock file: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+func sorted(images []Image) []Image { return slices.SortedFunc(slices.Values(images), Image.compare) }

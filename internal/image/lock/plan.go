@@ -1,0 +1,160 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/image"
+)
+
+// A Plan is what becomes of a lock.
+type Plan struct {
+	// Kept is the lock with what is wanted and need not be resolved.
+	Kept Lock
+	// Missing are the wants that have to be resolved, each once.
+	Missing []Want
+}
+
+// Plan tells what of l is wanted, and what is not there. Entries for which again
+// is true, if it is not nil, are resolved again. Nobody is asked for anything.
+func (l *Lock) Plan(wants []Want, again func(Image) bool) Plan {
+	p := Plan{Kept: Lock{Path: l.Path, Files: l.Files}}
+	type listed struct {
+		key
+		base bool
+	}
+	seen := map[listed]bool{}
+	for _, w := range wants {
+		if seen[listed{w.key, w.Base}] {
+			continue
+		}
+		seen[listed{w.key, w.Base}] = true
+		from := l.Functions
+		if w.Base {
+			from = l.BaseImages
+		}
+		i := slices.IndexFunc(from, func(i Image) bool { return i.key() == w.key })
+		if i < 0 || again != nil && again(from[i]) {
+			p.Missing = append(p.Missing, w)
+			continue
+		}
+		p.Kept.add(w, from[i])
+	}
+	return p
+}
+
+func (l *Lock) add(w Want, i Image) {
+	if w.Base {
+		l.BaseImages = append(l.BaseImages, i)
+	} else {
+		l.Functions = append(l.Functions, i)
+	}
+}
+
+// A Resolver says what references mean now.
+type Resolver struct {
+	// Store and Pull are who is asked.
+	Store *image.Store
+	Pull  image.Options
+	// Tags knows the versions that there are.
+	Tags Tags
+	// Parse reads a reference.
+	Parse func(string) (name.Reference, error)
+}
+
+// parallel is how many references are resolved at once.
+const parallel = 4
+
+// Resolve returns the lock of a plan, with what it lacks. A reference that is in
+// it means the same digest everywhere: what was asked for last. Of several errors
+// the first counts; each is a sentence with the place of what is wanted.
+func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
+	images, errs := make([]Image, len(p.Missing)), make([]error, len(p.Missing))
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for i, w := range p.Missing {
+		g.Go(func() error {
+			images[i], errs[i] = r.one(ctx, w)
+			return nil
+		})
+	}
+	_ = g.Wait() // Errors have their places.
+	l := p.Kept
+	for i, w := range p.Missing {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("locking %q: %w", w, w.At(errs[i]))
+		}
+		l.add(w, images[i])
+	}
+	for _, list := range [][]Image{l.Functions, l.BaseImages} {
+		for i := range list {
+			if n := slices.IndexFunc(images, func(fresh Image) bool { return fresh.Reference == list[i].Reference }); n >= 0 {
+				list[i].Digest, list[i].Platforms = images[n].Digest, images[n].Platforms
+			}
+		}
+	}
+	return &l, nil
+}
+
+func (r Resolver) one(ctx context.Context, w Want) (Image, error) {
+	r.Pull.Progress.Step("resolving " + w.String())
+	ref, err := w.Dependency.Resolve(ctx, r.Tags, r.Parse)
+	if err != nil {
+		return Image{}, err
+	}
+	found, err := r.Store.Resolve(ctx, ref, r.Pull)
+	if err != nil {
+		return Image{}, err
+	}
+	return Image{Reference: ref.Name(), Constraint: w.key.constraint, Digest: found.Digest.String(), Platforms: found.Platforms}, nil
+}
+
+// Changes are what tells two locks apart, sorted.
+type Changes struct {
+	Added   []Image  `json:"added"`
+	Removed []Image  `json:"removed"`
+	Updated []Update `json:"updated"`
+	// Kept is how many images are the same.
+	Kept int `json:"kept"`
+}
+
+// An Update is an image that means something else now.
+type Update struct {
+	Image
+	// Was is what it meant before.
+	Was Image `json:"was"`
+}
+
+// Compare returns what has to happen to before for it to become after.
+func Compare(before, after *Lock) Changes {
+	c := Changes{Added: []Image{}, Removed: []Image{}, Updated: []Update{}}
+	c.compare(before.Functions, after.Functions)
+	c.compare(before.BaseImages, after.BaseImages)
+	return c
+}
+
+func (c *Changes) compare(before, after []Image) {
+	index := func(list []Image, k key) int {
+		return slices.IndexFunc(list, func(i Image) bool { return i.key() == k })
+	}
+	for _, i := range sorted(after) {
+		n := index(before, i.key())
+		switch {
+		case n < 0:
+			c.Added = append(c.Added, i)
+		case before[n].Digest != i.Digest || before[n].Reference != i.Reference:
+			c.Updated = append(c.Updated, Update{i, before[n]})
+		default:
+			c.Kept++
+		}
+	}
+	for _, i := range sorted(before) {
+		if index(after, i.key()) < 0 {
+			c.Removed = append(c.Removed, i)
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package lock_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// A world is a registry, and files that name what is in it.
+type world struct {
+	host   string
+	asked  atomic.Int64
+	images map[string]string
+	fsys   afero.Fs
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	r, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{images: map[string]string{}, fsys: afero.NewMemMapFs()}
+	w.host = remotetest.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		w.asked.Add(1)
+		r.ServeHTTP(rw, req)
+	}))
+	return w
+}
+
+// push moves a tag to an image that is new.
+func (w *world) push(t *testing.T, tag string) {
+	t.Helper()
+	img, err := random.Image(16, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := w.parse(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ggcr.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+	h, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.images[tag] = h.String()
+	w.asked.Store(0)
+}
+
+func (w *world) parse(s string) (name.Reference, error) { return remote.ParseReference(s, w.host) }
+
+func (w *world) sources() lock.Sources {
+	return lock.Sources{Reader: manifest.Reader{FS: w.fsys}, Parse: w.parse, ImageAnnotation: "image"}
+}
+
+// wants collects from a file with that text, and base images.
+func (w *world) wants(t *testing.T, text string, bases ...string) []lock.Want {
+	t.Helper()
+	if err := afero.WriteFile(w.fsys, "file.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants, err := w.sources().Collect(t.Context(), "file.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bases {
+		base, err := w.sources().Base(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants = append(wants, base)
+	}
+	return wants
+}
+
+func (w *world) resolve(t *testing.T, p lock.Plan) (*lock.Lock, error) {
+	t.Helper()
+	store, err := image.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	client := remote.New(remote.Options{RetryWait: time.Millisecond})
+	return lock.Resolver{Store: store, Pull: image.Options{Remote: client}, Tags: image.Tags{Remote: client}, Parse: w.parse}.Resolve(t.Context(), p)
+}
+
+func function(pkg string) string {
+	return "---\napiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: f}\nspec: {package: '" + pkg + "'}\n"
+}
+
+func metadata(pkg, version string) string {
+	return "---\napiVersion: meta.pkg.crossplane.io/v1beta1\nkind: Function\nspec:\n  dependsOn:\n  - {function: '" + pkg + "', version: '" + version + "'}\n"
+}
+
+// said is a lock as "reference constraint digest" lines, without the host.
+func (w *world) said(l *lock.Lock) []string {
+	lines := []string{}
+	for _, list := range [][]lock.Image{l.Functions, l.BaseImages} {
+		for _, i := range list {
+			lines = append(lines, strings.ReplaceAll(strings.Join(strings.Fields(i.Reference+" "+i.Constraint+" "+i.Digest), " "), w.host+"/", ""))
+		}
+	}
+	return lines
+}
+
+// What is locked stays until it is asked for again or nobody wants it.
+func TestLock(t *testing.T) {
+	w := newWorld(t)
+	for _, tag := range []string{"acme/f:v1.0.0", "acme/f:v1.1.0", "acme/g:v1", "base:v1"} {
+		w.push(t, tag)
+	}
+	was := map[string]string{}
+	for tag, digest := range w.images {
+		was[tag] = digest
+	}
+	text := function("acme/g:v1") + function("acme/g:v1") + function("./source") + function("acme/f:v1.1.0") + metadata("acme/f", ">=v1.0.0")
+	first, err := w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, text, "base:v1", "acme/g:v1"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"acme/g:v1 " + was["acme/g:v1"], "acme/f:v1.1.0 " + was["acme/f:v1.1.0"], "acme/f:v1.1.0 >=v1.0.0 " + was["acme/f:v1.1.0"],
+		"base:v1 " + was["base:v1"], "acme/g:v1 " + was["acme/g:v1"],
+	}
+	if diff := cmp.Diff(want, w.said(first)); diff != "" {
+		t.Fatalf("made (-want +got):\n%s", diff)
+	}
+	for _, tag := range []string{"acme/f:v1.1.0", "acme/f:v1.2.0", "acme/g:v1", "acme/h:v1", "base:v1"} {
+		w.push(t, tag)
+	}
+	now := w.images
+	cases := map[string]struct {
+		reason, text string
+		bases        []string
+		again        func(lock.Image) bool
+		want         []string
+		asks         bool
+	}{
+		"Same":     {"nothing is asked for", text, []string{"base:v1", "acme/g:v1"}, nil, want, false},
+		"Unused":   {"what nobody names goes", function("acme/g:v1"), nil, nil, want[:1], false},
+		"Missing":  {"what is new comes, the rest stays", function("acme/h:v1") + function("acme/g:v1"), nil, nil, []string{want[0], "acme/h:v1 " + now["acme/h:v1"]}, true},
+		"Changed":  {"another constraint is another wish", metadata("acme/f", ">=v1.0.0, <v1.1.0"), nil, nil, []string{"acme/f:v1.0.0 >=v1.0.0, <v1.1.0 " + was["acme/f:v1.0.0"]}, true},
+		"Again":    {"all is asked for again", metadata("acme/f", ">=v1.0.0"), []string{"base:v1"}, func(lock.Image) bool { return true }, []string{"acme/f:v1.2.0 >=v1.0.0 " + now["acme/f:v1.2.0"], "base:v1 " + now["base:v1"]}, true},
+		"Named":    {"or what is named", function("acme/g:v1"), []string{"base:v1"}, func(i lock.Image) bool { return i.Named("base") }, []string{want[0], "base:v1 " + now["base:v1"]}, true},
+		"OneImage": {"one reference means one digest, also where it was locked before", function("acme/f:v1.1.0") + metadata("acme/f", "v1.1.0"), nil, nil, []string{"acme/f:v1.1.0 " + now["acme/f:v1.1.0"], "acme/f:v1.1.0 v1.1.0 " + now["acme/f:v1.1.0"]}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w.asked.Store(0)
+			wants := w.wants(t, tc.text, tc.bases...)
+			got, err := w.resolve(t, first.Plan(wants, tc.again))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, w.said(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if (w.asked.Load() > 0) != tc.asks {
+				t.Errorf("%s: the registry was asked %d times", tc.reason, w.asked.Load())
+			}
+			text, err := got.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := lock.Parse("l", text); err != nil {
+				t.Errorf("what was made cannot be read: %v", err)
+			}
+		})
+	}
+}
+
+func TestLockFails(t *testing.T) {
+	w := newWorld(t)
+	w.push(t, "acme/f:v1.0.0")
+	for name, tc := range map[string]struct{ reason, text, want string }{
+		"Vanished": {"a tag may be there no more", "# a comment\n" + function("acme/f:v2.0.0"), `/acme/f:v2.0.0": file.yaml:6: pulling "`},
+		"NoFit":    {"no version may fit", metadata("acme/f", ">=v2"), `/acme/f >=v2": file.yaml:6: finding a version of "acme/f": none of its 1 tags is >=v2`},
+		"NoSuch":   {"nor may there be such a repository", metadata("acme/z", ">=v2"), `/acme/z >=v2": file.yaml:6: listing the tags of "`},
+		"NoRange":  {"a version may be none", metadata("acme/f", "newest"), `file.yaml:6: reading the version "newest"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.resolve(t, (&lock.Lock{}).Plan(w.wants(t, tc.text), nil))
+			if err == nil || !strings.HasPrefix(err.Error(), `locking "`+w.host) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestCollect(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{
+		"functions/a.yaml": function("acme/a:v1"), "functions/b.yml": function("acme/b:v1"), "functions/c.txt": function("acme/c:v1"),
+		"root/crossplane.yaml": metadata("acme/d", ">=v1"), "root/other.yaml": function("acme/e:v1"),
+		"annotated.yaml": "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {annotations: {image: 'acme/x:v1'}}\nspec: {package: f.xpkg}\n",
+		"nothing.yaml":   "apiVersion: v1\nkind: ConfigMap\n", "provider.yaml": "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nspec: {package: 'acme/p:v1'}\n",
+		"odd.yaml": strings.Replace(function("acme/a:v1"), "'acme/a:v1'", "[acme/a]", 1), "empty.yaml": function(""),
+		"bad.yaml": function("acme/a"), "broken.yaml": "a: [\n", "wrong.yaml": metadata("", "v1"), "bad-package.yaml": metadata("a b", "v1"),
+	}
+	for path, text := range files {
+		if err := afero.WriteFile(w.fsys, path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct{ reason, path, want, err string }{
+		"Folder":     {"a folder is its YAML files", "functions", "acme/a:v1, acme/b:v1", ""},
+		"Root":       {"a package root is its metadata", "root", "acme/d >=v1", ""},
+		"Annotation": {"another image may run in place of a file", "annotated.yaml", "acme/x:v1", ""},
+		"Nothing":    {"a file with nothing to lock is the wrong file", "nothing.yaml", "", "nothing.yaml: it holds no Function and no package metadata"},
+		"Provider":   {"no render runs a Provider", "provider.yaml", "", "it holds no Function"},
+		"Odd":        {"a package is a text", "odd.yaml", "", "odd.yaml:5: spec.package has to be the reference or path of a package"},
+		"Empty":      {"and says something", "empty.yaml", "", "empty.yaml:5: spec.package has to be"},
+		"NoTag":      {"a repository is no image", "bad.yaml", "", "bad.yaml:5: parsing reference \"acme/a\": it has no tag"},
+		"Broken":     {"the line of what is broken is told", "broken.yaml", "", "broken.yaml:1"},
+		"NoPackage":  {"a dependency may name nothing", "wrong.yaml", "", "wrong.yaml:6: spec.dependsOn[0] names no package"},
+		"NoName":     {"or what is no name", "bad-package.yaml", "", "bad-package.yaml:6: parsing reference"},
+		"Absent":     {"a file may not be there", "absent.yaml", "", `reading "absent.yaml": `},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			wants, err := w.sources().Collect(t.Context(), tc.path)
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			var got []string
+			for _, w := range wants {
+				got = append(got, w.String())
+			}
+			if all := strings.ReplaceAll(strings.Join(got, ", "), w.host+"/", ""); all != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, all, tc.want)
+			}
+		})
+	}
+	if _, err := w.sources().Base("python"); err == nil {
+		t.Error("a base image without a tag may be any")
+	}
+}
+
+func TestPin(t *testing.T) {
+	l := full()
+	const f = "registry.example.org/acme/f"
+	cases := map[string]struct{ reason, ref, want, err string }{
+		"Tag":         {"a tag is its digest", f + ":v1.2.0", f + "@" + one, ""},
+		"Base":        {"so is that of a base image", "registry.example.org:5000/python:3.12", "registry.example.org:5000/python@" + one, ""},
+		"Digest":      {"a digest is one that is locked", f + "@" + one, f + "@" + one, ""},
+		"Both":        {"of a tag and a digest the digest counts", f + ":v7@" + one, f + "@" + one, ""},
+		"OtherTag":    {"another tag is not", f + ":v1.3.0", "", `"` + f + `:v1.3.0" is not in the lock file "l"`},
+		"OtherDigest": {"nor is another digest", f + "@" + two, "", `"` + f + "@" + two + `" is not in the lock file "l", which has ` + one + " of it"},
+		"OtherRepo":   {"nor one that is locked elsewhere", "registry.example.org/acme/z@" + one, "", "is not in the lock file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ref, err := remote.ParseReference(tc.ref, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := l.Pin(ref)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(hint.Of(err), "run xfn lock") {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil || got.Name() != tc.want {
+				t.Errorf("%s: got %v, %v, want %q", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReference(t *testing.T) {
+	const g = "acme/g"
+	cases := map[string]struct{ reason, pkg, version, want, err string }{
+		"Constraint": {"a constraint is the version that was locked", "acme/f", ">=v1.0.0, <v2", "acme/f:v1.2.0", ""},
+		"Whole":      {"a whole reference is itself", "acme/f:v1.2.0", "", "acme/f:v1.2.0", ""},
+		"Digest":     {"a digest, too", g, two, "acme/g@" + two, ""},
+		"Other":      {"another constraint may mean another version", "acme/f", ">=v1.0.0", "", `p:3: "acme/f >=v1.0.0" is not in the lock file "l", which has registry.example.org/acme/f:v1.2.0 for >=v1.0.0, <v2`},
+		"Unlocked":   {"what is not locked has no version", "acme/z", "v1", "", `p:3: "acme/z v1" is not in the lock file "l"`},
+		"NoName":     {"what is no name is none", "a b", "v1", "", "p:3: parsing reference"},
+	}
+	for what, tc := range cases {
+		t.Run(what, func(t *testing.T) {
+			d := lock.Dependency{Package: tc.pkg, Version: tc.version, Path: "p", Line: 3}
+			got, err := full().Reference(d, func(s string) (name.Reference, error) { return remote.ParseReference(s, "registry.example.org") })
+			if (err == nil) != (tc.err == "") || err != nil && !strings.HasPrefix(err.Error(), tc.err) {
+				t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			if err == nil && got != "registry.example.org/"+tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	before, after := full(), full()
+	after.Functions[0].Reference, after.Functions[0].Digest = "registry.example.org/acme/f:v1.3.0", two
+	after.Functions[1].Reference = "registry.example.org/acme/e:v2"
+	got := lock.Compare(before, after)
+	want := lock.Changes{
+		Added:   []lock.Image{after.Functions[1]},
+		Removed: []lock.Image{before.Functions[1]},
+		Updated: []lock.Update{{Image: after.Functions[0], Was: before.Functions[0]}},
+		Kept:    3,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	i := full().Functions[0]
+	for _, name := range []string{"f", "acme/f", "acme-f", "registry.example.org/acme/f", i.Reference} {
+		if !i.Named(name) {
+			t.Errorf("it is not called %q", name)
+		}
+	}
+	if i.Named("acme") || i.Named("") {
+		t.Error("it is called by what is not its name")
+	}
+}

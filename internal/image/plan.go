@@ -1,0 +1,355 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/blobs"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// A plan is what became of a request before anything large is fetched for it.
+type plan struct {
+	Request
+	upstream *upstream
+	// top is the digest that the reference means, and fresh whether the
+	// registry said so just now.
+	top   v1.Hash
+	fresh bool
+	found *found
+	// absent are the blobs that the cache lacks.
+	absent  []v1.Descriptor
+	missing *Missing
+}
+
+func (p *plan) name() string { return p.Reference.Name() }
+
+// plan finds out what r means, from the cache or from the registry, and what
+// of it the cache lacks.
+func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
+	r, err := o.request(r)
+	if err != nil {
+		return nil, err
+	}
+	up, err := newUpstream(ctx, r.Reference, o.Remote, s.blobs)
+	if err != nil {
+		return nil, fmt.Errorf("pulling %q: %w", r.Reference.Name(), err)
+	}
+	r.Platform = orHost(r.Platform)
+	p := &plan{Request: r, upstream: up}
+	mayFetch := !o.Offline && r.Policy != Never
+	if r.Policy != Always || o.Offline {
+		err := s.look(ctx, p)
+		if err == nil && (mayFetch || len(p.absent) == 0) {
+			return p, nil
+		}
+		if err != nil && !mayDiffer(err, r, mayFetch) {
+			return nil, up.explain(err)
+		}
+	}
+	if !mayFetch {
+		p.missing = s.miss(p)
+		return p, nil
+	}
+	return p, up.explain(s.ask(ctx, p))
+}
+
+// request returns r as it is pinned. What a digest means there is no need to ask
+// always.
+func (o Options) request(r Request) (Request, error) {
+	if o.Pin == nil {
+		return r, nil
+	}
+	var err error
+	if r.Reference, err = o.Pin(r.Reference); err != nil {
+		return r, err
+	}
+	if _, ok := r.Reference.(name.Digest); ok && r.Policy == Always {
+		r.Policy = IfNotPresent
+	}
+	return r, nil
+}
+
+// mayDiffer tells whether the registry may know what the cache does not: blobs
+// that are not there, and what a tag means today.
+func mayDiffer(err error, r Request, mayFetch bool) bool {
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	_, isTag := r.Reference.(name.Tag)
+	return isTag && mayFetch && errors.As(err, new(*PlatformError))
+}
+
+// look finds a request's image in the cache. What is not there is
+// fs.ErrNotExist, but for blobs that are only named in absent.
+func (s *Store) look(ctx context.Context, p *plan) error {
+	h, err := s.known(p.Reference)
+	if err != nil {
+		return err
+	}
+	top, err := s.blobs.Read(h, remote.MaxManifest)
+	if err != nil {
+		return err
+	}
+	read := func(_ context.Context, d v1.Descriptor) ([]byte, error) {
+		return s.blobs.Read(d.Digest, maxMetadata)
+	}
+	return s.settle(ctx, p, top, walk{read, newBudget()})
+}
+
+// known returns the digest of a reference, as it says itself or as the cache
+// remembers.
+func (s *Store) known(ref name.Reference) (v1.Hash, error) {
+	if d, ok := ref.(name.Digest); ok {
+		return v1.NewHash(d.DigestStr())
+	}
+	if rec, ok := s.refs.find(ref.Name()); ok {
+		return rec.Digest, nil
+	}
+	return v1.Hash{}, fs.ErrNotExist
+}
+
+// ask finds a request's image in the registry, and keeps its metadata.
+func (s *Store) ask(ctx context.Context, p *plan) error {
+	top, err := p.upstream.manifest(ctx, p.Reference)
+	if err != nil {
+		return err
+	}
+	p.fresh = true
+	return s.settle(ctx, p, top, walk{p.upstream.read, newBudget()})
+}
+
+// settle chooses the image, and holds it, so that it is not pruned any more.
+func (s *Store) settle(ctx context.Context, p *plan, top []byte, w walk) (err error) {
+	if p.found, err = w.image(ctx, top, p.Platform); err != nil {
+		return err
+	}
+	p.top = describe(top).Digest
+	if err := s.hold(ctx, p.found); err != nil {
+		return err
+	}
+	p.absent = nil
+	for _, d := range append([]v1.Descriptor{p.found.configDesc}, p.found.layers...) {
+		if !s.blobs.Has(d.Digest, d.Size) {
+			p.absent = append(p.absent, d)
+		}
+	}
+	return nil
+}
+
+// hold keeps an image from being pruned until the Store is closed.
+func (s *Store) hold(ctx context.Context, f *found) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[f.desc.Digest] != nil {
+		return nil
+	}
+	use, err := s.blobs.Share(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, use.Close()) }()
+	held, err := s.blobs.Hold(ctx, f.desc.Digest.Hex)
+	if err != nil {
+		return err
+	}
+	s.held[f.desc.Digest] = held
+	return s.blobs.Put(ctx, f.desc.Digest, f.manifest)
+}
+
+// miss says what would have to be fetched.
+func (s *Store) miss(p *plan) *Missing {
+	m := &Missing{Reference: p.name(), Platform: p.Platform, Never: p.Policy == Never}
+	if h, err := s.known(p.Reference); err == nil {
+		m.Digest = h.String()
+	}
+	for _, d := range p.absent {
+		m.Bytes += d.Size
+	}
+	return m
+}
+
+// fetch brings every blob that plans lack, once.
+func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) error {
+	m := &meter{report: report, text: fmt.Sprintf("pulling %d images", len(plans))}
+	if len(plans) == 1 {
+		m.text = "pulling " + plans[0].name()
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	from := map[v1.Hash]*upstream{}
+	var wanted []v1.Descriptor
+	for _, p := range plans {
+		for _, d := range p.absent {
+			if from[d.Digest] == nil {
+				from[d.Digest] = p.upstream
+				wanted = append(wanted, d)
+				m.total += d.Size
+			}
+		}
+	}
+	for _, d := range wanted {
+		up := from[d.Digest]
+		g.Go(func() error {
+			return up.explain(s.blobs.Fetch(ctx, d, up.opener(d), m.moved))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	m.end()
+	return nil
+}
+
+// A meter adds up bytes of blobs that move at once.
+type meter struct {
+	report progress.Func
+	text   string
+	total  int64
+	done   atomic.Int64
+}
+
+func (m *meter) moved(n int64) {
+	m.report.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: m.done.Add(n), Total: m.total})
+}
+
+// end makes up for what other processes have fetched.
+func (m *meter) end() {
+	if m.total > 0 {
+		m.moved(m.total - m.done.Load())
+	}
+}
+
+// An upstream is the repository that a reference names.
+type upstream struct {
+	ref    name.Reference
+	client *remote.Client
+	puller *ggcr.Puller
+	blobs  *blobs.Dir
+	// repository is asked for blobs.
+	repository func() (*remote.Blobs, error)
+}
+
+func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client, b *blobs.Dir) (*upstream, error) {
+	puller, err := ggcr.NewPuller(client.Options(ctx)...)
+	repository := sync.OnceValues(func() (*remote.Blobs, error) { return client.Blobs(ctx, ref.Context()) })
+	return &upstream{ref, client, puller, b, repository}, err
+}
+
+// explain says what an error of the registry means.
+func (u *upstream) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
+}
+
+// manifest fetches what ref means now, and keeps it.
+func (u *upstream) manifest(ctx context.Context, ref name.Reference) ([]byte, error) {
+	desc, err := u.puller.Get(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return desc.Manifest, u.blobs.Put(ctx, describe(desc.Manifest).Digest, desc.Manifest)
+}
+
+// read fetches a manifest or config that the cache has not got.
+func (u *upstream) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
+	raw, err := u.blobs.Read(d.Digest, maxMetadata)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return raw, err
+	}
+	if d.MediaType.IsImage() || d.MediaType.IsIndex() {
+		return u.manifest(ctx, u.ref.Context().Digest(d.Digest.String()))
+	}
+	if err := u.blobs.Fetch(ctx, d, u.opener(d), func(int64) {}); err != nil {
+		return nil, err
+	}
+	return u.blobs.Read(d.Digest, maxMetadata)
+}
+
+// opener opens a blob at the registry, in the middle where it can.
+func (u *upstream) opener(d v1.Descriptor) blobs.Opener {
+	return func(ctx context.Context, from int64) (io.ReadCloser, int64, error) {
+		b, err := u.repository()
+		if err != nil {
+			return nil, 0, err
+		}
+		return b.Open(ctx, d, from)
+	}
+}
+
+// A Missing is an image that would have to be fetched.
+type Missing struct {
+	// Reference is its full name, and Platform what it is for.
+	Reference string
+	Platform  v1.Platform
+	// Digest is that of its manifest, or of its index, and is empty for a tag
+	// that is not known here.
+	Digest string
+	// Bytes is how much of it is not here, or 0 if that is not known either.
+	Bytes int64
+	// Never is set if its pull policy forbids fetching it.
+	Never bool
+}
+
+// String says which image it is and what is known of it.
+func (m Missing) String() string {
+	var known []string
+	if m.Digest != "" && !strings.HasSuffix(m.Reference, m.Digest) {
+		known = append(known, m.Digest)
+	}
+	if m.Bytes > 0 {
+		known = append(known, fmt.Sprintf("%d bytes", m.Bytes))
+	}
+	if m.Never {
+		known = append(known, "pull policy Never")
+	}
+	text := fmt.Sprintf("%q for %s", m.Reference, m.Platform)
+	if len(known) > 0 {
+		text += " (" + strings.Join(known, ", ") + ")"
+	}
+	return text
+}
+
+// A MissingError lists all images that are not in the cache, or not whole, and
+// must not be fetched.
+type MissingError struct{ Images []Missing }
+
+// Error implements error. Several images have a line each.
+func (e *MissingError) Error() string {
+	if len(e.Images) == 1 {
+		return fmt.Sprintf("image %s is not in the cache, and must not be fetched", e.Images[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d images are not in the cache, and must not be fetched:", len(e.Images))
+	for _, m := range e.Images {
+		fmt.Fprintf(&b, "\n  %s", m)
+	}
+	return b.String()
+}
+
+// missing returns the error of these images, or nil if there are none.
+func missing(images []Missing, offline bool) error {
+	if len(images) == 0 {
+		return nil
+	}
+	next := "pull once by the policy IfNotPresent"
+	if offline {
+		next = "run it once without --offline"
+	}
+	return hint.Wrap(&MissingError{images}, next)
+}

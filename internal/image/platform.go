@@ -1,0 +1,101 @@
+package image
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// orHost returns p, or where it is empty, the platform of Linux containers on
+// this machine.
+func orHost(p v1.Platform) v1.Platform {
+	if p.OS == "" && p.Architecture == "" {
+		return v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	}
+	return p
+}
+
+// A PlatformError says that there is no image for a platform.
+type PlatformError struct {
+	// Want is what was asked for.
+	Want v1.Platform
+	// There are the platforms that there are images for, in their order.
+	There []v1.Platform
+}
+
+// Error implements error.
+func (e *PlatformError) Error() string {
+	var there []string
+	for _, p := range e.There {
+		if name := p.String(); name != "" && !slices.Contains(there, name) {
+			there = append(there, name)
+		}
+	}
+	if len(there) == 0 {
+		return fmt.Sprintf("it has no image for %s, and none that names its platform", e.Want)
+	}
+	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(there, ", "))
+}
+
+// Choose returns the index of the platform that runs what want asks for: the
+// same system and processor, and of its variants the highest that does not
+// exceed the one that is wanted. The first of equals counts. One image alone
+// may have no platform, as packages without a runtime have none. If there is no
+// such platform, the error is a *PlatformError with a hint.
+func Choose(there []v1.Platform, want v1.Platform) (int, error) {
+	if len(there) == 1 && there[0].OS == "" {
+		return 0, nil
+	}
+	best, height := -1, -1.0
+	for i, p := range there {
+		if h := fit(p, want); h > height {
+			best, height = i, h
+		}
+	}
+	if best < 0 {
+		return 0, hint.Wrap(&PlatformError{want, there}, "use an image for "+want.String()+", or name a platform that this one has")
+	}
+	return best, nil
+}
+
+// fit says how well p runs where want does, or is -1 if it does not.
+func fit(p, want v1.Platform) float64 {
+	if p.OS != want.OS || p.Architecture != want.Architecture || want.OSVersion != "" && p.OSVersion != want.OSVersion {
+		return -1
+	}
+	if p.Variant == want.Variant {
+		return math.Inf(1)
+	}
+	if has := level(p); has <= level(want) {
+		return has
+	}
+	return -1
+}
+
+// usual are the variants that the names of processors mean without one (OCI
+// image index specification, "Platform Variants").
+var usual = map[string]string{"amd64": "v1", "arm": "v7", "arm64": "v8"}
+
+// level is the number of p's variant, "v8" being 8: what is built for a lower
+// one runs on a higher one. A variant that is no such number is not comparable.
+func level(p v1.Platform) float64 {
+	variant := p.Variant
+	if variant == "" {
+		variant = usual[p.Architecture]
+	}
+	if variant == "" {
+		return 0
+	}
+	n, err := strconv.ParseFloat(strings.TrimPrefix(variant, "v"), 64)
+	if err != nil || n < 0 {
+		return math.NaN()
+	}
+	return n
+}

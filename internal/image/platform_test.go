@@ -1,0 +1,97 @@
+package image_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+func TestPlatforms(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		there  []string
+		want   string
+		got    string
+		err    string
+	}{
+		"Exact":        {reason: "the platform that is asked for", there: []string{"linux/amd64", "linux/arm64"}, want: "linux/arm64", got: "linux/arm64"},
+		"First":        {reason: "the first of equals", there: []string{"windows/amd64", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
+		"UsualVariant": {reason: "arm64 is always v8", there: []string{"linux/arm64/v8"}, want: "linux/arm64", got: "linux/arm64/v8"},
+		"NoVariant":    {reason: "and v8 is arm64", there: []string{"linux/arm64"}, want: "linux/arm64/v8", got: "linux/arm64"},
+		"Highest":      {reason: "the highest variant that runs", there: []string{"linux/arm/v5", "linux/arm/v7", "linux/arm/v6"}, want: "linux/arm", got: "linux/arm/v7"},
+		"NotHigher":    {reason: "but none that does not", there: []string{"linux/arm/v5", "linux/arm/v7"}, want: "linux/arm/v6", got: "linux/arm/v5"},
+		"Newer":        {reason: "a newer processor than this one", there: []string{"linux/amd64/v3"}, want: "linux/amd64", err: "it has no image for linux/amd64, only for linux/amd64/v3"},
+		"Odd":          {reason: "variants that do not compare must be equal", there: []string{"linux/mips/soft", "linux/mips/hard"}, want: "linux/mips/hard", got: "linux/mips/hard"},
+		"OddOther":     {reason: "or do not run", there: []string{"linux/mips/soft", "linux/mips/x"}, want: "linux/mips/hard", err: "only for linux/mips/soft, linux/mips/x"},
+		"None":         {reason: "all that there is is named", there: []string{"linux/amd64", "windows/amd64"}, want: "linux/s390x", err: "it has no image for linux/s390x, only for linux/amd64, windows/amd64"},
+		"System":       {reason: "a system is not another", there: []string{"windows/amd64"}, want: "linux/amd64", err: "only for windows/amd64"},
+		"Attestation":  {reason: "attestations are no images", there: []string{"unknown/unknown", "linux/amd64"}, want: "linux/amd64", got: "linux/amd64"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+			must(t, ggcr.Push(tag, indexFor(t, tc.there...)))
+			img, err := openStore(t, t.TempDir()).Image(t.Context(), on(tag, tc.want, t), quick())
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || hint.Of(err) == "" || !errors.As(err, new(*image.PlatformError)) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			must(t, err)
+			c, err := img.ConfigFile()
+			must(t, err)
+			if got := c.Platform().String(); got != tc.got {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.got)
+			}
+		})
+	}
+}
+
+// An index need not tell platforms, and may hold indexes and what is no image.
+func TestPlatformsOfConfigs(t *testing.T) {
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	want := imageFor(t, "linux/arm64")
+	signature := mutate.ConfigMediaType(imageFor(t, "linux/arm64"), "application/vnd.example.signature+json")
+	idx := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: signature},
+		mutate.IndexAddendum{Add: imageFor(t, "linux/amd64")},
+		mutate.IndexAddendum{Add: mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: want})})
+	must(t, ggcr.Push(tag, idx))
+	s := openStore(t, t.TempDir())
+	for _, o := range []image.Options{quick(), offline()} {
+		img, err := s.Image(t.Context(), on(tag, "linux/arm64", t), o)
+		must(t, err)
+		same(t, img, want)
+	}
+	_, err := s.Image(t.Context(), on(tag, "linux/s390x", t), quick())
+	if err == nil || !strings.Contains(err.Error(), "only for linux/amd64, linux/arm64") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// One image alone is checked, too, unless it has no platform.
+func TestPlatformOfAnImage(t *testing.T) {
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	must(t, ggcr.Write(tag, imageFor(t, "linux/s390x")))
+	s := openStore(t, t.TempDir())
+	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick()); err == nil || !strings.Contains(err.Error(), "only for linux/s390x") {
+		t.Errorf("got %v", err)
+	}
+	img, err := random.Image(10, 1)
+	must(t, err)
+	must(t, ggcr.Write(tag, img))
+	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
+	must(t, err)
+	same(t, got, img)
+}

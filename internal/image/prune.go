@@ -1,0 +1,178 @@
+package image
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/image/blobs"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// A Ref is a reference in a cache.
+type Ref struct {
+	// Reference is its full name, and Digest what it meant when it was Resolved.
+	Reference, Digest string
+	Resolved          time.Time
+	// Used is when it was asked for last.
+	Used time.Time
+	// Bytes is how large its blobs in the cache are together. References share
+	// blobs.
+	Bytes int64
+}
+
+// An Info says what is in a cache.
+type Info struct {
+	blobs.Usage
+	// Refs are in the order of their names.
+	Refs []Ref
+}
+
+// Info says what is in the cache. It waits for nobody.
+func (s *Store) Info() (Info, error) {
+	usage, err := s.blobs.Usage()
+	if err != nil {
+		return Info{}, fmt.Errorf("looking through the cache: %w", err)
+	}
+	records, _, err := s.refs.all()
+	if err != nil {
+		return Info{}, fmt.Errorf("looking through the cache: %w", err)
+	}
+	info := Info{Usage: usage}
+	for _, k := range records {
+		info.Refs = append(info.Refs, s.ref(k))
+	}
+	sortRefs(info.Refs)
+	return info, nil
+}
+
+func sortRefs(all []Ref) {
+	slices.SortFunc(all, func(a, b Ref) int { return cmp.Compare(a.Reference, b.Reference) })
+}
+
+func (s *Store) ref(k kept) Ref {
+	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used}
+	for h := range s.reach(k.Digest) {
+		size, err := s.blobs.Size(h)
+		if err == nil {
+			r.Bytes += size
+		}
+	}
+	return r
+}
+
+// reach returns the digests that a manifest or index leads to, its own
+// included, as far as the cache knows.
+func (s *Store) reach(h v1.Hash) map[v1.Hash]bool {
+	seen := map[v1.Hash]bool{}
+	s.mark(h, seen, 0)
+	return seen
+}
+
+func (s *Store) mark(h v1.Hash, seen map[v1.Hash]bool, depth int) {
+	if seen[h] || depth > oci.MaxDepth+1 {
+		return
+	}
+	seen[h] = true
+	raw, err := s.blobs.Reader.Read(h, remote.MaxManifest)
+	if err != nil {
+		return
+	}
+	if m, err := v1.ParseIndexManifest(bytes.NewReader(raw)); err == nil {
+		for _, d := range m.Manifests {
+			s.mark(d.Digest, seen, depth+1)
+		}
+	}
+	if m, err := v1.ParseManifest(bytes.NewReader(raw)); err == nil {
+		for _, d := range append(m.Layers, m.Config) {
+			seen[d.Digest] = true
+		}
+	}
+}
+
+// Old says which references Prune removes.
+type Old struct {
+	// All is every reference.
+	All bool
+	// Before is those that were used last before that time. The zero value is
+	// none.
+	Before time.Time
+}
+
+func (o Old) has(k kept) bool { return o.All || k.used.Before(o.Before) }
+
+// Prune removes references that are old, blobs that none of the others needs,
+// and what killed processes have left. It keeps what a process holds: the
+// images of each open Store. With dry set it only says what it would remove.
+func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
+	use, err := s.blobs.Seize(ctx)
+	if err != nil {
+		return removed, err
+	}
+	defer func() { err = errors.Join(err, use.Close()) }()
+	if removed, err = s.prune(old, dry); err != nil {
+		return removed, fmt.Errorf("pruning the cache: %w", err)
+	}
+	return removed, nil
+}
+
+func (s *Store) prune(old Old, dry bool) (removed Info, err error) {
+	inUse, err := s.blobs.Held()
+	if err != nil {
+		return removed, err
+	}
+	keep := map[v1.Hash]bool{}
+	for digits := range inUse {
+		maps.Copy(keep, s.reach(v1.Hash{Algorithm: "sha256", Hex: digits}))
+	}
+	records, paths, err := s.refs.all()
+	if err != nil {
+		return removed, err
+	}
+	for _, k := range records {
+		reach := s.reach(k.Digest)
+		if old.has(k) && !anyOf(reach, inUse) {
+			removed.Refs = append(removed.Refs, s.ref(k))
+			paths = append(paths, k.path)
+			continue
+		}
+		maps.Copy(keep, reach)
+	}
+	sortRefs(removed.Refs)
+	if !dry {
+		if err := removeAll(paths); err != nil {
+			return removed, err
+		}
+	}
+	removed.Usage, err = s.blobs.Sweep(keep, dry)
+	return removed, err
+}
+
+// anyOf tells whether one of the digests is in use.
+func anyOf(digests map[v1.Hash]bool, inUse map[string]bool) bool {
+	for h := range digests {
+		if inUse[h.Hex] {
+			return true
+		}
+	}
+	return false
+}
+
+func removeAll(paths []string) error {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil {
+			return fsx.Cause(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package image_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// The test binary is its own child: with this variable set to "DIR REFERENCE"
+// it pulls an image, says when bytes came and when all did, and waits for the
+// end of its input.
+const childEnv = "PULL_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(childEnv); args != "" {
+		if err := child(args); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(args string) error {
+	if args, ok := strings.CutPrefix(args, "file "); ok {
+		return fileChild(args)
+	}
+	dir, reference, _ := strings.Cut(args, " ")
+	s, err := image.Open(dir)
+	if err != nil {
+		return err
+	}
+	ref, err := remote.ParseReference(reference, "")
+	if err != nil {
+		return err
+	}
+	platform := v1.Platform{OS: "linux", Architecture: "amd64"}
+	o := quick()
+	o.Progress = func(e progress.Event) {
+		if e.Done > 0 {
+			fmt.Println("moved")
+		}
+	}
+	if _, err := s.Image(context.Background(), image.Request{Reference: ref, Platform: platform}, o); err != nil {
+		return err
+	}
+	fmt.Println("pulled")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, s.Close())
+}
+
+// A puller is another process.
+type puller struct {
+	cmd *exec.Cmd
+	in  io.Closer
+	out *bufio.Scanner
+}
+
+func start(t *testing.T, dir string, ref name.Reference) puller {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+dir+" "+ref.Name())
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	return puller{cmd, in, bufio.NewScanner(out)}
+}
+
+// says waits until the process says something.
+func (p puller) says(t *testing.T, what string) {
+	t.Helper()
+	for p.out.Scan() {
+		if p.out.Text() == what {
+			return
+		}
+	}
+	t.Fatalf("the process never said %q (%v)", what, p.out.Err())
+}
+
+func (p puller) end(t *testing.T) {
+	t.Helper()
+	must(t, p.in.Close())
+	must(t, p.cmd.Wait())
+}
+
+func prune(t *testing.T, s *image.Store, old image.Old, dry bool) image.Info {
+	t.Helper()
+	removed, err := s.Prune(t.Context(), old, dry)
+	must(t, err)
+	return removed
+}
+
+func names(refs []image.Ref) string {
+	var all []string
+	for _, r := range refs {
+		_, last, _ := strings.Cut(r.Reference, "/")
+		all = append(all, last)
+	}
+	return strings.Join(all, " ")
+}
+
+// two is a cache with two images that share no blob, which nobody holds, and
+// the requests for them. The first was last used an hour ago.
+func two(t *testing.T, dir string) []image.Request {
+	t.Helper()
+	host := remotetest.Serve(t, remotetest.Handler())
+	s, err := image.Open(dir)
+	must(t, err)
+	var requests []image.Request
+	for _, repo := range []string{"a", "b"} {
+		ref := mustRef(t, host+"/"+repo+":v1")
+		must(t, ggcr.Push(ref, indexFor(t, "linux/amd64", "linux/arm64")))
+		r := on(ref, "linux/amd64", t)
+		_, err := s.Image(t.Context(), r, quick())
+		must(t, err)
+		requests = append(requests, r)
+	}
+	info, err := s.Info()
+	must(t, err)
+	files, err := filepath.Glob(filepath.Join(dir, "refs", "*.json"))
+	must(t, err)
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		must(t, err)
+		if strings.Contains(string(raw), info.Refs[0].Reference) {
+			hourAgo := time.Now().Add(-time.Hour)
+			must(t, os.Chtimes(f, hourAgo, hourAgo))
+		}
+	}
+	must(t, s.Close())
+	return requests
+}
+
+func TestInfo(t *testing.T) {
+	dir := t.TempDir()
+	before := time.Now().Add(-time.Second)
+	two(t, dir)
+	info, err := openStore(t, dir).Info()
+	must(t, err)
+	// An index, a manifest, a config and two layers each.
+	if names(info.Refs) != "a:v1 b:v1" || info.Blobs != 10 || info.Leftovers != 0 || info.Refs[0].Bytes+info.Refs[1].Bytes != info.Bytes {
+		t.Errorf("got %+v", info)
+	}
+	if info.Refs[0].Resolved.Before(before) || info.Refs[1].Used.Before(before) || !info.Refs[0].Used.Before(before) {
+		t.Errorf("got times %+v", info.Refs)
+	}
+	empty, err := openStore(t, t.TempDir()).Info()
+	must(t, err)
+	if diff := cmp.Diff(image.Info{}, empty); diff != "" {
+		t.Errorf("an empty cache (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	ago := func(d time.Duration) image.Old { return image.Old{Before: time.Now().Add(-d)} }
+	cases := map[string]struct {
+		reason string
+		old    image.Old
+		hold   bool // the first image
+		gone   string
+		blobs  int
+	}{
+		"Nothing":   {"what has a name is needed", image.Old{}, false, "", 0},
+		"Old":       {"what was not used for long goes", ago(time.Minute), false, "a:v1", 5},
+		"NotSoOld":  {"but not what was", ago(2 * time.Hour), false, "", 0},
+		"All":       {"all may go", image.Old{All: true}, false, "a:v1 b:v1", 10},
+		"InUse":     {"but not what a process uses", image.Old{All: true}, true, "b:v1", 5},
+		"UsedAgain": {"and what is used is not old", ago(time.Minute), true, "", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			requests := two(t, dir)
+			if tc.hold {
+				_, err := openStore(t, dir).Image(t.Context(), requests[0], offline())
+				must(t, err)
+			}
+			s := openStore(t, dir)
+			for _, dry := range []bool{true, false} {
+				removed := prune(t, s, tc.old, dry)
+				if names(removed.Refs) != tc.gone || removed.Blobs != tc.blobs {
+					t.Errorf("%s: dry %v: removed %+v, want %q and %d blobs", tc.reason, dry, removed, tc.gone, tc.blobs)
+				}
+			}
+			for _, r := range requests {
+				_, last, _ := strings.Cut(r.Reference.Name(), "/")
+				_, err := s.Image(t.Context(), r, offline())
+				if gone := strings.Contains(tc.gone, last); gone != (err != nil) {
+					t.Errorf("%s: %s: got %v", tc.reason, last, err)
+				}
+			}
+		})
+	}
+}
+
+// Blobs that no name needs any more go without being asked for, and so do
+// broken records, but nothing that is not the cache's.
+func TestPruneLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	s, err := image.Open(dir)
+	must(t, err)
+	r := on(tag, "linux/amd64", t)
+	r.Policy = image.Always
+	for range 2 {
+		must(t, ggcr.Write(tag, imageFor(t, "linux/amd64")))
+		_, err := s.Image(t.Context(), r, quick())
+		must(t, err)
+	}
+	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
+		t.Errorf("%d blobs of an image that is held are gone", removed.Blobs)
+	}
+	must(t, s.Close())
+	digits := strings.Repeat("0", 64)
+	broken := []string{digits + ".json", "." + digits + ".json.1.tmp"}
+	for _, f := range append(broken, "mine.json") {
+		must(t, os.WriteFile(filepath.Join(dir, "refs", f), []byte("{"), 0o600))
+	}
+	s = openStore(t, dir)
+	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 4 || len(removed.Refs) != 0 {
+		t.Errorf("got %+v, want the blobs of the image that the tag was before", removed)
+	}
+	for _, f := range broken {
+		if _, err := os.Stat(filepath.Join(dir, "refs", f)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", f, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "refs", "mine.json")); err != nil {
+		t.Error("a file that is none of the cache's is gone")
+	}
+	r.Policy = image.Never
+	_, err = s.Image(t.Context(), r, quick())
+	must(t, err)
+}
+
+// Processes that pull the same at once end well, and prune nothing of each
+// other's. The registry is xfn's own.
+func TestProcesses(t *testing.T) {
+	h, err := registry.Open(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	tag := parse(t, remotetest.Serve(t, h))
+	img := imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(tag, img))
+	dir := t.TempDir()
+	var all []puller
+	for range 4 {
+		all = append(all, start(t, dir, tag))
+	}
+	for _, p := range all {
+		p.says(t, "pulled")
+	}
+	s := openStore(t, dir)
+	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 0 || len(removed.Refs) != 0 || removed.Leftovers != 0 {
+		t.Errorf("four processes lost %+v", removed)
+	}
+	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline())
+	must(t, err)
+	same(t, got, img)
+	must(t, s.Close())
+	for _, p := range all {
+		p.end(t)
+	}
+	if removed := prune(t, s, image.Old{All: true}, false); removed.Blobs != 4 || names(removed.Refs) != "gold/package:v1.0.0" {
+		t.Errorf("after their end %+v was removed", removed)
+	}
+}
+
+// A pull that is killed in the middle of a layer leaves nothing that counts.
+func TestKilledPull(t *testing.T) {
+	inner := remotetest.Handler()
+	img, err := random.Image(1<<16, 1)
+	must(t, err)
+	img = withPlatform(t, img, "linux/amd64")
+	layers, err := img.Layers()
+	must(t, err)
+	stalled := digestOf(t, layers[0])
+	killed := make(chan struct{})
+	var ranges atomic.Value
+	tag := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 1, func(r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, stalled.Hex) {
+			return false
+		}
+		ranges.Store(r.Header.Get("Range"))
+		return true
+	}, func(w http.ResponseWriter, r *http.Request) {
+		data, err := layers[0].Compressed()
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.CopyN(w, data, 1000)
+		_ = http.NewResponseController(w).Flush()
+		<-killed
+	})))
+	must(t, ggcr.Write(tag, img))
+	dir := t.TempDir()
+	p := start(t, dir, tag)
+	p.says(t, "moved")
+	must(t, p.cmd.Process.Kill())
+	_ = p.cmd.Wait() // It was killed, so this is an error.
+	close(killed)
+	if _, err := os.Stat(blobFile(dir, stalled)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half a layer counts: %v", err)
+	}
+	s := openStore(t, dir)
+	if _, err := s.Image(t.Context(), on(tag, "linux/amd64", t), offline()); !errors.As(err, new(*image.MissingError)) {
+		t.Errorf("offline: got %v", err)
+	}
+	got, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
+	must(t, err)
+	same(t, got, img)
+	if r, _ := ranges.Load().(string); !strings.HasPrefix(r, "bytes=") {
+		t.Errorf("the layer was asked for by range %q, want what was not there", r)
+	}
+	must(t, s.Close())
+	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
+		t.Errorf("blobs of the image are gone: %+v", removed)
+	}
+	if info, err := s.Info(); err != nil || info.Leftovers != 0 {
+		t.Errorf("got %+v, %v, want no leftovers", info, err)
+	}
+}

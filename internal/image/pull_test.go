@@ -1,0 +1,267 @@
+package image_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// packages writes .xpkg files: one image, and an index of two.
+func packages(t *testing.T) map[string]string {
+	t.Helper()
+	var named []xpkg.Named
+	for _, file := range []string{"a.xpkg", "b.xpkg"} {
+		f, err := xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file))
+		must(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		named = append(named, xpkg.Named{Name: file, Artifact: f.Artifact})
+	}
+	idx, err := xpkg.Join(t.Context(), named)
+	must(t, err)
+	files := map[string]string{}
+	for name, a := range map[string]xpkg.Artifact{"Image": named[0].Artifact, "Index": idx} {
+		files[name] = filepath.Join(t.TempDir(), "pushed.xpkg")
+		must(t, xpkg.WriteFile(t.Context(), files[name], a, nil))
+	}
+	return files
+}
+
+// send pushes a file and returns its reference and digest.
+func send(t *testing.T, host, file string) (name.Tag, v1.Hash) {
+	t.Helper()
+	f, err := xpkg.Open(t.Context(), file)
+	must(t, err)
+	defer func() { must(t, f.Close()) }()
+	ref := parse(t, host)
+	must(t, ggcr.Push(ref, f.Artifact))
+	h, err := f.Artifact.Digest()
+	must(t, err)
+	return ref, h
+}
+
+func parse(t testing.TB, host string) name.Tag {
+	t.Helper()
+	ref, err := remote.ParseTag("gold/package:v1.0.0", host)
+	must(t, err)
+	return ref
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The same file comes back, by tag and by digest.
+func TestFile(t *testing.T) {
+	for name, file := range packages(t) {
+		t.Run(name, func(t *testing.T) {
+			tag, digest := send(t, remotetest.Serve(t, remotetest.Handler()), file)
+			want, err := os.ReadFile(file)
+			must(t, err)
+			byTag, byDigest := pulled(t, tag, digest), pulled(t, tag.Digest(digest.String()), digest)
+			if !bytes.Equal(byTag, want) {
+				t.Error("another file came back by tag")
+			}
+			if !bytes.Equal(byDigest, want) {
+				t.Error("another file came back by digest")
+			}
+		})
+	}
+}
+
+func pulled(t *testing.T, ref name.Reference, digest v1.Hash) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pulled.xpkg")
+	var mu sync.Mutex
+	var last progress.Event
+	a, err := image.File(t.Context(), ref, path, image.Options{Progress: func(e progress.Event) {
+		mu.Lock()
+		last = e
+		mu.Unlock()
+	}})
+	must(t, err)
+	if got, err := a.Digest(); err != nil || got != digest {
+		t.Errorf("got digest %s (%v), want %s", got, err, digest)
+	}
+	if last.Total == 0 || last.Done != last.Total {
+		t.Errorf("the last event is %+v", last)
+	}
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return b
+}
+
+// A tag that moves meanwhile does not change what was pulled.
+func TestArtifactStays(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	files := packages(t)
+	ref, digest := send(t, host, files["Index"])
+	a, err := image.Artifact(t.Context(), ref, image.Options{})
+	must(t, err)
+	send(t, host, files["Image"])
+	idx, ok := a.(v1.ImageIndex)
+	if !ok {
+		t.Fatalf("an index came back as %T", a)
+	}
+	must(t, validate.Index(idx))
+	if got, err := idx.Digest(); err != nil || got != digest {
+		t.Errorf("got digest %s (%v), want %s", got, err, digest)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	file := packages(t)["Index"]
+	blob := func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/")
+	}
+	manifest := func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/sha256:")
+	}
+	cases := map[string]struct {
+		reason string
+		match  func(*http.Request) bool
+		fault  func(inner http.Handler) http.HandlerFunc
+		err    string
+	}{
+		"FlippedBlob":     {"a blob is checked against its digest", blob, flipped, "sha256"},
+		"FlippedManifest": {"so is a manifest of an index", manifest, flipped, "sha256"},
+		"Cut":             {"a blob that ends early is no blob", blob, cut, "closed the connection early"},
+		"Gone":            {"a blob that is not there", blob, status(404), `lacks a blob of "gold/package:v1.0.0"`},
+		"Down":            {"a registry that goes down", blob, status(503), "answered 503"},
+		"Reset":           {"a network that goes down", blob, reset, "registry"},
+		"ResetManifest":   {"or went down before", manifest, reset, "registry"},
+		"Forbidden":       {"a permission that is missing", blob, status(403), "does not permit"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := remotetest.Handler()
+			send(t, remotetest.Serve(t, inner), file)
+			ref := parse(t, remotetest.Serve(t, remotetest.Faults(inner, 99, tc.match, tc.fault(inner))))
+			dir := t.TempDir()
+			_, err := image.File(t.Context(), ref, filepath.Join(dir, "p.xpkg"), image.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})})
+			if err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got error %v, want %q in it", tc.reason, err, tc.err)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+				t.Errorf("%s: files are left: %v (%v)", tc.reason, left, err)
+			}
+		})
+	}
+}
+
+// flipped answers as inner does, with one bit changed.
+func flipped(inner http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a := httptest.NewRecorder()
+		inner.ServeHTTP(a, r)
+		body := a.Body.Bytes()
+		body[len(body)/2] ^= 1
+		for k, v := range a.Header() {
+			w.Header()[k] = v
+		}
+		w.WriteHeader(a.Code)
+		_, _ = w.Write(body)
+	}
+}
+
+// cut answers with half of what inner does.
+func cut(inner http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a := httptest.NewRecorder()
+		inner.ServeHTTP(a, r)
+		for k, v := range a.Header() {
+			w.Header()[k] = v
+		}
+		w.WriteHeader(a.Code)
+		_, _ = w.Write(a.Body.Bytes()[:a.Body.Len()/2])
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func status(code int) func(http.Handler) http.HandlerFunc {
+	return func(http.Handler) http.HandlerFunc { return remotetest.Status(code) }
+}
+
+func reset(http.Handler) http.HandlerFunc { return remotetest.Reset }
+
+func TestNotThere(t *testing.T) {
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	_, err := image.Artifact(t.Context(), ref, image.Options{})
+	if err == nil || !strings.Contains(err.Error(), `has no "gold/package:v1.0.0"`) {
+		t.Errorf("got %v, want the reference", err)
+	}
+}
+
+type odd struct{ v1.Layer }
+
+func (odd) RawManifest() ([]byte, error) { return []byte(`{}`), nil }
+
+func TestNoImage(t *testing.T) {
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	must(t, ggcr.Put(ref, odd{static.NewLayer(nil, "application/odd")}))
+	_, err := image.Artifact(t.Context(), ref, image.Options{})
+	if err == nil || !strings.Contains(err.Error(), `neither an image nor an index, but "application/odd"`) {
+		t.Errorf("got %v, want the media type", err)
+	}
+}
+
+// What another tool pushed has its own media types, and keeps them.
+func TestDockerTypes(t *testing.T) {
+	ref := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	img, err := random.Image(100, 1)
+	must(t, err)
+	must(t, ggcr.Write(ref, img))
+	a, err := image.Artifact(t.Context(), ref, image.Options{})
+	must(t, err)
+	if mt, err := a.MediaType(); err != nil || mt != types.DockerManifestSchema2 {
+		t.Errorf("got %s (%v)", mt, err)
+	}
+}
+
+// Cancelling ends a download that stalls, and leaves no file.
+func TestCancelled(t *testing.T) {
+	inner := remotetest.Handler()
+	send(t, remotetest.Serve(t, inner), packages(t)["Image"])
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})))
+	dir := t.TempDir()
+	_, err := image.File(ctx, ref, filepath.Join(dir, "p.xpkg"), image.Options{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("files are left: %v (%v)", left, err)
+	}
+}

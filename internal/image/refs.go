@@ -1,0 +1,115 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+const (
+	refsFolder = "refs"
+	// maxRecord bounds the bytes of a record. A reference has 255 and a digest.
+	maxRecord = 4 << 10
+)
+
+// A record is what the cache knows of a reference. When it was used last is
+// its file's modification time.
+type record struct {
+	Reference string `json:"reference"`
+	// Digest is that of the manifest or index that the reference meant.
+	Digest v1.Hash `json:"digest"`
+	// Resolved is when it did.
+	Resolved time.Time `json:"resolved"`
+}
+
+// refs are the records of a cache.
+type refs struct{ folder string }
+
+func (r refs) file(reference string) string {
+	return filepath.Join(r.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(reference))))
+}
+
+// find returns the record of a reference. One that cannot be read is as good
+// as none: it is written again.
+func (r refs) find(reference string) (record, bool) {
+	rec, err := readRecord(r.file(reference))
+	return rec, err == nil && rec.Reference == reference
+}
+
+func readRecord(path string) (rec record, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	raw, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	if err != nil {
+		return rec, err
+	}
+	return rec, json.Unmarshal(raw, &rec)
+}
+
+// save writes a record whole.
+func (r refs) save(rec record) error {
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("encoding a record of the cache: %w", err)
+	}
+	return fsx.WriteFile(r.file(rec.Reference), 0o600, append(raw, '\n'))
+}
+
+// used notes that a reference is used now. A cache that cannot be written to
+// forgets it.
+func (r refs) used(reference string, now time.Time) {
+	_ = os.Chtimes(r.file(reference), now, now)
+}
+
+// A kept record has a file.
+type kept struct {
+	record
+	path string
+	used time.Time
+}
+
+var recordFile = regexp.MustCompile(`^[0-9a-f]{64}\.json$`)
+
+// all returns the records in the order of their files, and the files of those
+// that are broken or were not finished.
+func (r refs) all() (records []kept, broken []string, err error) {
+	entries, err := os.ReadDir(r.folder)
+	if err != nil {
+		return nil, nil, fsx.Cause(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(r.folder, e.Name())
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) || !e.Type().IsRegular() {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fsx.Cause(err)
+		}
+		rec, err := readRecord(path)
+		switch {
+		case unfinished.MatchString(e.Name()), recordFile.MatchString(e.Name()) && (err != nil || r.file(rec.Reference) != path):
+			broken = append(broken, path)
+		case recordFile.MatchString(e.Name()):
+			records = append(records, kept{rec, path, info.ModTime()})
+		}
+	}
+	return records, broken, nil
+}
+
+// unfinished is a record that fsx was writing.
+var unfinished = regexp.MustCompile(`^\.[0-9a-f]{64}\.json.*\.tmp$`)

@@ -1,0 +1,87 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// useOnline says how something gets into the cache: asking what it means does
+// not put it there.
+const useOnline = "run what uses it once without --offline: xfn render, for one"
+
+// A Resolved reference is what one means now.
+type Resolved struct {
+	// Digest is that of its manifest or index.
+	Digest v1.Hash
+	// Platforms are those that there are images for, as "linux/arm64/v8", sorted.
+	// It is empty for an image that names none.
+	Platforms []string
+}
+
+// Resolve asks the registry what a reference means; with Options.Offline, what it
+// meant when it was pulled. Nothing but manifests, and the config of a single
+// image, is fetched. An error is one sentence that names the reference.
+func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
+	up, err := newUpstream(ctx, ref, o.client(), s.blobs)
+	if err != nil {
+		return Resolved{}, fmt.Errorf("pulling %q: %w", ref.Name(), err)
+	}
+	if !o.Offline {
+		top, err := up.manifest(ctx, ref)
+		if err != nil {
+			return Resolved{}, up.explain(err)
+		}
+		r, err := resolved(ctx, top, up.read)
+		return r, up.explain(err)
+	}
+	r, err := s.remembered(ctx, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = hint.Wrap(fmt.Errorf("image %q is not in the cache, and must not be fetched", ref.Name()), useOnline)
+	}
+	return r, err
+}
+
+func (s *Store) remembered(ctx context.Context, ref name.Reference) (Resolved, error) {
+	h, err := s.known(ref)
+	if err != nil {
+		return Resolved{}, err
+	}
+	top, err := s.blobs.Read(h, remote.MaxManifest)
+	if err != nil {
+		return Resolved{}, err
+	}
+	return resolved(ctx, top, func(_ context.Context, d v1.Descriptor) ([]byte, error) {
+		return s.blobs.Read(d.Digest, maxMetadata)
+	})
+}
+
+// resolved reads a manifest or index.
+func resolved(ctx context.Context, top []byte, read func(context.Context, v1.Descriptor) ([]byte, error)) (Resolved, error) {
+	w := walk{read, newBudget()}
+	if err := w.budget.take(int64(len(top))); err != nil {
+		return Resolved{}, err
+	}
+	desc := describe(top)
+	images, err := w.images(ctx, top, desc, 0)
+	if err != nil {
+		return Resolved{}, err
+	}
+	r := Resolved{Digest: desc.Digest}
+	for _, i := range images {
+		if i.platform.OS != "" {
+			r.Platforms = append(r.Platforms, i.platform.String())
+		}
+	}
+	slices.Sort(r.Platforms)
+	r.Platforms = slices.Compact(r.Platforms)
+	return r, nil
+}

@@ -1,0 +1,184 @@
+package image_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// A reference is resolved by the registry, and offline by what was pulled.
+func TestResolve(t *testing.T) {
+	g := &gate{Handler: remotetest.Handler()}
+	host := remotetest.Serve(t, g)
+	index, image := mustRef(t, host+"/a/index:v1"), mustRef(t, host+"/a/image:v1")
+	idx, img := indexFor(t, "linux/arm64", "linux/amd64", "linux/arm/v7", "linux/amd64"), imageFor(t, "linux/arm64")
+	must(t, errors.Join(ggcr.WriteIndex(index, idx), ggcr.Write(image, img)))
+	store := openStore(t, t.TempDir())
+	want := map[name.Reference]pull.Resolved{
+		index: {Digest: digestOf(t, idx), Platforms: []string{"linux/amd64", "linux/arm/v7", "linux/arm64"}},
+		image: {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
+		image.Context().Digest(digestOf(t, img).String()): {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
+	}
+	for ref, want := range want {
+		got, err := store.Resolve(t.Context(), ref, quick())
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", ref, diff)
+		}
+	}
+	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(hint.Of(err), "once without --offline") || !strings.Contains(err.Error(), index.Name()) {
+		t.Errorf("a tag that was never pulled: got %v", err)
+	}
+	_, err := store.Image(t.Context(), on(index, "linux/arm64", t), quick())
+	must(t, err)
+	g.closed.Store(true)
+	asked := g.asked.Load()
+	got, err := store.Resolve(t.Context(), index, offline())
+	must(t, err)
+	if diff := cmp.Diff(want[index], got); diff != "" {
+		t.Errorf("offline (-want +got):\n%s", diff)
+	}
+	if g.asked.Load() != asked {
+		t.Error("a registry was asked offline")
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	store := openStore(t, t.TempDir())
+	absent := mustRef(t, host+"/a/b:v1")
+	if _, err := store.Resolve(t.Context(), absent, quick()); err == nil || !strings.Contains(err.Error(), `has no "a/b:v1"`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := store.Resolve(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1"), quick()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is pinned is pulled by its digest, from the cache if it is there, whatever
+// the policy, and what cannot be pinned is not pulled at all.
+func TestPin(t *testing.T) {
+	g := &gate{Handler: remotetest.Handler()}
+	tag := parse(t, remotetest.Serve(t, g))
+	before, after := imageFor(t, "linux/amd64"), imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(tag, before))
+	must(t, ggcr.Write(tag, after))
+	pinned := quick()
+	pinned.Pin = func(ref name.Reference) (name.Reference, error) {
+		if ref.Name() != tag.Name() {
+			return nil, fmt.Errorf("%s is not pinned", ref)
+		}
+		return tag.Digest(digestOf(t, before).String()), nil
+	}
+	dir := t.TempDir()
+	for _, policy := range []pull.Policy{pull.IfNotPresent, pull.Always, pull.Never} {
+		r := on(tag, "linux/amd64", t)
+		r.Policy = policy
+		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
+		must(t, err)
+		same(t, img, before)
+		g.closed.Store(true) // The first has it all.
+	}
+	g.closed.Store(false)
+	a, err := pull.Artifact(t.Context(), tag, pinned)
+	must(t, err)
+	if digestOf(t, a) != digestOf(t, before) {
+		t.Error("what the tag means today was pulled")
+	}
+	other := mustRef(t, tag.Context().Name()+":other")
+	_, err = openStore(t, dir).Image(t.Context(), on(other, "linux/amd64", t), pinned)
+	_, inRegistry := pull.Artifact(t.Context(), other, pinned)
+	for _, err := range []error{err, inRegistry} {
+		if err == nil || err.Error() != other.Name()+" is not pinned" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestTags(t *testing.T) {
+	host := remotetest.Serve(t, remotetest.Handler())
+	repo := mustRef(t, host+"/a/b:v1").Context()
+	tags := pull.Tags{Remote: quick().Remote}
+	img := imageFor(t, "linux/"+runtime.GOARCH)
+	for _, tag := range []string{"v1", "v2"} {
+		must(t, ggcr.Write(repo.Tag(tag), img))
+	}
+	all, err := tags.List(t.Context(), repo)
+	if err != nil || !slices.Equal(all, []string{"v1", "v2"}) {
+		t.Errorf("got %q, %v", all, err)
+	}
+	for tag, want := range map[string]bool{"v1": true, "v3": false} {
+		if got, err := tags.Has(t.Context(), repo.Tag(tag)); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", tag, got, err)
+		}
+	}
+	store := openStore(t, t.TempDir())
+	_, err = store.Image(t.Context(), pull.Request{Reference: repo.Tag("v2")}, quick())
+	must(t, err)
+	cached := pull.CachedTags{Store: store}
+	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
+		t.Errorf("another repository: got %q, %v", all, err)
+	}
+	if all, err := cached.List(t.Context(), repo); err != nil || !slices.Equal(all, []string{"v2"}) {
+		t.Errorf("cached: got %q, %v", all, err)
+	}
+	for tag, want := range map[string]bool{"v1": false, "v2": true} {
+		if got, err := cached.Has(t.Context(), repo.Tag(tag)); err != nil || got != want {
+			t.Errorf("cached %s: got %v, %v", tag, got, err)
+		}
+	}
+}
+
+// Pages of tags are read to their end, but not for ever.
+func TestTagsPages(t *testing.T) {
+	var pages int
+	page := func(w http.ResponseWriter, r *http.Request, tags string) {
+		pages++
+		w.Header().Set("Link", fmt.Sprintf(`</v2/a/b/tags/list?n=1000&last=%d>; rel="next"`, pages))
+		fmt.Fprintf(w, `{"name": "a/b", "tags": [%s]}`, tags)
+	}
+	many := strings.TrimSuffix(strings.Repeat(`"v1",`, 1000), ",")
+	cases := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   int
+		err    string
+	}{
+		"Endless": {"a list that never ends is none", func(w http.ResponseWriter, r *http.Request) { page(w, r, many) }, 0, "there are more than 100000"},
+		"Empty":   {"a page without tags is the last", func(w http.ResponseWriter, r *http.Request) { page(w, r, map[bool]string{true: many}[pages < 2]) }, 2000, ""},
+		"Refused": {"a registry may not list", remotetest.Status(http.StatusForbidden), 0, "does not permit this"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pages = 0
+			host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, "/tags/list") {
+					return // a ping
+				}
+				tc.answer(w, r)
+			}))
+			client := remote.New(remote.Options{RetryWait: time.Millisecond})
+			all, err := pull.Tags{Remote: client}.List(t.Context(), mustRef(t, host+"/a/b:v1").Context())
+			if len(all) != tc.want || (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), host+"/a/b")) {
+				t.Errorf("%s: got %d tags, %v", tc.reason, len(all), err)
+			}
+			if _, err := (pull.Tags{Remote: client}).Has(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1").Context().Tag("v1")); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

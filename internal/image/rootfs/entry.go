@@ -1,0 +1,236 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// apply makes of the tree what an entry of a layer says.
+func (t *tree) apply(h *tar.Header, content io.Reader) error {
+	if size := max(len(h.Name), len(h.Linkname)); size > t.limits.PathBytes {
+		return fmt.Errorf("an entry has a path of %d bytes, more than the limit of %d", size, t.limits.PathBytes)
+	}
+	if h.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	name, err := inside(h.Name)
+	if err == nil {
+		err = t.take(1, 0)
+	}
+	if err == nil {
+		err = t.put(name, h, content)
+	}
+	if err != nil {
+		return fmt.Errorf("unpacking %q: %w", h.Name, fsx.Cause(err))
+	}
+	return nil
+}
+
+// inside returns a name of an entry as a clean path relative to the root.
+func inside(name string) (string, error) {
+	clean := path.Clean(strings.TrimLeft(name, "/"))
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", errors.New("it leads out of the root")
+	}
+	return clean, nil
+}
+
+func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
+	if name == "." {
+		return t.putRoot(h)
+	}
+	dir, base := path.Split(name)
+	if strings.HasPrefix(base, hide) {
+		return t.whiteout(dir, base)
+	}
+	if h.Typeflag == tar.TypeLink {
+		return t.putHardLink(dir, base, h.Linkname)
+	}
+	if err := t.enter(dir, true); err != nil {
+		return err
+	}
+	t.made.add(t.path(base))
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return t.putDir(base, describe(h))
+	case tar.TypeReg, tar.TypeGNUSparse:
+		return t.putFile(base, describe(h), h.Size, content)
+	case tar.TypeSymlink:
+		return t.putLink(base, h)
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return fsx.RemoveAll(t.here(), base) // It is left out, and takes the place of what was there.
+	default:
+		return fmt.Errorf("it is of the unknown type %q", h.Typeflag)
+	}
+}
+
+// A description is what a file or directory is besides its content.
+type description struct {
+	uid, gid int // in the image
+	mode     fs.FileMode
+	mtime    time.Time
+}
+
+// undescribed is a directory that no entry describes.
+var undescribed = description{mode: 0o755, mtime: time.Unix(0, 0)}
+
+// latest is the time from which on a time is taken for nonsense, in seconds
+// since 1970: file systems end in the years 2106 to 2486.
+const latest = 1 << 32
+
+func describe(h *tar.Header) description {
+	d := description{uid: h.Uid, gid: h.Gid, mode: fs.FileMode(h.Mode).Perm(), mtime: h.ModTime}
+	if h.Typeflag == tar.TypeDir {
+		d.mode |= h.FileInfo().Mode() & fs.ModeSticky
+	}
+	if s := d.mtime.Unix(); s < 0 || s >= latest {
+		d.mtime = undescribed.mtime
+	}
+	return d
+}
+
+// describe makes a directory what d says.
+func (t *tree) describe(name string, d description) error {
+	if err := t.own(name, d); err != nil {
+		return err
+	}
+	if err := t.here().Chmod(name, d.mode); err != nil {
+		return err
+	}
+	return t.here().Chtimes(name, d.mtime, d.mtime)
+}
+
+// own gives a file, link or directory to whom it should belong.
+func (t *tree) own(name string, d description) error {
+	if t.owner == nil {
+		return nil
+	}
+	uid, gid := t.owner.of(d.uid, d.gid)
+	return t.here().Lchown(name, uid, gid)
+}
+
+// describeRoot makes the root what d says, once it is left.
+func (t *tree) describeRoot(d description) error {
+	if err := t.leaveTo(1); err != nil {
+		return err
+	}
+	top := &t.trail[0]
+	top.mode, top.mtime, top.opened = d.mode, d.mtime, true
+	return t.own(".", d)
+}
+
+func (t *tree) putRoot(h *tar.Header) error {
+	if h.Typeflag != tar.TypeDir {
+		return errors.New("it is the root, and no directory")
+	}
+	return t.describeRoot(describe(h))
+}
+
+// putDir makes a directory. One that is there keeps what it has.
+func (t *tree) putDir(name string, d description) error {
+	info, err := t.here().Lstat(name)
+	if err != nil || !info.IsDir() {
+		err = t.replace(name, func() error { return t.here().Mkdir(name, 0o700) })
+	}
+	if err != nil {
+		return err
+	}
+	return t.describe(name, d)
+}
+
+func (t *tree) putLink(name string, h *tar.Header) error {
+	err := t.replace(name, func() error { return t.here().Symlink(h.Linkname, name) })
+	if err != nil {
+		return err
+	}
+	return t.own(name, describe(h))
+}
+
+// putHardLink links to a file of the image. A symbolic link is linked to as it
+// is: none is followed but on the way to a directory, by enter.
+func (t *tree) putHardLink(dir, name, target string) error {
+	target, err := inside(target)
+	if err != nil {
+		return fmt.Errorf("linking to %q: %w", target, err)
+	}
+	if err := t.enter(path.Dir(target), false); err != nil {
+		return fmt.Errorf("linking to %q: %w", target, fsx.Cause(err))
+	}
+	from := path.Join(t.path(path.Base(target))...)
+	if err := t.enter(dir, true); err != nil {
+		return err
+	}
+	to := t.path(name)
+	t.made.add(to)
+	top := t.trail[0].dir
+	info, err := top.Lstat(from)
+	if err != nil || info.IsDir() {
+		return fmt.Errorf("linking to %q: the image has no such file", target)
+	}
+	if from == path.Join(to...) {
+		return nil
+	}
+	return t.replace(name, func() error { return top.Link(from, path.Join(to...)) })
+}
+
+func (t *tree) putFile(name string, d description, size int64, content io.Reader) error {
+	if err := t.take(0, size); err != nil {
+		return err
+	}
+	err := t.replace(name, func() (err error) {
+		f, err := t.here().OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if err := t.fill(f, size, content); err != nil {
+			return err
+		}
+		if err := t.own(name, d); err != nil {
+			return err
+		}
+		return f.Chmod(d.mode)
+	})
+	if err != nil {
+		return err
+	}
+	return t.here().Chtimes(name, d.mtime, d.mtime)
+}
+
+// zeros is what a hole of a file reads as.
+var zeros [64 << 10]byte
+
+// fill writes a file. What is zeros becomes a hole: however large a sparse file
+// says that it is, it takes what its layer has.
+func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
+	hole := false
+	for left := size; left > 0; {
+		block := t.buffer[:min(left, int64(len(t.buffer)))]
+		if _, err := io.ReadFull(content, block); err != nil {
+			return err
+		}
+		left -= int64(len(block))
+		var err error
+		if hole = string(block) == string(zeros[:len(block)]); hole {
+			_, err = f.Seek(int64(len(block)), io.SeekCurrent)
+		} else {
+			_, err = f.Write(block)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if hole {
+		return f.Truncate(size)
+	}
+	return nil
+}

@@ -1,0 +1,383 @@
+package rootfs_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// outside is a place on the host that a hostile image would like to reach: a
+// store, and beside it a directory with a file.
+type outside struct{ top, store, target string }
+
+func newOutside(t testing.TB) outside {
+	t.Helper()
+	top := filepath.Dir(storeDir(t))
+	o := outside{top, filepath.Join(top, "store"), filepath.Join(top, "outside")}
+	if err := os.MkdirAll(o.target, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.target, "secret"), []byte("the host's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// assertUntouched fails the test if anything but the store has changed.
+func (o outside) assertUntouched(t testing.TB) {
+	t.Helper()
+	entries, err := os.ReadDir(o.top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "store" && e.Name() != "outside" {
+			t.Errorf("%q appeared on the host", e.Name())
+		}
+	}
+	if got := contentOf(t, o.target); !slices.Equal(got, []string{"secret=the host's"}) {
+		t.Errorf("the host's directory has %q", got)
+	}
+	info, sys := statOf(t, filepath.Join(o.target, "secret"))
+	if sys.Nlink != 1 || info.Mode() != 0o600 || sys.Uid != uint32(os.Getuid()) {
+		t.Errorf("the host's file has %d names, mode %v and owner %d", sys.Nlink, info.Mode(), sys.Uid)
+	}
+}
+
+// assertRefused unpacks an image that has to fail, and to leave nothing behind.
+func assertRefused(t testing.TB, img v1.Image, want string, limits rootfs.Limits) {
+	t.Helper()
+	o := newOutside(t)
+	_, err := unpack(t, img, rootfs.Options{Dir: o.store, Limits: limits})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q in it", err, want)
+	}
+	assertNoRoot(t, o.store)
+	o.assertUntouched(t)
+}
+
+// up leads from a root of the store to the directory that the store is in.
+const up = "../../../../../"
+
+func TestHostilePathTraversal(t *testing.T) {
+	for _, name := range []string{"../../evil", up + "evil", "a/../../evil", "/../" + up + "evil", "../.."} {
+		for _, kind := range []byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeChar} {
+			h := tar.Header{Typeflag: kind, Name: name, Mode: 0o755}
+			assertRefused(t, imageOf(t, []tar.Header{h}), "it leads out of the root", rootfs.Limits{})
+		}
+	}
+}
+
+func TestHostileAbsoluteNames(t *testing.T) {
+	o := newOutside(t)
+	img := imageOf(t, []tar.Header{file(o.target+"/secret", "evil"), dir(o.top + "/evil/")})
+	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root.Path, o.target, "secret")); string(got) != "evil" {
+		t.Errorf("an absolute name is of the image: got %q, %v", got, err)
+	}
+	o.assertUntouched(t)
+}
+
+// A file is never written through a link, whatever it leads to.
+func TestHostileAbsoluteLink(t *testing.T) {
+	o := newOutside(t)
+	secret := filepath.Join(o.target, "secret")
+	img := imageOf(t,
+		[]tar.Header{link("a", secret), link("b", secret), link("c", secret), link("d", o.target), link("e", up+"outside")},
+		[]tar.Header{
+			file("a", "evil"),
+			{Typeflag: tar.TypeDir, Name: "b", Mode: 0o777},
+			{Typeflag: tar.TypeSymlink, Name: "c", Linkname: secret, Mode: 0o777},
+			whiteout(".wh.d"),
+			{Typeflag: tar.TypeFifo, Name: "e"},
+		})
+	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := contentOf(t, root.Path), []string{"a=evil", "b/", "c -> " + secret}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	o.assertUntouched(t)
+}
+
+// An absolute link on the way to a file is of the image. It leads to nothing
+// that the host has, and makes no directory that the image has not.
+func TestHostileSymlinkedParent(t *testing.T) {
+	host := newOutside(t)
+	for _, target := range []string{host.target, "/etc", "../../..", up + "outside", "a/../../..", "loop"} {
+		evil := [][]tar.Header{
+			{file("p/evil", "x")},
+			{dir("p/q/")},
+			{link("p/evil", "x")},
+			{dir("etc2/"), file("secret", "x"), hardLink("p/evil", "secret")},
+			{hardLink("evil", "p/secret")},
+			{link("second", "p"), file("second/evil", "x")},
+		}
+		for i, entries := range evil {
+			t.Run(fmt.Sprint(filepath.Base(target), i), func(t *testing.T) {
+				first := []tar.Header{link("p", target), link("loop", "p")}
+				assertRefused(t, imageOf(t, append(first, entries...)), "unpacking", rootfs.Limits{})
+				assertRefused(t, imageOf(t, first, entries), "unpacking", rootfs.Limits{})
+			})
+		}
+	}
+	host.assertUntouched(t)
+}
+
+// A whiteout hides nothing of the host.
+func TestHostileWhiteout(t *testing.T) {
+	for _, name := range []string{".wh...", ".wh..", ".wh.", "a/.wh..."} {
+		assertRefused(t, imageOf(t, []tar.Header{dir("a/"), whiteout(name)}), "it hides no file", rootfs.Limits{})
+	}
+	assertRefused(t, imageOf(t, []tar.Header{link("p", up+"outside"), whiteout("p/.wh..wh..opq")}), "leads out of the root", rootfs.Limits{})
+	o := newOutside(t)
+	img := imageOf(t, []tar.Header{link("p", o.target)}, []tar.Header{whiteout("p/.wh.secret"), whiteout("p/.wh..wh..opq")})
+	if _, err := unpack(t, img, rootfs.Options{Dir: o.store}); err != nil {
+		t.Error(err)
+	}
+	o.assertUntouched(t)
+}
+
+func TestHostileHardLinkToOutside(t *testing.T) {
+	o := newOutside(t)
+	for target, want := range map[string]string{
+		up + "outside/secret": "it leads out of the root",
+		o.target + "/secret":  "the image has no such file", // under its root
+		"../..":               "it leads out of the root",
+		".":                   "the image has no such file",
+		"a":                   "the image has no such file", // a directory
+	} {
+		img := imageOf(t, []tar.Header{dir("a/"), dir(o.target + "/"), hardLink("evil", target)})
+		assertRefused(t, img, want, rootfs.Limits{})
+	}
+	o.assertUntouched(t)
+}
+
+func TestHostileHardLinkToSymlink(t *testing.T) {
+	o := newOutside(t)
+	secret := filepath.Join(o.target, "secret")
+	img := imageOf(t,
+		[]tar.Header{link("l", secret), hardLink("h", "l")},
+		[]tar.Header{file("h", "evil")},
+		[]tar.Header{hardLink("again", "l")})
+	root, err := unpack(t, img, rootfs.Options{Dir: o.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := contentOf(t, root.Path), []string{"again -> " + secret, "h=evil", "l -> " + secret}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	o.assertUntouched(t)
+}
+
+func TestHostileSparse10GB(t *testing.T) {
+	assertRefused(t, imageOfLayers(t, sparse(t, 10_000_000_000)), "more than 8589934592 bytes", rootfs.Limits{})
+}
+
+// A sparse file that is not too large takes no more of the disk than it has.
+func TestHostileSparseStaysSparse(t *testing.T) {
+	const size = 1 << 30
+	root := mustUnpack(t, imageOfLayers(t, sparse(t, size)))
+	info, sys := statOf(t, filepath.Join(root, "big"))
+	if taken := sys.Blocks * 512; info.Size() != size || taken > 1<<20 {
+		t.Errorf("got a file of %d bytes that takes %d", info.Size(), taken)
+	}
+	f, err := os.Open(filepath.Join(root, "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	end := make([]byte, 2)
+	if _, err := f.ReadAt(end, size-2); err != nil || string(end) != "\x00x" {
+		t.Errorf("at the end: got %q, %v", end, err)
+	}
+}
+
+// Files that are not too large are bounded together.
+func TestHostileSparseTogether(t *testing.T) {
+	img := imageOfLayers(t, sparse(t, 600_000_000), sparse(t, 600_000_000))
+	assertRefused(t, img, "layer 2: unpacking \"big\": its files and those of the layers below it have more than 1000000000 bytes",
+		rootfs.Limits{Bytes: 1_000_000_000})
+}
+
+func TestHostileMillionFiles(t *testing.T) {
+	img := imageOfLayers(t, madeLayer{layerOf(t, nil, nil), func(w io.Writer) error {
+		files := tar.NewWriter(w)
+		for i := range 1_000_000 {
+			if err := files.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("%03d/%d", i%1000, i)}); err != nil {
+				return err
+			}
+		}
+		return files.Close()
+	}})
+	assertRefused(t, img, "more than 5000 entries", rootfs.Limits{Entries: 5000})
+	assertRefused(t, sameMillion(t), "more than 262144 entries", rootfs.Limits{})
+}
+
+// sameMillion is an image with a million entries that make nothing.
+func sameMillion(t testing.TB) v1.Image {
+	return imageOfLayers(t, madeLayer{layerOf(t, nil, nil), func(w io.Writer) error {
+		files := tar.NewWriter(w)
+		for range 1_000_000 {
+			if err := files.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: ".wh.a"}); err != nil {
+				return err
+			}
+		}
+		return files.Close()
+	}})
+}
+
+// Directories that no entry names count, too.
+func TestHostileImpliedDirectories(t *testing.T) {
+	var all []tar.Header
+	for i := range 10 {
+		all = append(all, file(fmt.Sprintf("%d/%sf", i, strings.Repeat("d/", 20)), ""))
+	}
+	assertRefused(t, imageOf(t, all), "more than 100 entries", rootfs.Limits{Entries: 100})
+}
+
+func TestHostileDepth(t *testing.T) {
+	deep := strings.Repeat("d/", 65)
+	assertRefused(t, imageOf(t, []tar.Header{file(deep+"f", "")}), "more than 64 directories", rootfs.Limits{})
+	byLinks := []tar.Header{file(strings.Repeat("d/", 40)+"f", ""), link("l", strings.Repeat("d/", 40)), file("l/"+strings.Repeat("e/", 40)+"f", "")}
+	assertRefused(t, imageOf(t, byLinks), "more than 64 directories", rootfs.Limits{})
+}
+
+func TestHostileLongNames(t *testing.T) {
+	long := strings.Repeat("abcdefg/", 600)
+	assertRefused(t, imageOf(t, []tar.Header{dir(long)}), "an entry has a path of 4800 bytes, more than the limit of 4096", rootfs.Limits{})
+	assertRefused(t, imageOf(t, []tar.Header{link("a", long)}), "more than the limit of 4096", rootfs.Limits{})
+	assertRefused(t, imageOf(t, []tar.Header{file(strings.Repeat("x", 300), "")}), "file name too long", rootfs.Limits{})
+}
+
+// Many whiteouts of a full directory take no more time than one.
+func TestHostileManyWhiteouts(t *testing.T) {
+	var all []tar.Header
+	for i := range 500 {
+		all = append(all, file(fmt.Sprint("d/", i), ""))
+	}
+	for range 5000 {
+		all = append(all, whiteout("d/.wh..wh..opq"), whiteout(".wh.d"))
+	}
+	if got := len(contentOf(t, mustUnpack(t, imageOf(t, all)))); got != 501 {
+		t.Errorf("got %d files and directories, want 501", got)
+	}
+}
+
+func TestHostileManyLinks(t *testing.T) {
+	all := []tar.Header{dir("d/"), link("0", "d")}
+	for i := range 200 {
+		all = append(all, link(fmt.Sprint(i+1), fmt.Sprint("./", i)))
+	}
+	assertRefused(t, imageOf(t, append(all, file("200/f", ""))), "too many links lead to its directory", rootfs.Limits{})
+	zigzag := []tar.Header{dir("d/"), link("l", strings.Repeat("d/../", 200)), file("l/f", "")}
+	assertRefused(t, imageOf(t, zigzag), "too many links lead to its directory", rootfs.Limits{})
+}
+
+func TestHostileRoot(t *testing.T) {
+	for _, kind := range []byte{tar.TypeReg, tar.TypeSymlink, tar.TypeFifo} {
+		assertRefused(t, imageOf(t, []tar.Header{{Typeflag: kind, Name: ".", Linkname: "x"}}), "it is the root, and no directory", rootfs.Limits{})
+	}
+}
+
+func TestHostileType(t *testing.T) {
+	assertRefused(t, imageOf(t, []tar.Header{{Typeflag: '7', Name: "a"}}), `it is of the unknown type '7'`, rootfs.Limits{})
+}
+
+// A layer whose bytes are others than its digest says, and one whose content is
+// other than the config says: both are known only at the end.
+func TestHostileBadDigest(t *testing.T) {
+	good, bad := pack(t, file("a", "good")), pack(t, file("a", "evil"))
+	l, err := oci.Layer(bytes.NewReader(bad), oci.Blob{Digest: digestOf(t, good), Size: int64(len(good)), MediaType: types.OCILayer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := imageOfLayers(t, honest{l, digestOf(t, good)})
+	assertRefused(t, img, "has other content than its digest says", rootfs.Limits{})
+
+	img = imageOfLayers(t, layerOf(t, good, zip(t, bad)))
+	assertRefused(t, img, "has other content than the image's config says: its SHA-256 sum is "+digestOf(t, bad).Hex, rootfs.Limits{})
+
+	img = imageOfLayers(t, layerOf(t, good, append(slices.Clone(good), make([]byte, 512)...)))
+	assertRefused(t, img, "has other content than the image's config says", rootfs.Limits{}) // behind all entries
+}
+
+func TestHostileConfig(t *testing.T) {
+	img := imageOf(t, []tar.Header{file("a", "x")})
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.RootFS.DiffIDs = nil
+	img, err = mutate.ConfigFile(img, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertRefused(t, img, "it has 1 layers, and its config describes 0", rootfs.Limits{})
+}
+
+func TestHostileTruncatedLayer(t *testing.T) {
+	plain := pack(t, file("a", strings.Repeat("x", 5000)), file("b", "y"))
+	stored := zip(t, plain)
+	for name, l := range map[string]v1.Layer{
+		"Gzip":    layerOf(t, plain, stored[:len(stored)-20]),
+		"Content": layerOf(t, plain, plain[:4000]),
+		"Entry":   layerOf(t, plain, plain[:512+5120]),
+		"Header":  layerOf(t, plain, plain[:512+5120+100]),
+		"Nothing": layerOf(t, plain, nil),
+	} {
+		t.Run(name, func(t *testing.T) { assertRefused(t, imageOfLayers(t, l), "layer 1: ", rootfs.Limits{}) })
+	}
+}
+
+// A small layer that decompresses to much more than is allowed, in one file, in
+// many, and behind the last of them.
+func TestHostileGzipBomb(t *testing.T) {
+	const limit = 1 << 20
+	zeros := make([]byte, 8<<20)
+	big := pack(t, file("big", string(zeros)))
+	var many []tar.Header
+	for i := range 64 {
+		many = append(many, file(fmt.Sprint(i), string(zeros[:1<<17])))
+	}
+	for name, plain := range map[string][]byte{
+		"File": big, "Files": pack(t, many...), "Behind": append(pack(t), zeros...), "NoTar": zeros,
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := zip(t, plain)
+			if len(stored) > 1<<17 {
+				t.Fatalf("it is no bomb: %d bytes", len(stored))
+			}
+			assertRefused(t, imageOfLayers(t, layerOf(t, plain, stored)), "more than 1048576 bytes", rootfs.Limits{Bytes: limit})
+		})
+	}
+}
+
+// What a layer says is never more than what is read: the first bytes of a file
+// of 8 EiB.
+func TestHostileSize(t *testing.T) {
+	buf := &bytes.Buffer{}
+	if err := tar.NewWriter(buf).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: math.MaxInt64 - 1024}); err != nil {
+		t.Fatal(err)
+	}
+	assertRefused(t, imageOfLayers(t, layerOf(t, nil, buf.Bytes())), "more than 8589934592 bytes", rootfs.Limits{})
+}

@@ -1,0 +1,152 @@
+package rootfs_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// Entries of layers. The content of a regular file is in its Linkname.
+
+func file(name, content string) tar.Header {
+	return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Linkname: content}
+}
+
+func dir(name string) tar.Header { return tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: 0o755} }
+
+func link(name, target string) tar.Header {
+	return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777}
+}
+
+func hardLink(name, target string) tar.Header {
+	return tar.Header{Typeflag: tar.TypeLink, Name: name, Linkname: target}
+}
+
+func whiteout(name string) tar.Header { return file(name, "") }
+
+type layers = [][]tar.Header
+
+// pack makes a tar.
+func pack(t testing.TB, entries ...tar.Header) []byte {
+	t.Helper()
+	buf := &bytes.Buffer{}
+	w := tar.NewWriter(buf)
+	for _, h := range entries {
+		content := ""
+		if h.Typeflag == tar.TypeReg {
+			content, h.Linkname = h.Linkname, ""
+			h.Size = int64(len(content))
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// zip compresses a tar.
+func zip(t testing.TB, plain []byte) []byte {
+	t.Helper()
+	buf := &bytes.Buffer{}
+	w := gzip.NewWriter(buf)
+	if _, err := w.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func digestOf(t testing.TB, data []byte) v1.Hash {
+	t.Helper()
+	digest, _, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+// layerOf makes a layer that is stored as it is given.
+func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
+	t.Helper()
+	l, err := oci.Layer(bytes.NewReader(stored), oci.Blob{
+		Digest: digestOf(t, stored), Size: int64(len(stored)), DiffID: digestOf(t, plain), MediaType: types.OCILayer,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return honest{l, digestOf(t, plain)}
+}
+
+// honest knows its DiffID without being read.
+type honest struct {
+	v1.Layer
+	diffID v1.Hash
+}
+
+func (h honest) DiffID() (v1.Hash, error) { return h.diffID, nil }
+
+func imageOfLayers(t testing.TB, all ...v1.Layer) v1.Image {
+	t.Helper()
+	img, err := mutate.AppendLayers(empty.Image, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// imageOf makes an image of layers, bottom first.
+func imageOf(t testing.TB, all ...[]tar.Header) v1.Image {
+	t.Helper()
+	var made []v1.Layer
+	for _, entries := range all {
+		plain := pack(t, entries...)
+		made = append(made, layerOf(t, plain, zip(t, plain)))
+	}
+	return imageOfLayers(t, made...)
+}
+
+// sparse returns a layer with one file that says that it has so many bytes: a
+// hole, and at its end one byte (GNU's sparse format 1.0).
+func sparse(t testing.TB, size int64) v1.Layer {
+	t.Helper()
+	content := fmt.Appendf(nil, "1\n%d\n1\n", size-1)
+	content = append(content, make([]byte, 512-len(content))...)
+	content = append(content, 'x')
+	plain := pack(t, tar.Header{
+		Typeflag: tar.TypeReg, Name: "GNUSparseFile.0/big", Mode: 0o644, Linkname: string(content), Format: tar.FormatPAX,
+		PAXRecords: map[string]string{"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "big", "XNU.sparse.realsize": fmt.Sprint(size)},
+	})
+	// The writer does not let such names pass.
+	plain = bytes.ReplaceAll(plain, []byte("XNU.sparse"), []byte("GNU.sparse"))
+	return layerOf(t, plain, plain)
+}
+
+// A madeLayer has content that is made as it is read.
+type madeLayer struct {
+	v1.Layer
+	make func(io.Writer) error
+}
+
+func (l madeLayer) Compressed() (io.ReadCloser, error) {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(l.make(w)) }()
+	return r, nil
+}

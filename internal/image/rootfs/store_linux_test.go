@@ -1,0 +1,429 @@
+package rootfs_test
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
+)
+
+// A counted layer counts how often it is read.
+type counted struct {
+	v1.Layer
+	reads *atomic.Int32
+}
+
+func (c counted) Compressed() (io.ReadCloser, error) {
+	c.reads.Add(1)
+	return c.Layer.Compressed()
+}
+
+func countedImage(t testing.TB, entries ...tar.Header) (v1.Image, *atomic.Int32) {
+	t.Helper()
+	reads := &atomic.Int32{}
+	plain := pack(t, entries...)
+	return imageOfLayers(t, counted{layerOf(t, plain, plain), reads}), reads
+}
+
+func TestUnpackedOnce(t *testing.T) {
+	img, reads := countedImage(t, file("a", "x"))
+	o := rootfs.Options{Dir: storeDir(t)}
+	roots := make([]*rootfs.Root, 20)
+	g, _ := errgroup.WithContext(t.Context())
+	for i := range roots {
+		g.Go(func() (err error) {
+			roots[i], err = rootfs.Unpack(t.Context(), img, o)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if reads.Load() != 1 {
+		t.Errorf("the layer was read %d times", reads.Load())
+	}
+	for _, r := range roots {
+		if r.Path != roots[0].Path {
+			t.Errorf("got %q and %q", r.Path, roots[0].Path)
+		}
+		if err := r.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := contentOf(t, roots[0].Path); !slices.Equal(got, []string{"a=x"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The layers decide, and not how they are stored or the image is run.
+func TestSameLayersShareARoot(t *testing.T) {
+	dir := storeDir(t)
+	plain := pack(t, file("a", "x"))
+	one, err := unpack(t, imageOfLayers(t, layerOf(t, plain, plain)), rootfs.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := unpack(t, imageOfLayers(t, layerOf(t, plain, zip(t, plain))), rootfs.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := unpack(t, imageOf(t, []tar.Header{file("a", "y")}), rootfs.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.Path != two.Path || one.Path == other.Path {
+		t.Errorf("got %q, %q and %q", one.Path, two.Path, other.Path)
+	}
+}
+
+// After a failure, others that wait for the same root try by themselves.
+func TestFailureIsNotShared(t *testing.T) {
+	dir := storeDir(t)
+	plain := pack(t, file("a", "x"))
+	bad := imageOfLayers(t, layerOf(t, plain, plain[:600]))
+	good := imageOfLayers(t, layerOf(t, plain, plain))
+	g, _ := errgroup.WithContext(t.Context())
+	for i := range 20 {
+		g.Go(func() error {
+			img := good
+			if i%2 == 0 {
+				img = bad
+			}
+			root, err := rootfs.Unpack(t.Context(), img, rootfs.Options{Dir: dir})
+			if err != nil {
+				if i%2 == 0 {
+					return nil
+				}
+				return err
+			}
+			return root.Release()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// startStuck starts a process that is in the middle of unpacking once this
+// returns.
+func startStuck(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], isStuck, dir)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stdin.Close() })
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "half\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	return cmd
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+}
+
+// leftovers returns the directories of unpackings that did not come to an end.
+func leftovers(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestKilledWhileUnpacking(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		then   []tar.Header
+	}{
+		"Same":  {"the same image is unpacked again", stuckEntries()},
+		"Other": {"another image is unpacked", []tar.Header{file("a", "x")}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := storeDir(t)
+			kill(t, startStuck(t, dir))
+			left := leftovers(t, dir)
+			if len(left) != 1 || len(contentOf(t, left[0])) == 0 {
+				t.Fatalf("it was not killed in the middle: it left %q", left)
+			}
+			root, err := unpack(t, imageOf(t, tc.then), rootfs.Options{Dir: dir})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if left := leftovers(t, dir); len(left) != 0 {
+				t.Errorf("%s: %q is still there", tc.reason, left)
+			}
+			want := contentOf(t, mustUnpack(t, imageOf(t, tc.then)))
+			if got := contentOf(t, root.Path); !slices.Equal(got, want) {
+				t.Errorf("%s: got %d files and directories, want %d", tc.reason, len(got), len(want))
+			}
+		})
+	}
+}
+
+// One waits for the other process, and unpacks by itself once that is dead.
+func TestKilledWhileOthersWait(t *testing.T) {
+	dir := storeDir(t)
+	cmd := startStuck(t, dir)
+	enough := errors.New("waited enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	img := imageOf(t, stuckEntries())
+	if _, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir}); !errors.Is(err, enough) {
+		t.Errorf("while another process unpacks: got %v", err)
+	}
+	done := make(chan error)
+	go func() {
+		root, err := rootfs.Unpack(t.Context(), img, rootfs.Options{Dir: dir})
+		if err == nil {
+			err = root.Release()
+		}
+		done <- err
+	}()
+	if got, err := rootfs.Prune(t.Context(), dir, time.Now(), false); err != nil || got.Roots != 0 || len(leftovers(t, dir)) != 1 {
+		t.Errorf("what is being unpacked was pruned: %+v, %v", got, err)
+	}
+	kill(t, cmd)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	dir := storeDir(t)
+	kill(t, startStuck(t, dir))
+	old := imageOf(t, described(), []tar.Header{file("a", "12345"), file("locked/below/g", "")})
+	root, err := rootfs.Unpack(t.Context(), old, rootfs.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := rootfs.Used(t.Context(), dir); err != nil || got != (rootfs.Usage{Roots: 1, Bytes: 5}) {
+		t.Errorf("used: got %+v, %v", got, err)
+	}
+	later := time.Now().Add(time.Hour)
+	prune := func(why string, before time.Time, dry bool, want rootfs.Usage) {
+		t.Helper()
+		got, err := rootfs.Prune(t.Context(), dir, before, dry)
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", why, got, err, want)
+		}
+	}
+	prune("it is in use", later, false, rootfs.Usage{})
+	if err := root.Release(); err != nil {
+		t.Fatal(err)
+	}
+	prune("it was used since", later.Add(-2*time.Hour), false, rootfs.Usage{})
+	prune("it would be removed", later, true, rootfs.Usage{Roots: 1, Bytes: 5})
+	if _, err := os.Stat(root.Path); err != nil {
+		t.Errorf("nothing may be removed by then: %v", err)
+	}
+	prune("it is removed", later, false, rootfs.Usage{Roots: 1, Bytes: 5})
+	assertNoRoot(t, dir)
+	prune("nothing is left", later, false, rootfs.Usage{})
+}
+
+func TestPruneLeftovers(t *testing.T) {
+	dir := storeDir(t)
+	kill(t, startStuck(t, dir))
+	got, err := rootfs.Prune(t.Context(), dir, time.Time{}, false)
+	if err != nil || got.Roots != 0 || got.Bytes == 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	assertNoRoot(t, dir)
+}
+
+func TestPruneNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if got, err := rootfs.Prune(t.Context(), dir, time.Now(), false); err != nil || got != (rootfs.Usage{}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the store was made: %v", err)
+	}
+}
+
+// Roots are pruned while others unpack and use them: a root that was returned
+// is there until it is released.
+func TestPruneWhileUsed(t *testing.T) {
+	dir := storeDir(t)
+	img := imageOf(t, []tar.Header{file("a", "x")})
+	g, ctx := errgroup.WithContext(t.Context())
+	var using errgroup.Group
+	for range 4 {
+		using.Go(func() error {
+			for range 25 {
+				root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: dir})
+				if err != nil {
+					return err
+				}
+				if _, err := os.ReadFile(filepath.Join(root.Path, "a")); err != nil {
+					return err
+				}
+				if err := root.Release(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	ended := make(chan struct{})
+	g.Go(func() error {
+		for {
+			select {
+			case <-ended:
+				return nil
+			default:
+			}
+			if _, err := rootfs.Prune(ctx, dir, time.Now().Add(time.Hour), false); err != nil {
+				return err
+			}
+		}
+	})
+	err := using.Wait()
+	close(ended)
+	if err := errors.Join(err, g.Wait()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A store that can only be read serves what it has.
+func TestReadOnlyStore(t *testing.T) {
+	dir := storeDir(t)
+	img, reads := countedImage(t, file("a", "x"))
+	o := rootfs.Options{Dir: dir}
+	if root, err := rootfs.Unpack(t.Context(), img, o); err != nil || root.Release() != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "roots/sha256"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unpack(t, img, o); err != nil || reads.Load() != 1 {
+		t.Errorf("got %v after %d reads", err, reads.Load())
+	}
+}
+
+// A cache that others can write to may hold what they have made.
+func TestEntryOfAnother(t *testing.T) {
+	img := imageOf(t, []tar.Header{file("a", "x")})
+	cases := map[string]struct {
+		reason string
+		change func(entry string) error
+		want   string
+	}{
+		"Writable": {"anyone may have changed it", func(entry string) error { return os.Chmod(entry, 0o777) }, "is not this user's alone"},
+		"Readable": {"anyone may run a program of it that is for its owner", func(entry string) error { return os.Chmod(entry, 0o755) }, "is not this user's alone"},
+		"Foreign":  {"somebody else has made it", func(entry string) error { return os.Chown(entry, 54321, 54321) }, "is not this user's alone"},
+		"Link": {"it leads to another root", func(entry string) error {
+			return errors.Join(os.Rename(entry, entry+".moved"), os.Symlink(entry+".moved", entry))
+		}, "not a directory"},
+	}
+	for name, tc := range cases {
+		for _, unpacked := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", name, unpacked), func(t *testing.T) {
+				o := rootfs.Options{Dir: storeDir(t)}
+				root, err := rootfs.Unpack(t.Context(), img, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				entry := filepath.Dir(root.Path)
+				if err := root.Release(); err != nil {
+					t.Fatal(err)
+				}
+				if !unpacked {
+					err = os.Rename(root.Path, filepath.Join(entry, "partial"))
+				}
+				if err := errors.Join(err, tc.change(entry)); errors.Is(err, fs.ErrPermission) {
+					t.Skip("only root may give files away")
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := unpack(t, img, o); err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+				}
+			})
+		}
+	}
+}
+
+// Hardened machines let no program run where anyone may write.
+func TestNoExec(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOEXEC, ""); errors.Is(err, fs.ErrPermission) {
+		t.Skip("only root may mount")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := unpack(t, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "is mounted noexec") || hint.Of(err) == "" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestAsUser runs the tests of this package as somebody who is not root, with a
+// umask that takes all away from others.
+func TestAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it is one already")
+	}
+	const nobody = 65534
+	home, err := os.MkdirTemp("", "rootfs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(home, "test")
+	if err := errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(binary, 0o755), os.Chown(home, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `umask 077 && exec "$0" "$@"`,
+		binary, "-test.run", "^Test", "-test.skip", "Million|ManyWhiteouts|GzipBomb")
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "TMPDIR="+home)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
+}

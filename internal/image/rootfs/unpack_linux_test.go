@@ -1,0 +1,302 @@
+package rootfs_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+func fifo(name string) tar.Header { return tar.Header{Typeflag: tar.TypeFifo, Name: name, Mode: 0o666} }
+
+func device(name string) tar.Header {
+	return tar.Header{Typeflag: tar.TypeChar, Name: name, Mode: 0o666, Devmajor: 1, Devminor: 3}
+}
+
+func TestUnpack(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		layers layers
+		want   []string
+	}{
+		"Empty":          {"an image may have no layers", layers{}, nil},
+		"EmptyLayer":     {"or empty ones", layers{{}, {}}, nil},
+		"Files":          {"files and directories", layers{{dir("a/"), file("a/b", "x"), file("c", "")}}, []string{"a/", "a/b=x", "c="}},
+		"DotSlash":       {"names may begin with ./", layers{{dir("./"), dir("./a/"), file("./a/b", "x")}}, []string{"a/", "a/b=x"}},
+		"Absolute":       {"or with a slash", layers{{file("/a/b", "x"), file("//c", "y")}}, []string{"a/", "a/b=x", "c=y"}},
+		"DotDotInside":   {"names may go up and stay in the root", layers{{file("a/../b/./c", "x")}}, []string{"b/", "b/c=x"}},
+		"NoParents":      {"parents need no entries", layers{{file("a/b/c", "x")}}, []string{"a/", "a/b/", "a/b/c=x"}},
+		"ParentLater":    {"the entry of a parent may come later", layers{{file("a/b", "x"), dir("a/")}}, []string{"a/", "a/b=x"}},
+		"GlobalHeader":   {"a header for all entries is none", layers{{{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"comment": "x"}}, file("a", "x")}}, []string{"a=x"}},
+		"LongName":       {"names may be longer than their field", layers{{file(strings.Repeat("long/", 40)+"f", "x")}}, longList(40)},
+		"TopWins":        {"an upper layer replaces a file", layers{{file("a", "old")}, {file("a", "new")}}, []string{"a=new"}},
+		"Merged":         {"a directory of two layers has what both have", layers{{dir("a/"), file("a/b", "x")}, {dir("a/"), file("a/c", "y")}}, []string{"a/", "a/b=x", "a/c=y"}},
+		"Twice":          {"of two entries the last one counts", layers{{file("a", "first"), file("a", "last")}}, []string{"a=last"}},
+		"FileToDir":      {"a directory replaces a file", layers{{file("a", "x")}, {dir("a/"), file("a/b", "y")}}, []string{"a/", "a/b=y"}},
+		"FileToParent":   {"so does one without an entry", layers{{file("a", "x")}, {file("a/b", "y")}}, []string{"a/", "a/b=y"}},
+		"DirToFile":      {"a file replaces a directory and all that it has", layers{{dir("a/"), file("a/b/c", "x")}, {file("a", "y")}}, []string{"a=y"}},
+		"DirToLink":      {"so does a link", layers{{file("a/b", "x")}, {link("a", "c")}}, []string{"a -> c"}},
+		"LinkToDir":      {"a directory replaces a link, and not what it leads to", layers{{dir("b/"), file("b/f", "x"), link("a", "b")}, {dir("a/"), file("a/g", "y")}}, []string{"a/", "a/g=y", "b/", "b/f=x"}},
+		"LinkToFile":     {"a file replaces a link, and is not written through it", layers{{file("b", "x"), link("a", "b")}, {file("a", "y")}}, []string{"a=y", "b=x"}},
+		"LinkToLink":     {"a link replaces a link", layers{{link("a", "b")}, {link("a", "c")}}, []string{"a -> c"}},
+		"Links":          {"links are kept, wherever they lead", layers{{link("a", "/etc/passwd"), link("b", "../../../x"), link("c", "nothing"), link("d", "d")}}, []string{"a -> /etc/passwd", "b -> ../../x", "c -> nothing", "d -> d"}},
+		"LinkedParent":   {"a parent may be a link", layers{{dir("usr/bin/"), link("bin", "usr/bin")}, {file("bin/f", "x")}}, []string{"bin -> usr/bin", "usr/", "usr/bin/", "usr/bin/f=x"}},
+		"AbsoluteParent": {"an absolute one is of the image", layers{{dir("run/"), link("var/run", "/run")}, {file("var/run/a/f", "x")}}, []string{"run/", "run/a/", "run/a/f=x", "var/", "var/run -> /run"}},
+		"LinkChain":      {"links lead to links", layers{{dir("d/e/"), link("a", "b/../../b"), link("b", "/d/./e"), file("a/f", "x")}}, []string{"a -> b/../../b", "b -> /d/./e", "d/", "d/e/", "d/e/f=x"}},
+		"LinkToRoot":     {"a link may lead to the root", layers{{link("a", "/"), file("a/a/f", "x")}}, []string{"a -> /", "f=x"}},
+
+		"HardLink":        {"two names of a file", layers{{file("a", "x"), hardLink("b", "a")}}, []string{"a=x", "b=x"}},
+		"HardLinkBelow":   {"a hard link may lead to a lower layer", layers{{file("d/a", "x")}, {hardLink("b", "/d/a"), hardLink("e/c", "./b")}}, []string{"b=x", "d/", "d/a=x", "e/", "e/c=x"}},
+		"HardLinkSplit":   {"replacing one of the names leaves the other", layers{{file("a", "x"), hardLink("b", "a")}, {file("a", "y")}}, []string{"a=y", "b=x"}},
+		"HardLinkReplace": {"a hard link replaces what is there", layers{{file("a", "x"), file("b/c", "y")}, {hardLink("b", "a")}}, []string{"a=x", "b=x"}},
+		"HardLinkSelf":    {"a hard link to itself changes nothing", layers{{file("a", "x"), hardLink("./a", "a")}}, []string{"a=x"}},
+		"HardLinkParent":  {"its parents may be links", layers{{file("d/a", "x"), link("l", "d"), hardLink("l/b", "l/a")}}, []string{"d/", "d/a=x", "d/b=x", "l -> d"}},
+
+		"Devices":         {"device nodes and pipes are left out", layers{{device("a"), fifo("b"), {Typeflag: tar.TypeBlock, Name: "c"}, file("d", "x")}}, []string{"d=x"}},
+		"DeviceTakesOver": {"and take the places of files all the same", layers{{file("a", "x"), file("b/c", "y")}, {device("a"), fifo("b")}}, nil},
+
+		"Whiteout":            {"a whiteout hides a file of a lower layer", layers{{file("a", "x"), file("b", "y")}, {whiteout(".wh.a")}}, []string{"b=y"}},
+		"WhiteoutLink":        {"or a link, and not what it leads to", layers{{file("d/a", "x"), link("l", "d")}, {whiteout(".wh.l")}}, []string{"d/", "d/a=x"}},
+		"WhiteoutThroughLink": {"its parent may be a link", layers{{file("d/a", "x"), file("d/b", "y"), link("l", "d")}, {whiteout("l/.wh.a")}}, []string{"d/", "d/b=y", "l -> d"}},
+		"WhiteoutMissing":     {"what it hides may not be there", layers{{file("a", "x")}, {whiteout(".wh.b"), whiteout("no/dir/.wh.c"), whiteout("a/.wh.d")}}, []string{"a=x"}},
+		"WhiteoutDeadLink":    {"nor the directory that it is in", layers{{link("l", "/nowhere")}, {whiteout("l/.wh.a")}}, []string{"l -> /nowhere"}},
+		"WhiteoutAlike":       {"a name that begins alike is another", layers{{file("ab", "x")}, {whiteout(".wh.a")}}, []string{"ab=x"}},
+		"WhiteoutDir":         {"it hides a directory with all that it has", layers{{file("a/b/c", "x"), file("d", "y")}, {whiteout(".wh.a")}}, []string{"d=y"}},
+		"WhiteoutRecreate":    {"a later layer may make the directory again", layers{{file("a/b", "x")}, {whiteout(".wh.a")}, {file("a/c", "y")}}, []string{"a/", "a/c=y"}},
+		"WhiteoutSame":        {"so may the same one", layers{{file("a/b", "x")}, {whiteout(".wh.a"), dir("a/"), file("a/c", "y")}}, []string{"a/", "a/c=y"}},
+		"WhiteoutSameBefore":  {"even before it says so", layers{{file("a/b", "x"), file("a/d/e", "x")}, {dir("a/"), file("a/c", "y"), file("a/d/f", "z"), whiteout(".wh.a")}}, []string{"a/", "a/c=y", "a/d/", "a/d/f=z"}},
+		"WhiteoutOwnFile":     {"a whiteout hides nothing of its own layer", layers{{file("a", "old")}, {file("a", "new"), whiteout(".wh.a")}}, []string{"a=new"}},
+		"WhiteoutToFile":      {"a file may take the place of a directory", layers{{file("a/b", "x")}, {whiteout(".wh.a"), file("a", "y")}}, []string{"a=y"}},
+		"WhiteoutThenBack":    {"what is hidden may come back", layers{{file("a", "1")}, {whiteout(".wh.a")}, {file("a", "3")}}, []string{"a=3"}},
+		"WhiteoutAUFS":        {"AUFS has files of its own", layers{{file("a", "x")}, {whiteout(".wh..wh.plnk"), whiteout(".wh..wh.aufs")}}, []string{"a=x"}},
+
+		"Opaque":         {"an opaque directory has nothing of lower layers", layers{{file("a/b", "x"), file("a/c/d", "x"), file("e", "y")}, {dir("a/"), whiteout("a/.wh..wh..opq"), file("a/f", "z")}}, []string{"a/", "a/f=z", "e=y"}},
+		"OpaqueLast":     {"wherever it says so", layers{{file("a/b", "x"), file("a/c/d", "x")}, {dir("a/"), file("a/f", "z"), file("a/c/g", "z"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/c/", "a/c/g=z", "a/f=z"}},
+		"OpaqueTwice":    {"and however often", layers{{file("a/b", "x")}, {whiteout("a/.wh..wh..opq"), file("a/c", "y"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/c=y"}},
+		"OpaqueRoot":     {"the root may be opaque", layers{{file("a/b", "x"), file("c", "x")}, {whiteout(".wh..wh..opq"), file("d", "y")}}, []string{"d=y"}},
+		"OpaqueNested":   {"a directory in an opaque one may be opaque", layers{{file("a/b/c", "x")}, {file("a/b/d", "y"), whiteout("a/b/.wh..wh..opq"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/b/", "a/b/d=y"}},
+		"OpaqueMissing":  {"it may not be there", layers{{file("a", "x")}, {whiteout("b/.wh..wh..opq")}}, []string{"a=x"}},
+		"OpaqueReplaced": {"what replaced a file is its own layer's", layers{{file("a/b", "x")}, {file("a/b/c", "y"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/b/", "a/b/c=y"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := contentOf(t, mustUnpack(t, imageOf(t, tc.layers...)))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func longList(n int) (all []string) {
+	for i := range n {
+		all = append(all, strings.Repeat("long/", i+1))
+	}
+	return append(all, strings.Repeat("long/", n)+"f=x")
+}
+
+// described are entries with all that may be kept or dropped, once as a lower
+// layer has them and once as they are made again.
+func described() []tar.Header {
+	at := time.Unix(1_700_000_000, 0)
+	return []tar.Header{
+		{Typeflag: tar.TypeDir, Name: "./", Mode: 0o711, ModTime: at, Uid: 7, Gid: 8},
+		{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777, ModTime: at},
+		{Typeflag: tar.TypeReg, Name: "tmp/f", Mode: 0o4755, ModTime: at.Add(time.Second), Uid: 1000, Gid: 65535},
+		{Typeflag: tar.TypeDir, Name: "setgid/", Mode: 0o2775, ModTime: at, Uid: 65536, Gid: -1},
+		{Typeflag: tar.TypeReg, Name: "setgid/f", Mode: 0o2640, ModTime: time.Unix(-5, 0)},
+		{Typeflag: tar.TypeDir, Name: "locked/", Mode: 0o000, ModTime: at},
+		{Typeflag: tar.TypeDir, Name: "locked/below/", Mode: 0o555, ModTime: at},
+		{Typeflag: tar.TypeReg, Name: "locked/below/f", Mode: 0o000, ModTime: at, PAXRecords: map[string]string{"SCHILY.xattr.user.a": "b"}},
+		{Typeflag: tar.TypeReg, Name: "made/f", Mode: 0o600, ModTime: time.Unix(1<<35, 0)},
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	root := mustUnpack(t, imageOf(t, described(), []tar.Header{whiteout("locked/.wh.none"), file("locked/below/g", "")}))
+	if err := filepath.WalkDir(filepath.Join(root, "locked"), unlockAfter(t, map[string]fs.FileMode{
+		"locked": fs.ModeDir, "below": fs.ModeDir | 0o555, "f": 0, "g": 0o644,
+	})); err != nil {
+		t.Fatal(err)
+	}
+	at := int64(1_700_000_000)
+	cases := map[string]struct {
+		reason string
+		mode   fs.FileMode
+		mtime  int64
+	}{
+		".":            {"the root has an entry of its own", fs.ModeDir | 0o711, at},
+		"tmp":          {"the sticky bit of a directory is kept", fs.ModeDir | fs.ModeSticky | 0o777, at},
+		"tmp/f":        {"setuid is dropped", 0o755, at + 1},
+		"setgid":       {"setgid is dropped", fs.ModeDir | 0o775, at},
+		"setgid/f":     {"times before 1970 are not kept", 0o640, 0},
+		"made":         {"a directory without an entry", fs.ModeDir | 0o755, 0},
+		"made/f":       {"times that no file system knows are not kept", 0o600, 0},
+		"locked/below": {"a directory that was written to again has its time", fs.ModeDir | 0o700, at},
+	}
+	for name, tc := range cases {
+		info, _ := statOf(t, filepath.Join(root, name))
+		if info.Mode() != tc.mode || info.ModTime().Unix() != tc.mtime {
+			t.Errorf("%s: %q: got %v, %d, want %v, %d", tc.reason, name, info.Mode(), info.ModTime().Unix(), tc.mode, tc.mtime)
+		}
+	}
+}
+
+// unlockAfter compares modes, and makes directories such that all can be seen.
+func unlockAfter(t *testing.T, want map[string]fs.FileMode) fs.WalkDirFunc {
+	return func(path string, d fs.DirEntry, err error) error {
+		if d == nil || err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		info, statErr := os.Lstat(path)
+		if statErr != nil {
+			return statErr
+		}
+		if mode, ok := want[d.Name()]; err == nil && (!ok || info.Mode() != mode) {
+			t.Errorf("%q: got %v, want %v", d.Name(), info.Mode(), mode)
+		}
+		if d.IsDir() {
+			mtime := info.ModTime()
+			return errors.Join(os.Chmod(path, 0o700), os.Chtimes(path, mtime, mtime))
+		}
+		return nil
+	}
+}
+
+// Hard links are one file.
+func TestHardLinksShareTheFile(t *testing.T) {
+	root := mustUnpack(t, imageOf(t, []tar.Header{file("a", "x"), hardLink("b", "a")}))
+	_, a := statOf(t, filepath.Join(root, "a"))
+	_, b := statOf(t, filepath.Join(root, "b"))
+	if a.Ino != b.Ino || a.Nlink != 2 {
+		t.Errorf("got inodes %d and %d with %d links", a.Ino, b.Ino, a.Nlink)
+	}
+}
+
+func TestOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root may give files away")
+	}
+	dir := storeDir(t)
+	img := imageOf(t, described(), []tar.Header{{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/etc/passwd", Uid: 1, Gid: 2}})
+	root, err := unpack(t, img, rootfs.Options{Dir: dir, Owner: &rootfs.Owner{UID: 100_000, GID: 300_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]uint32{
+		"../..":    {0, 0}, // nobody of these ids has a way in
+		".":        {100_007, 300_008},
+		"made":     {100_000, 300_000},
+		"tmp/f":    {101_000, 365_535},
+		"setgid":   {165_534, 365_534},
+		"setgid/f": {100_000, 300_000},
+		"link":     {100_001, 300_002},
+	} {
+		if _, got := statOf(t, filepath.Join(root.Path, name)); got.Uid != want[0] || got.Gid != want[1] {
+			t.Errorf("%q: got %d:%d, want %v", name, got.Uid, got.Gid, want)
+		}
+	}
+	mine, err := unpack(t, img, rootfs.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got := statOf(t, filepath.Join(mine.Path, "tmp/f")); mine.Path == root.Path || got.Uid != uint32(os.Getuid()) {
+		t.Errorf("without an owner: got %q of %d", mine.Path, got.Uid)
+	}
+}
+
+func TestStoreIsClosedToOthers(t *testing.T) {
+	root := mustUnpack(t, imageOf(t, described()))
+	if info, _ := statOf(t, filepath.Dir(root)); info.Mode().Perm() != 0o700 {
+		t.Errorf("anyone may get at files that anyone may write: got %v", info.Mode())
+	}
+}
+
+func TestConfig(t *testing.T) {
+	want := v1.Config{Entrypoint: []string{"/fn"}, Env: []string{"A=b"}, User: "65532"}
+	img, err := mutate.Config(imageOf(t, []tar.Header{file("fn", "x")}), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := unpack(t, img, rootfs.Options{Dir: storeDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, root.Config); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCompressions(t *testing.T) {
+	plain := pack(t, file("a", "x"))
+	zw, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, stored := range map[string][]byte{"None": plain, "Gzip": zip(t, plain), "Zstd": zw.EncodeAll(plain, nil)} {
+		t.Run(name, func(t *testing.T) {
+			got := contentOf(t, mustUnpack(t, imageOfLayers(t, layerOf(t, plain, stored))))
+			if !slices.Equal(got, []string{"a=x"}) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var events []progress.Event
+	img := imageOf(t, []tar.Header{file("a", "x")}, []tar.Header{file("b", "y")})
+	o := rootfs.Options{Dir: storeDir(t), Progress: func(e progress.Event) { events = append(events, e) }}
+	for range 2 { // The second time it has nothing to do.
+		if _, err := unpack(t, img, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := int64(0)
+	for _, e := range events {
+		if e.Kind != progress.Bytes || e.Done < done {
+			t.Errorf("got %+v after %d bytes", e, done)
+		}
+		done = e.Done
+	}
+	if last := events[len(events)-1]; last.Done != last.Total || last.Total == 0 {
+		t.Errorf("at the end: got %+v", last)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	dir := storeDir(t)
+	why := errors.New("why")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	_, err := rootfs.Unpack(ctx, imageOf(t, []tar.Header{file("a", "x")}), rootfs.Options{Dir: dir})
+	if !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+	assertNoRoot(t, dir)
+}
+
+func TestUnreachableStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := rootfs.Unpack(t.Context(), imageOf(t), rootfs.Options{Dir: path})
+	if err == nil || !strings.Contains(err.Error(), "unpacking the image: opening") || !strings.HasSuffix(err.Error(), "not a directory") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package image
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// worthKeeping is how many bytes of a package that did not arrive are kept.
+const worthKeeping = 1 << 20
+
+// save writes a to path, if it is a package. A device or a pipe gets it as it
+// comes.
+func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error {
+	if _, ok := fsx.TemporaryDir(path); !ok {
+		if err := f.check(a); err != nil {
+			return err
+		}
+		return xpkg.WriteFile(f.ctx, path, a, report)
+	}
+	digest, err := a.Digest()
+	if err != nil {
+		return err
+	}
+	part, err := xpkg.OpenPart(path, digest)
+	if err != nil {
+		return err
+	}
+	err = f.finish(part, a, report)
+	if err != nil && (f.failed.Load() || f.ctx.Err() != nil) {
+		err = keep(part, err)
+	}
+	return errors.Join(err, part.Close())
+}
+
+// finish makes a part the package, once more after a layer that was wrong.
+func (f *fetcher) finish(part *xpkg.Part, a xpkg.Artifact, report progress.Func) error {
+	for try := 1; ; try++ {
+		var err error
+		if f.here, err = part.Blobs(); err != nil {
+			return err
+		}
+		if err = f.check(a); err == nil {
+			err = part.WriteFile(f.ctx, a, report)
+		}
+		var wrong *oci.MismatchError
+		if !errors.As(err, &wrong) || try == wrongTries {
+			return err
+		}
+		if err := part.Drop(wrong.Digest); err != nil {
+			return err
+		}
+	}
+}
+
+// check makes sure that a is a package. It believes no layer, which may have been
+// flawed on the way, before it has seen its end.
+func (f *fetcher) check(a xpkg.Artifact) error {
+	var flaw error
+	f.judged = func(err error) { flaw = errors.Join(flaw, err) }
+	defer func() { f.judged = nil }()
+	if err := checkPackage(f.ctx, a); err != nil {
+		return cmp.Or(flaw, err)
+	}
+	return nil
+}
+
+// layer opens a layer.
+func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
+	blob := f.open(d)
+	if f.judged == nil {
+		return blob, nil
+	}
+	checked, err := oci.Verify(blob, d.Digest, d.Size)
+	if err != nil {
+		return nil, errors.Join(err, blob.Close())
+	}
+	return &judging{checked, f.judged}, nil
+}
+
+// judging is a layer that is read to its end before it is closed.
+type judging struct {
+	io.ReadCloser
+	judged func(error)
+}
+
+// Close implements io.Closer.
+func (j *judging) Close() error {
+	_, err := io.Copy(io.Discard, j.ReadCloser)
+	j.judged(err)
+	return j.ReadCloser.Close()
+}
+
+// keep keeps what has arrived, and says so.
+func keep(part *xpkg.Part, err error) error {
+	size, keepErr := part.Keep(worthKeeping)
+	if keepErr != nil || size == 0 {
+		return errors.Join(err, keepErr)
+	}
+	return hint.Wrap(err, fmt.Sprintf("run it again: %d MiB have arrived, and are not fetched again for a day", size>>20))
+}

@@ -1,0 +1,337 @@
+package image_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+func openStore(t testing.TB, dir string) *image.Store {
+	t.Helper()
+	s, err := image.Open(dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+// imageFor makes an image of two random layers for a platform.
+func imageFor(t testing.TB, platform string) v1.Image {
+	t.Helper()
+	img, err := random.Image(1<<16, 2)
+	must(t, err)
+	return withPlatform(t, img, platform)
+}
+
+func withPlatform(t testing.TB, img v1.Image, platform string) v1.Image {
+	t.Helper()
+	c, err := img.ConfigFile()
+	must(t, err)
+	p := parsePlatform(t, platform)
+	c.OS, c.Architecture, c.Variant = p.OS, p.Architecture, p.Variant
+	img, err = mutate.ConfigFile(img, c)
+	must(t, err)
+	return img
+}
+
+func parsePlatform(t testing.TB, s string) v1.Platform {
+	t.Helper()
+	p, err := v1.ParsePlatform(s)
+	must(t, err)
+	return *p
+}
+
+// indexFor makes an index of an image for each platform.
+func indexFor(t testing.TB, platforms ...string) v1.ImageIndex {
+	t.Helper()
+	idx := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, s := range platforms {
+		p := parsePlatform(t, s)
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: imageFor(t, s), Descriptor: v1.Descriptor{Platform: &p}})
+	}
+	return idx
+}
+
+func digestOf(t testing.TB, d interface{ Digest() (v1.Hash, error) }) v1.Hash {
+	t.Helper()
+	h, err := d.Digest()
+	must(t, err)
+	return h
+}
+
+// same makes sure that got is want, all of it readable.
+func same(t testing.TB, got, want v1.Image) {
+	t.Helper()
+	must(t, validate.Image(got))
+	if g, w := digestOf(t, got), digestOf(t, want); g != w {
+		t.Errorf("got image %s, want %s", g, w)
+	}
+}
+
+// quick options do not wait long before they try again.
+func quick() image.Options {
+	return image.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
+}
+
+func offline() image.Options { return image.Options{Offline: true} }
+
+func on(ref name.Reference, platform string, t testing.TB) image.Request {
+	return image.Request{Reference: ref, Platform: parsePlatform(t, platform)}
+}
+
+// gate is a handler that can be closed.
+type gate struct {
+	http.Handler
+	closed atomic.Bool
+	asked  atomic.Int64
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.asked.Add(1)
+	if g.closed.Load() {
+		w.WriteHeader(http.StatusTeapot)
+		return
+	}
+	g.Handler.ServeHTTP(w, r)
+}
+
+// An image comes from the registry once, and from the cache after that.
+func TestImage(t *testing.T) {
+	g := &gate{Handler: remotetest.Handler()}
+	tag := parse(t, remotetest.Serve(t, g))
+	idx := indexFor(t, "linux/amd64", "linux/arm64")
+	must(t, ggcr.Push(tag, idx))
+	m, err := idx.IndexManifest()
+	must(t, err)
+	want, err := idx.Image(m.Manifests[1].Digest)
+	must(t, err)
+	for what, ref := range map[string]name.Reference{
+		"a tag":              tag,
+		"an index's digest":  tag.Digest(digestOf(t, idx).String()),
+		"an image's digest":  tag.Digest(digestOf(t, want).String()),
+		"a tag and a digest": mustRef(t, tag.Name()+"@"+digestOf(t, idx).String()),
+	} {
+		t.Run(what, func(t *testing.T) {
+			g.closed.Store(false)
+			dir := t.TempDir()
+			img, err := openStore(t, dir).Image(t.Context(), on(ref, "linux/arm64", t), quick())
+			must(t, err)
+			same(t, img, want)
+
+			g.closed.Store(true)
+			asked := g.asked.Load()
+			for _, p := range []image.Policy{"", image.IfNotPresent, image.Never} {
+				r := on(ref, "linux/arm64", t)
+				r.Policy = p
+				img, err := openStore(t, dir).Image(t.Context(), r, quick())
+				must(t, err)
+				same(t, img, want)
+			}
+			r := on(ref, "linux/arm64", t)
+			r.Policy = image.Always
+			img, err = openStore(t, dir).Image(t.Context(), r, offline())
+			must(t, err)
+			same(t, img, want)
+			if n := g.asked.Load() - asked; n != 0 {
+				t.Errorf("the registry was asked %d times", n)
+			}
+			if _, err := openStore(t, dir).Image(t.Context(), r, quick()); err == nil || !strings.HasPrefix(err.Error(), `pulling "`+ref.Name()+`": `) {
+				t.Errorf("Always, and the registry is gone: got %v", err)
+			}
+		})
+	}
+}
+
+func mustRef(t testing.TB, s string) name.Reference {
+	t.Helper()
+	ref, err := remote.ParseReference(s, "")
+	must(t, err)
+	return ref
+}
+
+// What was pulled by tag is there by digest, too, and is kept for it.
+func TestDigestOfATag(t *testing.T) {
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	img := imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(tag, img))
+	s := openStore(t, t.TempDir())
+	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
+	must(t, err)
+	got, err := s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline())
+	must(t, err)
+	same(t, got, img)
+	if info, err := s.Info(); err != nil || len(info.Refs) != 2 {
+		t.Errorf("got %+v, %v, want two references", info, err)
+	}
+}
+
+// A tag means what it meant when it was pulled, until somebody asks.
+func TestTagMoves(t *testing.T) {
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	before, after := imageFor(t, "linux/amd64"), imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(tag, before))
+	s := openStore(t, t.TempDir())
+	r := on(tag, "linux/amd64", t)
+	for _, step := range []struct {
+		policy image.Policy
+		want   v1.Image
+	}{{image.IfNotPresent, before}, {image.IfNotPresent, before}, {image.Always, after}, {image.IfNotPresent, after}} {
+		r.Policy = step.policy
+		got, err := s.Image(t.Context(), r, quick())
+		must(t, err)
+		same(t, got, step.want)
+		must(t, ggcr.Write(tag, after))
+	}
+}
+
+// A tag that is cached for another platform may have got this one since.
+func TestTagGetsAPlatform(t *testing.T) {
+	tag := parse(t, remotetest.Serve(t, remotetest.Handler()))
+	must(t, ggcr.Push(tag, indexFor(t, "linux/amd64")))
+	s := openStore(t, t.TempDir())
+	_, err := s.Image(t.Context(), on(tag, "linux/amd64", t), quick())
+	must(t, err)
+	must(t, ggcr.Push(tag, indexFor(t, "linux/amd64", "linux/arm64")))
+	if _, err := s.Image(t.Context(), on(tag, "linux/arm64", t), offline()); err == nil || !strings.Contains(err.Error(), "only for linux/amd64") {
+		t.Errorf("offline: got %v", err)
+	}
+	_, err = s.Image(t.Context(), on(tag, "linux/arm64", t), quick())
+	must(t, err)
+}
+
+// Everything that would be fetched is named at once, and nothing is fetched.
+func TestMissing(t *testing.T) {
+	g := &gate{Handler: remotetest.Handler()}
+	host := remotetest.Serve(t, g)
+	dir := t.TempDir()
+	ref := func(s string) name.Reference { return mustRef(t, host+"/"+s) }
+	there, partly := ref("there:v1"), ref("partly:v1")
+	must(t, ggcr.Write(there.(name.Tag), imageFor(t, "linux/amd64")))
+	half := imageFor(t, "linux/amd64")
+	must(t, ggcr.Write(partly.(name.Tag), half))
+	for _, r := range []name.Reference{there, partly} {
+		_, err := openStore(t, dir).Image(t.Context(), on(r, "linux/amd64", t), quick())
+		must(t, err)
+	}
+	layers, err := half.Layers()
+	must(t, err)
+	size, err := layers[0].Size()
+	must(t, err)
+	must(t, os.Remove(blobFile(dir, digestOf(t, layers[0]))))
+	asked := g.asked.Load()
+
+	never := on(ref("never:v1"), "linux/arm64", t)
+	never.Policy = image.Never
+	requests := []image.Request{
+		on(there, "linux/amd64", t), on(ref("absent:v1"), "linux/amd64", t), on(partly, "linux/amd64", t),
+		on(ref("absent@"+zeros), "linux/amd64", t), never,
+	}
+	_, err = openStore(t, dir).Images(t.Context(), requests, offline())
+	want := fmt.Sprintf(`4 images are not in the cache, and must not be fetched:
+  "%[1]s/absent:v1" for linux/amd64
+  "%[1]s/partly:v1" for linux/amd64 (%[2]s, %[3]d bytes)
+  "%[1]s/absent@%[4]s" for linux/amd64
+  "%[1]s/never:v1" for linux/arm64 (pull policy Never)`, host, digestOf(t, half), size, zeros)
+	if err == nil || err.Error() != want || hint.Of(err) != "run it once without --offline" {
+		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
+	}
+	var me *image.MissingError
+	if !errors.As(err, &me) || len(me.Images) != 4 || me.Images[1].Bytes != size {
+		t.Errorf("got %+v", me)
+	}
+
+	_, err = openStore(t, dir).Images(t.Context(), []image.Request{on(there, "linux/amd64", t), never}, quick())
+	want = fmt.Sprintf(`image "%s/never:v1" for linux/arm64 (pull policy Never) is not in the cache, and must not be fetched`, host)
+	if err == nil || err.Error() != want || !strings.Contains(hint.Of(err), "IfNotPresent") {
+		t.Errorf("got %v (hint: %s), want %s", err, hint.Of(err), want)
+	}
+	if n := g.asked.Load() - asked; n != 0 {
+		t.Errorf("the registry was asked %d times", n)
+	}
+	// What is missing of an image is fetched by digest: its tag stays.
+	_, err = openStore(t, dir).Image(t.Context(), requests[2], quick())
+	must(t, err)
+}
+
+func blobFile(dir string, h v1.Hash) string { return filepath.Join(dir, "blobs", "sha256", h.Hex) }
+
+// What images share is fetched once, and progress is of all together.
+func TestShared(t *testing.T) {
+	var mu sync.Mutex
+	gets := map[string]int{}
+	inner := remotetest.Handler()
+	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			mu.Lock()
+			gets[filepath.Base(r.URL.Path)]++
+			mu.Unlock()
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	base := imageFor(t, "linux/amd64")
+	var requests []image.Request
+	for _, repo := range []string{"a", "b", "c"} {
+		top, err := random.Layer(1000, types.OCILayer)
+		must(t, err)
+		img, err := mutate.AppendLayers(base, top)
+		must(t, err)
+		ref := mustRef(t, host+"/"+repo+":v1")
+		must(t, ggcr.Write(ref, img))
+		requests = append(requests, on(ref, "linux/amd64", t))
+	}
+	var last progress.Event
+	o := quick()
+	o.Progress = func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Done == e.Total {
+			last = e
+		}
+	}
+	s := openStore(t, t.TempDir())
+	images, err := s.Images(t.Context(), requests, o)
+	must(t, err)
+	if len(images) != 3 || len(gets) != 8 {
+		t.Errorf("got %d images, and %d blobs were asked for, want 3 and 8", len(images), len(gets))
+	}
+	for digest, n := range gets {
+		if n != 1 {
+			t.Errorf("blob %s was fetched %d times", digest, n)
+		}
+	}
+	if last.Text != "pulling 3 images" || last.Total == 0 {
+		t.Errorf("the last event is %+v", last)
+	}
+}
+
+func TestParsePolicy(t *testing.T) {
+	for in, want := range map[string]image.Policy{"": image.IfNotPresent, "Always": image.Always, "Never": image.Never, "IfNotPresent": image.IfNotPresent} {
+		if got, err := image.ParsePolicy(in); err != nil || got != want {
+			t.Errorf("%q: got %q, %v", in, got, err)
+		}
+	}
+	if _, err := image.ParsePolicy("always"); err == nil || !strings.Contains(err.Error(), `"always"`) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,100 @@
+package image
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// maxTags bounds how many tags of a repository are read.
+const maxTags = 100_000
+
+// Tags asks registries for the tags of repositories.
+type Tags struct {
+	// Remote reaches the registry. It must be set.
+	Remote *remote.Client
+}
+
+// Has tells whether a registry has a tag. An error is one sentence that names it.
+func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
+	_, err := ggcr.Head(tag, t.Remote.Options(ctx)...)
+	switch {
+	case err == nil:
+		return true, nil
+	case remote.NotFound(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("looking for %q: %w", tag.Name(), t.Remote.Explain(tag, err))
+	}
+}
+
+// List returns the tags of a repository, page by page as the registry gives
+// them. More than 100,000 are an error, since nobody knows what is on the pages
+// that are not read. An error is one sentence that names the repository.
+func (t Tags) List(ctx context.Context, repo name.Repository) ([]string, error) {
+	tags, err := t.list(ctx, repo)
+	if err != nil {
+		return nil, fmt.Errorf("listing the tags of %q: %w", repo.Name(), t.Remote.Explain(repo.Tag(name.DefaultTag), err))
+	}
+	return tags, nil
+}
+
+func (t Tags) list(ctx context.Context, repo name.Repository) ([]string, error) {
+	puller, err := ggcr.NewPuller(t.Remote.Options(ctx)...)
+	if err != nil {
+		return nil, err
+	}
+	lister, err := puller.Lister(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	// A page without a tag ends the list, or a registry could go on for ever.
+	for lister.HasNext() {
+		page, err := lister.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Tags) == 0 {
+			break
+		}
+		if all = append(all, page.Tags...); len(all) > maxTags {
+			return nil, fmt.Errorf("there are more than %d", maxTags)
+		}
+	}
+	return all, nil
+}
+
+// CachedTags are the tags that a cache remembers, and no registry is asked.
+type CachedTags struct{ Store *Store }
+
+// Has tells whether the cache knows what a tag means.
+func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
+	_, ok := c.Store.refs.find(tag.Name())
+	return ok, nil
+}
+
+// List returns the tags of a repository that the cache knows. None at all is an
+// error.
+func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
+	records, _, err := c.Store.refs.all()
+	if err != nil {
+		return nil, fmt.Errorf("reading what is in the cache: %w", fsx.Cause(err))
+	}
+	var tags []string
+	for _, r := range records {
+		if tag, err := name.NewTag(r.Reference); err == nil && tag.Context().Name() == repo.Name() {
+			tags = append(tags, tag.TagStr())
+		}
+	}
+	if len(tags) == 0 {
+		return nil, hint.Wrap(fmt.Errorf("no image of %q is in the cache, and none must be fetched", repo.Name()), useOnline)
+	}
+	return tags, nil
+}

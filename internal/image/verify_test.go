@@ -1,0 +1,416 @@
+package image_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/registry"
+	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+	"github.com/xfn-dev/xfn/internal/signature"
+	"github.com/xfn-dev/xfn/push"
+)
+
+func value[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// own is the registry of xfn registry serve.
+func own(t *testing.T) http.Handler {
+	t.Helper()
+	h := value[*registry.Registry](t)(registry.Open(t.TempDir()))
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// randomImage is a random image of two layers for a platform.
+func randomImage(t *testing.T, architecture string) v1.Image {
+	t.Helper()
+	img := mutate.MediaType(value[v1.Image](t)(random.Image(3000, 2)), types.OCIManifestSchema1)
+	file := value[*v1.ConfigFile](t)(img.ConfigFile()).DeepCopy()
+	file.OS, file.Architecture = "linux", architecture
+	return value[v1.Image](t)(mutate.ConfigFile(img, file))
+}
+
+func index(images ...v1.Image) v1.ImageIndex {
+	idx := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, img := range images {
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
+	}
+	return idx
+}
+
+func publish(t *testing.T, ref name.Tag, a oci.Artifact, k *signature.PrivateKey) push.Result {
+	t.Helper()
+	return value[push.Result](t)(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k}))
+}
+
+func publics(keys ...*signature.PrivateKey) (all []*signature.PublicKey) {
+	for _, k := range keys {
+		all = append(all, k.Public())
+	}
+	return all
+}
+
+func options() pull.Options {
+	return pull.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
+}
+
+func layersOf(t *testing.T, img v1.Image) (all []string) {
+	t.Helper()
+	for _, d := range value[*v1.Manifest](t)(img.Manifest()).Layers {
+		all = append(all, d.Digest.String())
+	}
+	return all
+}
+
+// What is there is counted and read, each digest once.
+func TestArtifact(t *testing.T) {
+	a, b := randomImage(t, "amd64"), randomImage(t, "arm64")
+	shared := value[v1.Image](t)(mutate.AppendLayers(b, value[[]v1.Layer](t)(a.Layers())...))
+	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	cases := map[string]struct {
+		reason    string
+		a         oci.Artifact
+		blobs     int
+		layers    []string
+		platforms []string
+	}{
+		"Image": {"a manifest, a config and two layers", a, 4, layersOf(t, a), []string{"linux/amd64"}},
+		"Index": {"an index, and two such images that share layers", index(a, shared), 1 + 2*2 + 4, layersOf(t, shared), []string{"linux/amd64", "linux/arm64"}},
+		"Twice": {"an image that an index names twice", index(a, a), 1 + 4, layersOf(t, a), []string{"linux/amd64", "linux/amd64"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := own(t)
+			var mu sync.Mutex
+			read := map[string]int{}
+			ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+					mu.Lock()
+					read[r.URL.Path]++
+					mu.Unlock()
+				}
+				inner.ServeHTTP(w, r)
+			})))
+			publish(t, ref, tc.a, yours)
+			pushed := publish(t, ref, tc.a, mine)
+			clear(read)
+			var done, total int64
+			o := options()
+			o.Progress = func(e progress.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				done, total = max(done, e.Done), e.Total
+			}
+			got := value[pull.Verification](t)(pull.Verify(t.Context(), ref, publics(mine, imagetest.Key(t)), o))
+			want := pull.Verification{
+				Digest: pushed.Digest, MediaType: pushed.MediaType, Platforms: tc.platforms,
+				Signatures: 2, By: []int{1, 0}, Blobs: tc.blobs, Bytes: got.Bytes,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if done != total || total == 0 || got.Bytes <= total {
+				t.Errorf("%s: %d of %d bytes of layers, %d in all", tc.reason, done, total, got.Bytes)
+			}
+			for _, h := range tc.layers {
+				if n := read["/v2/gold/package/blobs/"+h]; n != 1 {
+					t.Errorf("%s: layer %s was read %d times", tc.reason, h, n)
+				}
+			}
+		})
+	}
+}
+
+// Errors are one sentence, and of a package that is not signed nothing but its
+// manifest is read.
+func TestNotSigned(t *testing.T) {
+	mine, yours := imagetest.Key(t), imagetest.Key(t)
+	other := randomImage(t, "arm64")
+	cases := map[string]struct {
+		reason  string
+		prepare func(t *testing.T, ref name.Tag, signatures name.Tag)
+		err     string
+	}{
+		"None":  {"no signature at all", nil, "has no signature"},
+		"Other": {"a signature by somebody else", func(t *testing.T, ref, _ name.Tag) { publish(t, ref, randomImage(t, "amd64"), yours) }, "has 1 signature, and none by the key: "},
+		"Moved": {"a signature of another package, moved here", func(t *testing.T, ref, at name.Tag) {
+			pushed := publish(t, ref.Context().Tag("other"), other, mine)
+			move(t, signature.Tag(ref.Context(), pushed.Digest), at)
+		}, "is not what was signed: what the key has signed is sha256:"},
+		"Tampered": {"the right document, and a changed signature", func(t *testing.T, ref, at name.Tag) {
+			s := value[signature.Signature](t)(mine.Sign(ref.Context(), digestAt(t, ref)))
+			s.Value[0] ^= 1
+			store(t, at, s)
+		}, "has 1 signature, and none by the key: they were made by others, or changed"},
+		"Index":   {"an index in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "holds no signatures, but an index"},
+		"Image":   {"an image in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.Write(at, other)) }, "has no signature"},
+		"Nothing": {"a reference that is not there", func(t *testing.T, ref, _ name.Tag) { check(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := remotetest.Handler()
+			direct := remotetest.Serve(t, inner)
+			ref := parse(t, direct)
+			if name == "Other" {
+				tc.prepare(t, ref, ref)
+			} else {
+				pushed := publish(t, ref, randomImage(t, "amd64"), nil)
+				if tc.prepare != nil {
+					tc.prepare(t, ref, signature.Tag(ref.Context(), pushed.Digest))
+				}
+			}
+			layers := blobsOf(t, ref)
+			watched := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if slices.Contains(layers, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]) {
+					t.Errorf("%s: %s is read before it is trusted", tc.reason, r.URL.Path)
+				}
+				inner.ServeHTTP(w, r)
+			})))
+			_, err := pull.Verify(t.Context(), watched, publics(mine), options())
+			checkError(t, tc.reason, err, watched, tc.err)
+		})
+	}
+}
+
+func checkError(t *testing.T, reason string, err error, ref name.Tag, want string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), `verifying "`+ref.Name()+`": `) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: got error %v, want %q in it", reason, err, want)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func digestAt(t *testing.T, ref name.Reference) v1.Hash {
+	t.Helper()
+	return value[*v1.Descriptor](t)(ggcr.Head(ref)).Digest
+}
+
+// blobsOf returns the digests that hang on the image at ref, if there is one.
+func blobsOf(t *testing.T, ref name.Tag) (all []string) {
+	t.Helper()
+	img, err := ggcr.Image(ref)
+	if err != nil {
+		return nil
+	}
+	return append(layersOf(t, img), value[v1.Hash](t)(img.ConfigName()).String())
+}
+
+// move copies an image of signatures to another tag.
+func move(t *testing.T, from, to name.Tag) {
+	t.Helper()
+	check(t, ggcr.Tag(to, value[*ggcr.Descriptor](t)(ggcr.Get(from))))
+}
+
+func store(t *testing.T, at name.Tag, s signature.Signature) {
+	t.Helper()
+	check(t, ggcr.Write(at, value[v1.Image](t)(signature.Append(nil, s))))
+}
+
+// A signed manifest does not help against a registry that lies about what it
+// names: each of its blobs, and each manifest below the top, is put to the test.
+func TestLies(t *testing.T) {
+	img := randomImage(t, "amd64")
+	child := value[v1.Hash](t)(img.Digest())
+	m := value[*v1.Manifest](t)(img.Manifest())
+	layer, config := m.Layers[1].Digest, m.Config.Digest
+	flip := func(body []byte) []byte { body[len(body)/2] ^= 1; return body }
+	cases := map[string]struct {
+		reason string
+		digest v1.Hash
+		change func([]byte) []byte
+		err    string
+	}{
+		"Layer":    {"a flipped bit in a layer", layer, flip, layer.String() + " has other content than its digest says"},
+		"Short":    {"a layer that ends early", layer, func(b []byte) []byte { return b[:len(b)-1] }, "blob " + layer.String() + " ended after"},
+		"Long":     {"a layer that goes on", layer, func(b []byte) []byte { return append(b, 0) }, "blob " + layer.String() + " is longer than the"},
+		"Config":   {"a flipped bit in a config", config, flip, "reading config " + config.String()},
+		"Manifest": {"a flipped bit in an image's manifest", child, flip, child.Hex},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := own(t)
+			key := imagetest.Key(t)
+			publish(t, parse(t, remotetest.Serve(t, inner)), index(img, randomImage(t, "arm64")), key)
+			lying := parse(t, remotetest.Serve(t, changed(inner, tc.digest, tc.change)))
+			_, err := pull.Verify(t.Context(), lying, publics(key), options())
+			checkError(t, tc.reason, err, lying, tc.err)
+		})
+	}
+}
+
+// changed is h, but for the content of one digest.
+func changed(h http.Handler, digest v1.Hash, change func([]byte) []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, digest.String()) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		r.Header.Del("Range")
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		body := change(rec.Body.Bytes())
+		w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		_, _ = w.Write(body)
+	})
+}
+
+// A stream that breaks off is taken up where it broke, or from the start where the
+// registry has no parts, and a part that is wrong is read once more.
+func TestBroken(t *testing.T) {
+	img := randomImage(t, "amd64")
+	layer := value[*v1.Manifest](t)(img.Manifest()).Layers[0]
+	cases := map[string]struct {
+		reason string
+		ranges bool
+		times  int
+		junk   bool
+		err    string
+	}{
+		"Resumed":  {"one break, and the rest", true, 1, false, ""},
+		"Again":    {"one break, and all of it", false, 1, false, ""},
+		"Twice":    {"two breaks", true, 2, false, ""},
+		"Restored": {"half of it was another's, and is read again", true, 1, true, ""},
+		"Always":   {"it never comes to an end", true, 100, false, "the connection early"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inner := own(t)
+			key := imagetest.Key(t)
+			publish(t, parse(t, remotetest.Serve(t, inner)), img, key)
+			broken := 0
+			ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, layer.Digest.String()) {
+					inner.ServeHTTP(w, r)
+					return
+				}
+				if !tc.ranges {
+					r.Header.Del("Range")
+				}
+				if broken++; broken > tc.times {
+					inner.ServeHTTP(w, r)
+					return
+				}
+				rec := httptest.NewRecorder()
+				inner.ServeHTTP(rec, r)
+				part := bytes.Clone(rec.Body.Bytes()[:rec.Body.Len()/2])
+				if tc.junk {
+					part[0] ^= 1
+				}
+				for key, values := range rec.Header() {
+					w.Header()[key] = values
+				}
+				w.WriteHeader(rec.Code)
+				_, _ = w.Write(part)
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			})))
+			_, err := pull.Verify(t.Context(), ref, publics(key), options())
+			if tc.err != "" {
+				checkError(t, tc.reason, err, ref, tc.err)
+			} else if err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// How often a broken stream is taken up is for the caller to say.
+func TestPatience(t *testing.T) {
+	key, inner := imagetest.Key(t), own(t)
+	img := randomImage(t, "amd64")
+	publish(t, parse(t, remotetest.Serve(t, inner)), img, key)
+	layer := value[*v1.Manifest](t)(img.Manifest()).Layers[0].Digest
+	for _, tries := range []int{1, 5} {
+		var asked atomic.Int64
+		ref := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasSuffix(r.URL.Path, layer.String()) {
+				inner.ServeHTTP(w, r)
+				return
+			}
+			asked.Add(1)
+			w.Header().Set("Content-Length", "1000000")
+			_, _ = w.Write([]byte("x"))
+		})))
+		_, err := pull.Verify(t.Context(), ref, publics(key), pull.Options{Remote: remote.New(remote.Options{Tries: tries, RetryWait: 1})})
+		if err == nil || asked.Load() != int64(tries) {
+			t.Errorf("asked %d times, want %d (%v)", asked.Load(), tries, err)
+		}
+	}
+}
+
+// Layers that registries must not have are told, and not taken from where a
+// manifest points.
+func TestElsewhere(t *testing.T) {
+	visited := remotetest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a URL of the manifest is visited") }))
+	foreign := static.NewLayer([]byte("a licence forbids it"), types.OCIRestrictedLayer)
+	img := value[v1.Image](t)(mutate.Append(randomImage(t, "amd64"), mutate.Addendum{Layer: foreign, URLs: []string{"http://" + visited}, MediaType: types.OCIRestrictedLayer}))
+	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
+	publish(t, ref, img, key)
+	got := value[pull.Verification](t)(pull.Verify(t.Context(), ref, publics(key), options()))
+	if want := value[v1.Hash](t)(foreign.Digest()); !slices.Equal(got.Elsewhere, []v1.Hash{want}) || got.Blobs != 4 {
+		t.Errorf("got %+v, want %s elsewhere", got, want)
+	}
+}
+
+// A digest as a reference is what is signed, and so is a copy in another
+// repository whose signatures were copied too.
+func TestCopied(t *testing.T) {
+	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
+	pushed := publish(t, ref, randomImage(t, "amd64"), key)
+	copied := value[name.Tag](t)(remote.ParseTag("silver/copy:v2", ref.RegistryStr()))
+	for from, to := range map[name.Tag]name.Tag{ref: copied, signature.Tag(ref.Context(), pushed.Digest): signature.Tag(copied.Context(), pushed.Digest)} {
+		check(t, ggcr.Write(to, value[v1.Image](t)(ggcr.Image(from))))
+	}
+	for _, r := range []name.Reference{copied, ref.Context().Digest(pushed.Digest.String())} {
+		if _, err := pull.Verify(t.Context(), r, publics(key), options()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRealRegistry(t *testing.T) {
+	host := remotetest.Registry(t)
+	ref, key := value[name.Tag](t)(remote.ParseTag("xfn-test/verified:v1.0.0", host)), imagetest.Key(t)
+	publish(t, ref, index(randomImage(t, "amd64"), randomImage(t, "arm64")), key)
+	got := value[pull.Verification](t)(pull.Verify(t.Context(), ref, publics(key), options()))
+	if got.Blobs != 9 || got.By[0] != 1 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,30 @@
+package image_test
+
+import (
+	"testing"
+
+	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
+)
+
+// A warm image costs the same however large it is.
+func BenchmarkWarm(b *testing.B) {
+	tag := parse(b, remotetest.Serve(b, remotetest.Handler()))
+	if err := ggcr.Push(tag, indexFor(b, "linux/amd64", "linux/arm64")); err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	r := on(tag, "linux/amd64", b)
+	if _, err := openStore(b, dir).Image(b.Context(), r, quick()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s, err := image.Open(dir)
+		must(b, err)
+		_, err = s.Image(b.Context(), r, offline())
+		must(b, err)
+		must(b, s.Close())
+	}
+}

@@ -1,2 +1,0 @@
-// Package imagetest makes images for tests.
-package imagetest

@@ -1,3 +1,0 @@
-// Package impact says what Compositions would do to the composite resources of a
-// cluster, by a dump of it, and to what those have composed.
-package impact

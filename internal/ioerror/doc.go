@@ -1,2 +1,0 @@
-// Package ioerror takes errors of the file system apart.
-package ioerror

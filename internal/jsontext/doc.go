@@ -1,2 +1,0 @@
-// Package jsontext is what becomes of text in JSON.
-package jsontext

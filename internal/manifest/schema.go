@@ -1,0 +1,133 @@
+package manifest
+
+import (
+	"encoding"
+	"reflect"
+)
+
+// A Schemer is a type that says itself what JSON Schema its values have.
+type Schemer interface {
+	JSONSchema() map[string]any
+}
+
+// JSONSchema returns the JSON Schema (draft 2020-12) of what Decode takes for a type.
+// Structs are definitions by the names of their types, so of two types with one
+// name only one can be there. The result is made of maps, lists and scalars.
+func JSONSchema(t reflect.Type) map[string]any {
+	s := schemer{defs: map[string]any{}}
+	root := s.of(t)
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$defs"] = s.defs
+	return root
+}
+
+type schemer struct{ defs map[string]any }
+
+func (s *schemer) of(t reflect.Type) map[string]any {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	v := reflect.New(t).Interface()
+	if own, ok := v.(Schemer); ok {
+		return own.JSONSchema()
+	}
+	if _, ok := v.(encoding.TextUnmarshaler); ok {
+		return map[string]any{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		return map[string]any{}
+	case reflect.Struct:
+		return s.reference(t)
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": s.of(t.Elem())}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": s.of(t.Elem())}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int:
+		return map[string]any{"type": "integer"}
+	default:
+		return map[string]any{"type": "string"}
+	}
+}
+
+func (s *schemer) reference(t reflect.Type) map[string]any {
+	if _, ok := s.defs[t.Name()]; !ok {
+		s.defs[t.Name()] = nil // a type may hold itself
+		s.defs[t.Name()] = s.definition(t)
+	}
+	return map[string]any{"$ref": "#/$defs/" + t.Name()}
+}
+
+// definition describes a struct: the object, and what may stand in its place.
+func (s *schemer) definition(t reflect.Type) any {
+	properties, required, forms := map[string]any{}, []any{}, []any{}
+	var wholeOnly bool
+	for _, f := range fieldsOf(t) {
+		schema := s.field(f, t.Field(f.index).Type)
+		if f.short {
+			forms = append(forms, notObject(schema))
+		}
+		if f.whole != nil {
+			forms = append(forms, having(schema, f.whole))
+			wholeOnly = wholeOnly || len(f.whole) == 0
+		}
+		if f.name != "" && f.name != "-" {
+			properties[f.name] = schema
+		}
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	object := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		object["required"] = required
+	}
+	switch {
+	case len(forms) == 0:
+		return object
+	case wholeOnly:
+		return map[string]any{"anyOf": forms}
+	default:
+		return map[string]any{"anyOf": append(forms, object)}
+	}
+}
+
+func (s *schemer) field(f field, t reflect.Type) map[string]any {
+	schema := s.of(t)
+	if f.single {
+		schema = map[string]any{"anyOf": []any{schema["items"], schema}}
+	}
+	if f.doc != "" {
+		schema["description"] = f.doc
+	}
+	if len(f.enum) > 0 {
+		values := make([]any, len(f.enum))
+		for i, v := range f.enum {
+			values[i] = v
+		}
+		schema["enum"] = values
+	}
+	return schema
+}
+
+// notObject restricts what may be anything.
+func notObject(schema map[string]any) map[string]any {
+	if schema["type"] == nil && schema["$ref"] == nil && schema["enum"] == nil {
+		return map[string]any{"not": map[string]any{"type": "object"}}
+	}
+	return schema
+}
+
+// having restricts an object to one that has one of the keys.
+func having(schema map[string]any, keys []string) map[string]any {
+	if len(keys) == 0 {
+		return schema
+	}
+	var either []any
+	for _, key := range keys {
+		either = append(either, map[string]any{"type": "object", "required": []any{key}})
+	}
+	return map[string]any{"allOf": []any{schema, map[string]any{"anyOf": either}}}
+}

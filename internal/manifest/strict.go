@@ -1,0 +1,272 @@
+package manifest
+
+import (
+	"encoding"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// A Fault is something in a value that does not fit.
+type DecodeFault struct {
+	// Path leads to it: keys of objects, and indices of lists as "[0]".
+	Path []string
+	// Text says what is wrong, without the path.
+	Text string
+}
+
+// Field returns the path as in "cases[0].expect".
+func (f DecodeFault) Field() string { return JoinPath(f.Path) }
+
+// Error returns the field and what is wrong with it.
+func (f DecodeFault) Error() string {
+	if len(f.Path) == 0 {
+		return f.Text
+	}
+	return f.Field() + ": " + f.Text
+}
+
+// JoinPath returns a path in the form of Fault.Field.
+func JoinPath(path []string) string {
+	var b strings.Builder
+	for _, p := range path {
+		if b.Len() > 0 && !strings.HasPrefix(p, "[") {
+			b.WriteByte('.')
+		}
+		b.WriteString(p)
+	}
+	return b.String()
+}
+
+// DecodeStrict puts a value into what a pointer points to, and returns all that does
+// not fit, in the order of keys. The value is as JSON decodes: maps, lists, and
+// scalars. Maps and lists for fields of type any or map[string]any are shared, not copied.
+func DecodeStrict(value, into any) []DecodeFault {
+	d := decoder{}
+	d.value(value, reflect.ValueOf(into).Elem(), nil)
+	return d.faults
+}
+
+type decoder struct{ faults []DecodeFault }
+
+func (d *decoder) fault(path []string, format string, args ...any) {
+	d.faults = append(d.faults, DecodeFault{slices.Clone(path), fmt.Sprintf(format, args...)})
+}
+
+// A Value is any value, null among them, where a pointer tells it from none.
+type Value struct{ Any any }
+
+// JSONSchema says that anything fits.
+func (Value) JSONSchema() map[string]any { return map[string]any{} }
+
+func (d *decoder) value(v any, into reflect.Value, path []string) {
+	if into.Kind() == reflect.Pointer {
+		if v == nil && into.Type() != reflect.TypeFor[*Value]() {
+			return
+		}
+		into.Set(reflect.New(into.Type().Elem()))
+		into = into.Elem()
+	}
+	switch own := into.Addr().Interface().(type) {
+	case encoding.TextUnmarshaler:
+		d.text(v, own, path)
+		return
+	case *Value:
+		own.Any = v
+		return
+	}
+	switch into.Kind() {
+	case reflect.Interface:
+		if v != nil {
+			into.Set(reflect.ValueOf(v))
+		}
+	case reflect.Struct:
+		d.object(v, into, path)
+	case reflect.Map:
+		d.table(v, into, path)
+	case reflect.Slice:
+		d.list(v, into, path)
+	default:
+		d.scalar(v, into, path)
+	}
+}
+
+func (d *decoder) text(v any, into encoding.TextUnmarshaler, path []string) {
+	switch v.(type) {
+	case nil, map[string]any, []any:
+		d.fault(path, "expected a string, got %s", DescribeValue(v))
+		return
+	}
+	if err := into.UnmarshalText([]byte(fmt.Sprint(v))); err != nil {
+		d.fault(path, "%v", err)
+	}
+}
+
+func (d *decoder) scalar(v any, into reflect.Value, path []string) {
+	switch kind := into.Kind(); kind {
+	case reflect.String:
+		if s, ok := v.(string); ok {
+			into.SetString(s)
+			return
+		}
+	case reflect.Bool:
+		if b, ok := v.(bool); ok {
+			into.SetBool(b)
+			return
+		}
+	case reflect.Int:
+		if n, ok := whole(v); ok {
+			into.SetInt(n)
+			return
+		}
+	default:
+		panic("strict: there are no values for " + kind.String())
+	}
+	got := DescribeValue(v)
+	if n, ok := v.(float64); ok {
+		got = fmt.Sprint(n)
+	}
+	switch v.(type) {
+	case bool, int64, float64:
+		if into.Kind() == reflect.String {
+			got += ": put it in quotes"
+		}
+	}
+	d.fault(path, "expected %s, got %s", expected(into.Type()), got)
+}
+
+// whole returns a number that has no fraction.
+func whole(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return n, true
+	case float64:
+		return int64(n), n == math.Trunc(n) && math.Abs(n) < 1<<53
+	}
+	return 0, false
+}
+
+func (d *decoder) list(v any, into reflect.Value, path []string) {
+	l, ok := v.([]any)
+	if !ok {
+		d.fault(path, "expected a list, got %s", DescribeValue(v))
+		return
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(l), len(l)))
+	for i, e := range l {
+		d.value(e, into.Index(i), append(path, "["+strconv.Itoa(i)+"]"))
+	}
+}
+
+func (d *decoder) table(v any, into reflect.Value, path []string) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		d.fault(path, "expected an object, got %s", DescribeValue(v))
+		return
+	}
+	if into.Type() == reflect.TypeFor[map[string]any]() {
+		into.Set(reflect.ValueOf(m))
+		return
+	}
+	into.Set(reflect.MakeMapWithSize(into.Type(), len(m)))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		e := reflect.New(into.Type().Elem()).Elem()
+		d.value(m[key], e, append(path, key))
+		into.SetMapIndex(reflect.ValueOf(key), e)
+	}
+}
+
+func (d *decoder) object(v any, into reflect.Value, path []string) {
+	fields := fieldsOf(into.Type())
+	m, ok := v.(map[string]any)
+	for _, f := range fields {
+		if !ok && f.short || ok && f.isWhole(m) {
+			d.field(f, v, into, path)
+			return
+		}
+	}
+	if !ok {
+		d.fault(path, "expected an object, got %s", DescribeValue(v))
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
+		if i < 0 {
+			d.unknown(fields, key, path)
+			continue
+		}
+		d.field(fields[i], m[key], into, append(path, key))
+	}
+	for _, f := range fields {
+		if _, ok := m[f.name]; f.required && !ok {
+			d.fault(path, "%s is missing", f.name)
+		}
+	}
+}
+
+func (d *decoder) unknown(fields []field, key string, path []string) {
+	names := make([]string, 0, len(fields))
+	for _, f := range fields {
+		if f.name != "" {
+			names = append(names, f.name)
+		}
+	}
+	text := "there is no such field"
+	if near := hint.Nearest(key, names); near != "" {
+		text += ": is it " + near + "?"
+	} else {
+		text += ", only " + strings.Join(names, ", ")
+	}
+	d.fault(append(path, key), "%s", text)
+}
+
+// field decodes the value of a struct's field.
+func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
+	into := of.Field(f.index)
+	if isContainer := slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, into.Kind()); v == nil && isContainer {
+		return // as YAML has a key with nothing behind it
+	}
+	if _, isList := v.([]any); f.single && v != nil && !isList {
+		into.Set(reflect.MakeSlice(into.Type(), 1, 1))
+		into = into.Index(0)
+	}
+	d.value(v, into, path)
+	if s, ok := v.(string); ok && into.Kind() == reflect.String && len(f.enum) > 0 && !slices.Contains(f.enum, s) {
+		d.fault(path, "expected %s, got %q", strings.Join(f.enum, " or "), s)
+	}
+}
+
+// DescribeValue names a kind of value in YAML's words.
+func DescribeValue(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "a whole number"
+	}
+}

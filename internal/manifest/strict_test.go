@@ -1,0 +1,163 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A shop has each kind of field.
+type shop struct {
+	Name   string             `json:"name" required:"" doc:"Its name."`
+	Open   *bool              `json:"open"`
+	Size   int                `json:"size"`
+	Level  level              `json:"level"`
+	Colour string             `json:"colour" enum:"red,blue"`
+	Any    any                `json:"any"`
+	Labels map[string]string  `json:"labels"`
+	Free   map[string]any     `json:"free"`
+	Items  []item             `json:"items" single:""`
+	Table  map[string]item    `json:"table"`
+	Null   *manifest.Value    `json:"null"`
+	Own    map[string]wrapped `json:"own"`
+	Hidden string             `json:"-"`
+}
+
+// An item is a text, an object of its own, or something that is not known here.
+type item struct {
+	Text  string         `json:"text" short:""`
+	Cost  int            `json:"cost"`
+	Whole map[string]any `whole:"apiVersion,kind"`
+}
+
+// A wrapped is any object, or a number.
+type wrapped struct {
+	Number int            `short:""`
+	Object map[string]any `whole:""`
+}
+
+type level int
+
+func (l *level) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "low", "1", "true":
+		*l = 1
+		return nil
+	}
+	return errors.New("expected low")
+}
+
+func parse(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestDecode(t *testing.T) {
+	yes := true
+	cases := map[string]struct {
+		reason, from string
+		want         shop
+		faults       []string
+	}{
+		"All": {
+			"each kind of field takes what fits",
+			`{"name": "a", "open": true, "size": 3, "level": "low", "colour": "red", "any": [1], "labels": {"k": "v"}, "free": {"x": null}}`,
+			shop{Name: "a", Open: &yes, Size: 3, Level: 1, Colour: "red", Any: []any{1.0}, Labels: map[string]string{"k": "v"}, Free: map[string]any{"x": nil}},
+			nil,
+		},
+		"Forms": {
+			"a struct may be written in several forms, and a list as its only element",
+			`{"name": "a", "items": {"cost": 2}, "table": {"t": "text", "k": {"kind": "K", "z": 1}}, "own": {"n": 4, "o": {"any": 1}}}`,
+			shop{
+				Name: "a", Items: []item{{Cost: 2}}, Table: map[string]item{"t": {Text: "text"}, "k": {Whole: map[string]any{"kind": "K", "z": 1.0}}},
+				Own: map[string]wrapped{"n": {Number: 4}, "o": {Object: map[string]any{"any": 1.0}}},
+			},
+			nil,
+		},
+		"Texts":    {"texts of other scalars count for types that read text", `{"name": "a", "level": true}`, shop{Name: "a", Level: 1}, nil},
+		"Null":     {"a null is told from none where that is asked for", `{"name": "a", "null": null, "open": null, "any": null}`, shop{Name: "a", Null: &manifest.Value{}}, nil},
+		"Required": {"what has to be there is missed", `{}`, shop{}, []string{"name is missing"}},
+		"Unknown":  {"an unknown field may be a slip of the pen", `{"name": "a", "colr": 1, "zzzzzzzz": 1, "Hidden": ""}`, shop{Name: "a"}, []string{"Hidden: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own", "colr: there is no such field: is it colour?", "zzzzzzzz: there is no such field, only name, open, size, level, colour, any, labels, free, items, table, null, own"}},
+		"Types": {
+			"all that does not fit is told, with where it stands",
+			`{"name": 1, "open": "yes", "size": 1.5, "level": [], "colour": "green", "labels": {"k": 1}, "items": [{"cost": "x"}, {"text": {}}], "table": {"t": {"cots": 1}}, "free": []}`,
+			shop{Colour: "green", Open: new(bool), Labels: map[string]string{"k": ""}, Items: []item{{}, {}}, Table: map[string]item{"t": {}}},
+			[]string{
+				`colour: expected red or blue, got "green"`,
+				"free: expected an object, got a list",
+				"items[0].cost: expected a whole number, got a string",
+				"items[1].text: expected a string, got an object",
+				"labels.k: expected a string, got 1: put it in quotes",
+				"level: expected a string, got a list",
+				"name: expected a string, got 1: put it in quotes",
+				"open: expected true or false, got a string",
+				"size: expected a whole number, got 1.5",
+				"table.t.cots: there is no such field: is it cost?",
+			},
+		},
+		"Enum":   {"an empty text is none of a few", `{"name": "a", "colour": ""}`, shop{Name: "a"}, []string{`colour: expected red or blue, got ""`}},
+		"Scalar": {"an object is no scalar", `3`, shop{}, []string{"expected an object, got a number"}},
+		"Text":   {"a text may say what is wrong with it", `{"name": "a", "level": "high"}`, shop{Name: "a"}, []string{"level: expected low"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got shop
+			var faults []string
+			for _, f := range manifest.DecodeStrict(parse(t, tc.from), &got) {
+				faults = append(faults, f.Error())
+			}
+			if diff := cmp.Diff(tc.faults, faults); diff != "" {
+				t.Errorf("%s: faults (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSchema holds the description of a struct to be what Decode takes.
+func TestSchema(t *testing.T) {
+	got, err := json.Marshal(manifest.JSONSchema(reflect.TypeFor[shop]()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := `{"anyOf": [
+		{"type": "string"},
+		{"allOf": [{"type": "object", "additionalProperties": {}}, {"anyOf": [{"type": "object", "required": ["apiVersion"]}, {"type": "object", "required": ["kind"]}]}]},
+		{"type": "object", "additionalProperties": false, "properties": {"text": {"type": "string"}, "cost": {"type": "integer"}}}]}`
+	want := `{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$ref": "#/$defs/shop",
+		"$defs": {
+			"item": ` + item + `,
+			"wrapped": {"anyOf": [{"type": "integer"}, {"type": "object", "additionalProperties": {}}]},
+			"shop": {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
+				"name": {"type": "string", "description": "Its name."},
+				"open": {"type": "boolean"},
+				"size": {"type": "integer"},
+				"level": {"type": "string"},
+				"colour": {"type": "string", "enum": ["red", "blue"]},
+				"any": {},
+				"labels": {"type": "object", "additionalProperties": {"type": "string"}},
+				"free": {"type": "object", "additionalProperties": {}},
+				"items": {"anyOf": [{"$ref": "#/$defs/item"}, {"type": "array", "items": {"$ref": "#/$defs/item"}}]},
+				"table": {"type": "object", "additionalProperties": {"$ref": "#/$defs/item"}},
+				"null": {},
+				"own": {"type": "object", "additionalProperties": {"$ref": "#/$defs/wrapped"}}
+			}}
+		}
+	}`
+	if diff := cmp.Diff(parse(t, want), parse(t, string(got))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,48 @@
+package oci_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// told is an image whose manifest has a field that no type of ours has.
+type told struct{ v1.Image }
+
+func (i told) RawManifest() ([]byte, error) {
+	raw, err := i.Image.RawManifest()
+	return []byte(strings.Replace(string(raw), "{", `{"annotations":{"old":"1"},"later":{"n":12345678901234567890},`, 1)), err
+}
+
+func TestAnnotate(t *testing.T) {
+	src, _ := randomImage(t)
+	want := map[string]string{"a": "b", "empty": "", "text": "one, <two>"}
+	img, err := oci.Annotate(told{src}, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, m.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if got := string(raw(t, img.RawManifest)); !strings.Contains(got, `"later":{"n":12345678901234567890}`) {
+		t.Errorf("a field is gone: %s", got)
+	}
+	if img, err = oci.Annotate(img, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(raw(t, img.RawManifest)); strings.Contains(got, "annotations") {
+		t.Errorf("without annotations there is no such field: %s", got)
+	}
+}

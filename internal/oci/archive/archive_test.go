@@ -1,0 +1,349 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+// image returns an image of random layers, the first of which is there twice.
+func image(t testing.TB, os, arch string) v1.Image {
+	t.Helper()
+	img, err := random.Image(3000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err = mutate.Append(img, mutate.Addendum{Layer: layers[0], Annotations: map[string]string{"again": "yes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.OS, config.Architecture = os, arch
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func index(t testing.TB, images ...v1.Image) v1.ImageIndex {
+	t.Helper()
+	idx := mutate.IndexMediaType(empty.Index, "application/vnd.oci.image.index.v1+json")
+	for _, img := range images {
+		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{Add: img})
+	}
+	return idx
+}
+
+func write(t testing.TB, a oci.Artifact) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := archive.Write(t.Context(), &b, a, "writing", nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func file(t testing.TB, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.tar")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t testing.TB, path string) *archive.File {
+	t.Helper()
+	f, err := archive.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func digest(t testing.TB, a oci.Artifact) v1.Hash {
+	t.Helper()
+	h, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// What is written is read back as the same artifact, and gives the same file.
+func TestRoundTrip(t *testing.T) {
+	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
+	cases := map[string]struct {
+		reason string
+		a      oci.Artifact
+	}{
+		"Image":  {"one platform is an image", amd64},
+		"Index":  {"several are an index", index(t, arm64, amd64)},
+		"Nested": {"an index may hold an index", mutate.AppendManifests(index(t, amd64), mutate.IndexAddendum{Add: index(t, arm64)})},
+		"Empty":  {"an index may be empty", index(t)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			data := write(t, tc.a)
+			f := open(t, file(t, data))
+			if f.Docker {
+				t.Error("what we write is an OCI layout")
+			}
+			if got, want := digest(t, f.Artifact), digest(t, tc.a); got != want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, want)
+			}
+			assertValid(t, f.Artifact)
+			if !bytes.Equal(write(t, f.Artifact), data) {
+				t.Errorf("%s: writing it again gives another file", tc.reason)
+			}
+		})
+	}
+}
+
+func assertValid(t *testing.T, a oci.Artifact) {
+	t.Helper()
+	switch a := a.(type) {
+	case v1.Image:
+		if err := validate.Image(a); err != nil {
+			t.Error(err)
+		}
+	case v1.ImageIndex:
+		if err := validate.Index(a); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The same file opens with readers of Docker archives and of OCI layouts.
+func TestOthersRead(t *testing.T) {
+	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
+	cases := map[string]struct {
+		reason string
+		a      oci.Artifact
+		docker v1.Image
+	}{
+		"Image":      {"an image is the one in both", arm64, arm64},
+		"Index":      {"Docker gets linux/amd64 of several", index(t, arm64, amd64), amd64},
+		"NotCurrent": {"or else the first", index(t, arm64, image(t, "linux", "s390x")), arm64},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := file(t, write(t, tc.a))
+			docker, err := tarball.ImageFromPath(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := validate.Image(docker); err != nil {
+				t.Error(err)
+			}
+			assertSameConfig(t, docker, tc.docker)
+			idx, err := layout.ImageIndexFromPath(untar(t, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := validate.Index(idx); err != nil {
+				t.Error(err)
+			}
+			m, err := idx.IndexManifest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(m.Manifests) != 1 || m.Manifests[0].Digest != digest(t, tc.a) {
+				t.Errorf("%s: got %v, want %s alone", tc.reason, m.Manifests, digest(t, tc.a))
+			}
+		})
+	}
+}
+
+func assertSameConfig(t *testing.T, got, want v1.Image) {
+	t.Helper()
+	g, err := got.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := want.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g != w {
+		t.Errorf("Docker reads the image %s, want %s", g, w)
+	}
+}
+
+func entries(t *testing.T, path string, each func(*tar.Header, io.Reader)) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for tr := tar.NewReader(f); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(h, tr)
+	}
+}
+
+func untar(t *testing.T, path string) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries(t, path, func(h *tar.Header, r io.Reader) {
+		to := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return dir
+}
+
+// Metadata comes last, each blob is there once, and nothing of this machine
+// is in the headers.
+func TestLayoutOfFile(t *testing.T) {
+	img := image(t, "linux", "amd64")
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	entries(t, file(t, write(t, img)), func(h *tar.Header, _ io.Reader) {
+		names = append(names, h.Name)
+		want := &tar.Header{Typeflag: tar.TypeReg, Name: h.Name, Size: h.Size, Mode: 0o644, ModTime: h.ModTime, Format: tar.FormatUSTAR}
+		if diff := cmp.Diff(want, h); diff != "" || h.ModTime.Unix() != 0 {
+			t.Errorf("header (-want +got):\n%s", diff)
+		}
+	})
+	want := []string{
+		"blobs/sha256/" + m.Layers[0].Digest.Hex, "blobs/sha256/" + m.Layers[1].Digest.Hex,
+		"oci-layout", "index.json", "manifest.json",
+		"blobs/sha256/" + digest(t, img).Hex, "blobs/sha256/" + m.Config.Digest.Hex,
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func TestOpenDocker(t *testing.T) {
+	img := image(t, "linux", "arm64")
+	path := filepath.Join(t.TempDir(), "docker.tar")
+	if err := tarball.WriteToFile(path, name.MustParseReference("a:v1"), img); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path)
+	if !f.Docker {
+		t.Error("a Docker archive is no OCI layout")
+	}
+	assertValid(t, f.Artifact)
+	assertSameConfig(t, f.Artifact.(v1.Image), img)
+}
+
+func TestOpenRefusesOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	cases := map[string]struct {
+		reason string
+		path   string
+		want   string
+	}{
+		"Missing":   {"the file must exist", filepath.Join(dir, "gone"), "no such file"},
+		"Directory": {"a directory is no tar", dir, "not a regular file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := archive.Open(t.Context(), tc.path)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.path) {
+				t.Errorf("%s: got %v, want %q and the path in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestOpenStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := archive.Open(ctx, file(t, write(t, image(t, "linux", "amd64")))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// Cut anywhere, a file is refused or, if only its padding is missing, whole.
+func TestOpenTruncated(t *testing.T) {
+	data := write(t, image(t, "linux", "amd64"))
+	for n := 0; n < len(data); n += 97 {
+		f, err := archive.Open(t.Context(), file(t, data[:n]))
+		if err != nil {
+			continue
+		}
+		if !bytes.Equal(write(t, f.Artifact), data) {
+			t.Errorf("%d of %d bytes were taken for a package", n, len(data))
+		}
+		_ = f.Close()
+	}
+}
+
+// A bit that changed is found, on opening or on reading, unless it makes the
+// file another: oci-layout and index.json, of a block each, have no digest.
+func TestChangedBits(t *testing.T) {
+	img := image(t, "linux", "amd64")
+	data := write(t, img)
+	want := digest(t, img)
+	layout := bytes.Index(data, []byte("oci-layout\x00"))
+	for at := 512; at < len(data)-1024; at += 211 {
+		if at >= layout && at < layout+5*512 {
+			continue
+		}
+		changed := slices.Clone(data)
+		changed[at] ^= 4
+		f, err := archive.Open(t.Context(), file(t, changed))
+		if err != nil {
+			continue
+		}
+		err = archive.Write(t.Context(), io.Discard, f.Artifact, "", nil)
+		if err == nil && digest(t, f.Artifact) != want {
+			t.Errorf("byte %d: the change was not noticed", at)
+		}
+		_ = f.Close()
+	}
+}

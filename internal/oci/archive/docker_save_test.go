@@ -1,0 +1,165 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+const configType = "application/vnd.oci.image.config.v1+json"
+
+// Docker's engines write layouts beside their own manifest.json since version
+// 25, whole or not.
+func TestOpenDockerSave(t *testing.T) {
+	layer := string(tarOf(t, member{name: "a", text: "b"}))
+	config := `{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:` + sha(layer) + `"]}}`
+	manifest := func(layers string) string {
+		return `{"schemaVersion":2,"config":` + desc(configType, config) + `,"layers":[` + layers + `]}`
+	}
+	whole, bare := manifest(desc("application/vnd.oci.image.layer.v1.tar", layer)), manifest("")
+	tagged := func(text, tag string) string {
+		return strings.TrimSuffix(desc(manifestType, text), "}") + `,"annotations":{"org.opencontainers.image.ref.name":"` + tag + `"}}`
+	}
+	partly := `{"schemaVersion":2,"manifests":[` + desc(manifestType, whole) + `,` + desc(manifestType, "not pulled") + `]}`
+	entry := fmt.Sprintf(`{"Config":"blobs/sha256/%s","Layers":["blobs/sha256/%s"]}`, sha(config), sha(layer))
+	docker := member{name: "manifest.json", text: "[" + entry + "]"}
+	cases := map[string]struct {
+		reason  string
+		members []member
+		docker  bool
+	}{
+		"TwoTags":    {"one image may have two names", layoutOf(tagged(whole, "v1")+","+tagged(whole, "latest"), docker, blob(whole)), false},
+		"ByID":       {"an image without a name is in no index", []member{marker, {name: "index.json", text: `{"schemaVersion":2,"manifests":null}`}, docker}, true},
+		"Engine25":   {"that engine forgot the layers", layoutOf(desc(manifestType, bare), docker, blob(bare)), true},
+		"Containerd": {"one platform of the index is there", layoutOf(desc(indexType, partly), docker, blob(partly), blob(whole)), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := open(t, file(t, tarOf(t, append(tc.members, blob(config), blob(layer))...)))
+			if f.Docker != tc.docker {
+				t.Errorf("%s: read as a Docker archive: got %v, want %v", tc.reason, f.Docker, tc.docker)
+			}
+			img, ok := f.Artifact.(v1.Image)
+			if !ok {
+				t.Fatalf("%s: got a %T, want an image", tc.reason, f.Artifact)
+			}
+			assertLayers(t, img, layer)
+			if raw, err := img.RawConfigFile(); err != nil || string(raw) != config {
+				t.Errorf("%s: the config is %s, %v", tc.reason, raw, err)
+			}
+		})
+	}
+}
+
+func assertLayers(t *testing.T, img v1.Image, want ...string) {
+	t.Helper()
+	layers, err := img.Layers()
+	if err != nil || len(layers) != len(want) {
+		t.Fatalf("got %d layers, %v, want %d", len(layers), err, len(want))
+	}
+	for i, l := range layers {
+		rc, err := l.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(rc); err != nil || string(got) != want[i] {
+			t.Errorf("layer %d: got %q, %v", i, got, err)
+		}
+	}
+}
+
+// A layout that was changed is not passed over for what stands beside it, nor
+// is one of several images.
+func TestOpenRefusesTheRest(t *testing.T) {
+	config := `{"rootfs":{"type":"layers","diff_ids":[]}}`
+	manifest := `{"schemaVersion":2,"config":` + desc(configType, config) + `,"layers":[]}`
+	other := manifest + " "
+	docker := member{name: "manifest.json", text: `[{"Config":"blobs/sha256/` + sha(config) + `"}]`}
+	two := member{name: "manifest.json", text: `[{"Config":"a"},{"Config":"b"}]`}
+	good := desc(manifestType, manifest)
+	cases := map[string]struct {
+		reason  string
+		members []member
+		want    string
+	}{
+		"Changed":   {"a wrong digest is no gap", layoutOf(desc(manifestType, other), docker, member{name: blob(other).name, text: manifest + "\n"}), "has the digest"},
+		"Several":   {"which of two to take is not ours to guess", layoutOf(good+","+desc(manifestType, other), docker, blob(manifest), blob(other)), "lists 2 images"},
+		"SeveralID": {"nor is it without an index", layoutOf("", two), "manifest.json lists 2 images"},
+		"NoBlobs":   {"the file may be cut off", layoutOf(good, docker), "it has no blobs"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := archive.Open(t.Context(), file(t, tarOf(t, tc.members...))); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// A signature or the like may stand in an index, and stays in it.
+func TestRoundTripOfOtherArtifacts(t *testing.T) {
+	config, content := "{}", "signed"
+	signature := `{"schemaVersion":2,"artifactType":"application/vnd.example","config":` + desc("application/vnd.oci.empty.v1+json", config) + `,"layers":[` + desc("application/vnd.example.signature", content) + `]}`
+	imageConfig := `{"rootfs":{"type":"layers","diff_ids":[]}}`
+	manifest := `{"schemaVersion":2,"config":` + desc(configType, imageConfig) + `,"layers":[]}`
+	idx := `{"schemaVersion":2,"mediaType":"` + indexType + `","manifests":[` + desc(manifestType, signature) + `,` + desc(manifestType, manifest) + `]}`
+	f := open(t, file(t, tarOf(t, layoutOf(desc(indexType, idx), blob(idx), blob(signature), blob(config), blob(content), blob(manifest), blob(imageConfig))...)))
+	again := file(t, write(t, f.Artifact))
+	held := map[string]string{}
+	entries(t, again, func(h *tar.Header, r io.Reader) {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[h.Name] = string(data)
+	})
+	for _, text := range []string{idx, signature, config, content, manifest, imageConfig} {
+		if held[blob(text).name] != text {
+			t.Errorf("%q is lost", text)
+		}
+	}
+	if want := `[{"Config":"` + blob(imageConfig).name + `","RepoTags":null,"Layers":[]}]`; held["manifest.json"] != want {
+		t.Errorf("docker load is offered %s, want %s", held["manifest.json"], want)
+	}
+	if got := digest(t, open(t, again).Artifact); got != digest(t, f.Artifact) {
+		t.Errorf("written again it is %s, want %s", got, digest(t, f.Artifact))
+	}
+}
+
+var errRead = errors.New("the layer was read")
+
+// A hugeLayer says that it has 8 GiB, and no more than that.
+type hugeLayer struct{ v1.Layer }
+
+func (hugeLayer) Digest() (v1.Hash, error) {
+	return v1.Hash{Algorithm: "sha256", Hex: sha("huge")}, nil
+}
+func (hugeLayer) Size() (int64, error)                 { return 8 << 30, nil }
+func (hugeLayer) MediaType() (types.MediaType, error)  { return types.OCILayer, nil }
+func (hugeLayer) Compressed() (io.ReadCloser, error)   { return nil, errRead }
+func (hugeLayer) Uncompressed() (io.ReadCloser, error) { return nil, errRead }
+
+// The plain tar format holds files of less than 8 GiB.
+func TestWriteHugeLayer(t *testing.T) {
+	d, err := partial.Descriptor(hugeLayer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := oci.Assemble([]byte(`{"rootfs":{"type":"layers","diff_ids":["`+d.Digest.String()+`"]}}`), []v1.Descriptor{*d}, hugeLayer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Write(t.Context(), io.Discard, img, "", nil); !errors.Is(err, errRead) {
+		t.Errorf("got %v, want the layer to be read once its header is written", err)
+	}
+}

@@ -1,0 +1,216 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+func draft(t testing.TB) (*archive.Draft, *os.File) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "draft"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return archive.NewDraft(f), f
+}
+
+// compressed adds a layer that holds a file of so many bytes.
+func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer {
+	t.Helper()
+	data := tarOf(t, member{name: name, text: string(make([]byte, size))})
+	l, _, err := d.Compress(func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// imageOf returns an image of layers, of which the last is a package's own.
+func imageOf(t testing.TB, arch string, own v1.Layer, layers ...v1.Layer) v1.Image {
+	t.Helper()
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err = mutate.Append(img, mutate.Addendum{Layer: own, Annotations: map[string]string{archive.Mark: "base"}}); err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.OS, config.Architecture = "linux", arch
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// A draft becomes the very file that Write writes, without copying, if layers
+// came in its order; a file that is read back and written again is the same.
+func TestDraftIsWhatWriteWrites(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		// add adds layers to a draft and returns what is to be written.
+		add  func(d *archive.Draft, own v1.Layer) oci.Artifact
+		want bool
+	}{
+		"One": {"an image", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+			return imageOf(t, "amd64", own, compressed(t, d, "a", 3<<20), compressed(t, d, "b", 10))
+		}, true},
+		"Nothing": {"no layer was added yet", func(_ *archive.Draft, own v1.Layer) oci.Artifact { return imageOf(t, "amd64", own) }, true},
+		"Several": {"own layers come after those of all images", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+			a := imageOf(t, "amd64", own, compressed(t, d, "a", 10))
+			return index(t, a, imageOf(t, "arm64", own, compressed(t, d, "b", 20)))
+		}, true},
+		"Shared": {"a layer of two images is there once", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+			base, a := compressed(t, d, "base", 10), compressed(t, d, "a", 10)
+			return index(t, imageOf(t, "amd64", own, base, a), imageOf(t, "arm64", own, base, compressed(t, d, "b", 20)))
+		}, true},
+		"Twice": {"so is one that is twice in an image, or was made twice", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+			return imageOf(t, "amd64", own, compressed(t, d, "a", 10), compressed(t, d, "b", 4<<20), compressed(t, d, "a", 10), compressed(t, d, "b", 4<<20))
+		}, true},
+		"Order": {"layers came in another order", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+			b := compressed(t, d, "b", 20)
+			return imageOf(t, "amd64", own, compressed(t, d, "a", 10), b)
+		}, false},
+		"Orphan": {"a layer is in no image", func(d *archive.Draft, own v1.Layer) oci.Artifact {
+			a := compressed(t, d, "a", 10)
+			compressed(t, d, "b", 20)
+			return imageOf(t, "amd64", own, a)
+		}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, f := draft(t)
+			elsewhere, _ := draft(t)
+			a := tc.add(d, compressed(t, elsewhere, "package.yaml", 100))
+			before := sizeOf(t, f)
+			want := write(t, a)
+			done, err := d.Finish(t.Context(), a, "writing", nil)
+			if err != nil || done != tc.want {
+				t.Fatalf("%s: got %v, %v, want %v", tc.reason, done, err, tc.want)
+			}
+			if !done {
+				if sizeOf(t, f) != before {
+					t.Errorf("%s: something was written", tc.reason)
+				}
+				return
+			}
+			if !bytes.Equal(contents(t, f), want) {
+				t.Errorf("%s: the draft differs", tc.reason)
+			}
+			if again := write(t, open(t, f.Name()).Artifact); !bytes.Equal(again, want) {
+				t.Errorf("%s: read and written again it differs", tc.reason)
+			}
+		})
+	}
+}
+
+func contents(t *testing.T, f *os.File) []byte {
+	t.Helper()
+	data, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func sizeOf(t *testing.T, f *os.File) int64 {
+	t.Helper()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// A layer that could not be made leaves nothing, not even where the next one's
+// padding is.
+func TestDraftAfterFailure(t *testing.T) {
+	d, f := draft(t)
+	broken := errors.New("broken")
+	_, _, err := d.Compress(func(w io.Writer) error {
+		_, err := w.Write(bytes.Repeat([]byte("0123456789"), 1<<20))
+		return errors.Join(err, broken)
+	})
+	if !errors.Is(err, broken) {
+		t.Fatalf("got %v", err)
+	}
+	elsewhere, _ := draft(t)
+	a := imageOf(t, "amd64", compressed(t, elsewhere, "own", 1), compressed(t, d, "a", 10))
+	if done, err := d.Finish(t.Context(), a, "", nil); err != nil || !done {
+		t.Fatalf("got %v, %v", done, err)
+	}
+	if !bytes.Equal(contents(t, f), write(t, a)) {
+		t.Error("the draft differs")
+	}
+}
+
+// A copied layer is checked on the way, or told what it is.
+func TestDraftCopy(t *testing.T) {
+	const text = "stored"
+	digest := v1.Hash{Algorithm: "sha256", Hex: sha(text)}
+	lie := v1.Hash{Algorithm: "sha256", Hex: sha("other")}
+	cases := map[string]struct {
+		reason string
+		digest v1.Hash
+		fails  bool
+	}{
+		"Known":   {"a digest may be right", digest, false},
+		"Lie":     {"or wrong", lie, true},
+		"Unknown": {"or not be there", v1.Hash{}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, f := draft(t)
+			blob := oci.Blob{Digest: tc.digest, Size: int64(len(text))}
+			r := io.NopCloser(bytes.NewReader([]byte(text)))
+			var err error
+			if tc.digest != (v1.Hash{}) {
+				if r, err = oci.Verify(r, tc.digest, blob.Size); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = d.Copy(t.Context(), r, &blob)
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			if tc.fails {
+				if n := sizeOf(t, f); n != 0 {
+					t.Errorf("%d bytes are left", n)
+				}
+				return
+			}
+			if blob.Digest != digest || blob.Size != int64(len(text)) {
+				t.Errorf("got %+v", blob)
+			}
+		})
+	}
+}
+
+func TestDraftStops(t *testing.T) {
+	d, _ := draft(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Copy(ctx, bytes.NewReader([]byte("x")), &oci.Blob{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,189 @@
+package archive_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+func openFolder(t *testing.T, dir string) *archive.Folder {
+	t.Helper()
+	f, err := archive.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func TestOpenFolder(t *testing.T) {
+	amd64, arm64 := image(t, "linux", "amd64"), image(t, "linux", "arm64")
+	both := index(t, amd64, arm64)
+	cases := map[string]struct {
+		reason string
+		dir    string
+		want   oci.Artifact
+	}{
+		"Image":  {"one image is that image", imagetest.Layout(t, amd64), amd64},
+		"Twice":  {"two names of one image are one image", imagetest.Layout(t, amd64, amd64), amd64},
+		"Index":  {"an index is that index", imagetest.Layout(t, both), both},
+		"Nested": {"an index may lie in an index", imagetest.Layout(t, index(t, amd64), arm64), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := openFolder(t, tc.dir).Artifact
+			if tc.want != nil && digest(t, a) != digest(t, tc.want) {
+				t.Errorf("%s: got %s, want %s", tc.reason, digest(t, a), digest(t, tc.want))
+			}
+			switch a := a.(type) {
+			case v1.Image:
+				if err := validate.Image(a); err != nil {
+					t.Error(err)
+				}
+			case v1.ImageIndex:
+				if err := validate.Index(a); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// Several images, as buildx leaves them, are an index of them all.
+func TestOpenFolderOfSeveral(t *testing.T) {
+	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
+	idx, ok := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact.(v1.ImageIndex)
+	if !ok {
+		t.Fatal("it is no index")
+	}
+	m, err := idx.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Manifests) != 2 {
+		t.Fatalf("got %d images, want 2", len(m.Manifests))
+	}
+	for i, want := range images {
+		if m.Manifests[i].Digest != digest(t, want) {
+			t.Errorf("image %d: got %s, want %s", i, m.Manifests[i].Digest, digest(t, want))
+		}
+	}
+}
+
+func TestOpenFolderRefuses(t *testing.T) {
+	img := image(t, "linux", "amd64")
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, manifest := "blobs/sha256/"+m.Layers[0].Digest.Hex, "blobs/sha256/"+digest(t, img).Hex
+	cases := map[string]struct {
+		reason string
+		spoil  func(dir string) error
+		want   string
+	}{
+		"NoMarker":  {"any folder can be named", func(dir string) error { return os.Remove(filepath.Join(dir, "oci-layout")) }, "it has no oci-layout"},
+		"NoIndex":   {"a layout has an index", func(dir string) error { return os.Remove(filepath.Join(dir, "index.json")) }, "it has no index.json"},
+		"HugeIndex": {"an index is bounded", func(dir string) error { return os.Truncate(filepath.Join(dir, "index.json"), 1<<40) }, "larger than"},
+		"NoBlob":    {"a blob that is not there is named", func(dir string) error { return os.Remove(filepath.Join(dir, layer)) }, m.Layers[0].Digest.String() + " is missing"},
+		"Short":     {"a blob may be cut off", func(dir string) error { return os.Truncate(filepath.Join(dir, layer), 10) }, "has 10 bytes, and should have"},
+		"Digest": {"a manifest must not lie", func(dir string) error {
+			data, err := os.ReadFile(filepath.Join(dir, manifest))
+			if err != nil {
+				return err
+			}
+			data[len(data)-1] = ' '
+			return os.WriteFile(filepath.Join(dir, manifest), data, 0o600)
+		}, "has the digest"},
+		"Folder": {"a folder is no blob", func(dir string) error {
+			if err := os.Remove(filepath.Join(dir, layer)); err != nil {
+				return err
+			}
+			return os.Mkdir(filepath.Join(dir, layer), 0o700)
+		}, "not a regular file"},
+		"Link": {"no link leads out", func(dir string) error {
+			outside := filepath.Join(t.TempDir(), "blob")
+			if err := os.Rename(filepath.Join(dir, layer), outside); err != nil {
+				return err
+			}
+			return os.Symlink(outside, filepath.Join(dir, layer))
+		}, "escapes"},
+		"LinkedFolder": {"nor does a folder", func(dir string) error {
+			outside := filepath.Join(t.TempDir(), "blobs")
+			if err := os.Rename(filepath.Join(dir, "blobs"), outside); err != nil {
+				return err
+			}
+			return os.Symlink(outside, filepath.Join(dir, "blobs"))
+		}, "escapes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := imagetest.Layout(t, img)
+			if err := tc.spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := archive.OpenFolder(dir)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: want one sentence with %q and the directory, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// A blob that changes after it was looked at is found out when it is read.
+func TestOpenFolderReadsLate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open directory cannot be changed there")
+	}
+	img := image(t, "linux", "amd64")
+	dir := imagetest.Layout(t, img)
+	f := openFolder(t, dir)
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "blobs/sha256", m.Layers[0].Digest.Hex), make([]byte, m.Layers[0].Size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, ok := f.Artifact.(v1.Image)
+	if !ok {
+		t.Fatal("it is no image")
+	}
+	layers, err := opened.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	if _, err := io.Copy(io.Discard, rc); err == nil || !strings.Contains(err.Error(), "other content") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenFolderOfFile(t *testing.T) {
+	path := file(t, []byte("hello"))
+	if _, err := archive.OpenFolder(path); err == nil || !strings.Contains(err.Error(), "is a file") {
+		t.Errorf("got %v", err)
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	if _, err := archive.OpenFolder(gone); err == nil || !strings.Contains(err.Error(), gone) || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,172 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+const (
+	// maxRatio is how many times its own size a compressed archive may unpack
+	// to, once that is more than freeSize. Images that hold programs have 2 to 5.
+	maxRatio = 200
+	freeSize = 1 << 30
+)
+
+// Read reads an archive that can be read once, from its first byte to its last:
+// what docker save writes, or a file, compressed with gzip or zstd or not. Its
+// layers go to d: those that are plain tars are compressed there, and the others
+// stay as they are. What is no layer is kept in memory, up to 64 MiB. The layers
+// of the artifact are read from d.
+//
+// It ends with the cause of ctx. An archive that unpacks to more than 1 GiB and
+// to more than 200 times its size is refused.
+func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
+	s := &stream{stored: r, draft: d, ctx: ctx, tarball: tarball{entries: map[string]entry{}, budget: maxMetadata}}
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	a, docker, err := s.artifactOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Artifact: a, Docker: docker}, nil
+}
+
+// A stream is a tarball that is being read once.
+type stream struct {
+	tarball
+	ctx    context.Context
+	draft  *Draft
+	stored io.Reader
+	// in and out count what was read and what it unpacked to.
+	in, out int64
+	tar     *tar.Reader
+}
+
+func (s *stream) read() (err error) {
+	plain, err := oci.Decompress(readerFunc(s.readStored))
+	if err != nil {
+		return explain(err, 0)
+	}
+	defer func() {
+		if ended := plain.Close(); err == nil { // else it says the same again
+			err = ended
+		}
+	}()
+	bounded := readerFunc(func(p []byte) (int, error) { return s.count(plain.Read(p)) })
+	s.tar = tar.NewReader(bounded)
+	if err := s.readAll(s.ctx, s.tar, s.file); err != nil {
+		return err
+	}
+	if s.out == 0 {
+		return errors.New("the file is empty")
+	}
+	// To the end: only there it shows whether it is whole.
+	_, err = io.Copy(io.Discard, bounded)
+	return explainEnd(err)
+}
+
+func explainEnd(err error) error {
+	if err == nil {
+		return nil
+	}
+	return explain(err, 1)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func (s *stream) readStored(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	n, err := s.stored.Read(p)
+	s.in += int64(n)
+	return n, err
+}
+
+func (s *stream) count(n int, err error) (int, error) {
+	if s.out += int64(n); s.out > freeSize && s.out/maxRatio > s.in {
+		return n, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+	}
+	return n, err
+}
+
+// file takes a file in.
+func (s *stream) file(h *tar.Header) (entry, error) {
+	r := bufio.NewReaderSize(s.tar, 64<<10)
+	head, err := r.Peek(blockSize)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return entry{}, explain(err, 1)
+	case oci.IsGzip(head), oci.IsZstd(head):
+		return s.copied(r)
+	case isTar(head):
+		return s.zip(r, h.Size)
+	default:
+		return s.hold(r, h.Size)
+	}
+}
+
+func (s *stream) copied(r io.Reader) (entry, error) {
+	at, digest, err := s.draft.copyFrom(s.ctx, r, v1.Hash{})
+	if err != nil {
+		return entry{}, explain(err, 1)
+	}
+	c := section(at, 0, at.Size())
+	c.digest = digest
+	return entry{content: c}, nil
+}
+
+func (s *stream) zip(r io.Reader, size int64) (entry, error) {
+	l, blob, err := s.draft.Compress(func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+	if err != nil {
+		return entry{}, explain(err, 1)
+	}
+	return entry{content: content{size: size, digest: blob.DiffID, open: l.Uncompressed}}, nil
+}
+
+func (s *stream) hold(r io.Reader, size int64) (entry, error) {
+	if err := pay(content{size: size}, &s.budget); err != nil {
+		return entry{}, err
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return entry{}, explain(err, 1)
+	}
+	c := section(bytes.NewReader(data), 0, size)
+	c.held = true
+	return entry{content: c}, nil
+}
+
+// isTar tells whether a file that begins so is a tar: by the checksum of its
+// first header (POSIX, pax interchange format), or as one without any file.
+func isTar(head []byte) bool {
+	const from, to = 148, 156 // where the checksum is, counted as spaces
+	if len(head) < blockSize {
+		return false
+	}
+	sum := int64(to-from) * ' '
+	for i, b := range head {
+		if i < from || i >= to {
+			sum += int64(b)
+		}
+	}
+	field := bytes.Trim(head[from:to], " \x00")
+	want, err := strconv.ParseInt(string(field), 8, 64)
+	return err == nil && want == sum || bytes.Count(head, []byte{0}) == len(head)
+}

@@ -1,0 +1,248 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	_, err := zw.Write(data)
+	if err := errors.Join(err, zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstandard(t testing.TB, data []byte) []byte {
+	t.Helper()
+	zw, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zw.EncodeAll(data, nil)
+}
+
+// archives are of all the kinds that there are.
+func archives(t testing.TB) map[string][]byte {
+	t.Helper()
+	layer, other := string(tarOf(t, member{name: "a", text: strings.Repeat("b", 5000)})), string(tarOf(t))
+	config := `{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:` + sha(layer) + `","sha256:` + sha(other) + `","sha256:` + sha(layer) + `"]}}`
+	docker := func(layers ...string) member {
+		return member{name: "manifest.json", text: `[{"Config":"c.json","Layers":["` + strings.Join(layers, `","`) + `"]}]`}
+	}
+	zipped := string(gzipped(t, []byte(layer)))
+	plainType, gzipType := "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip"
+	manifest := `{"schemaVersion":2,"config":` + desc(configType, config) + `,"layers":[` + desc(plainType, layer) + `,` + desc(plainType, other) + `,` + desc(gzipType, zipped) + `]}`
+	saved := filepath.Join(t.TempDir(), "saved.tar")
+	if err := tarball.WriteToFile(saved, name.MustParseReference("a:v1"), image(t, "linux", "arm64")); err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		"Ours":      write(t, image(t, "linux", "amd64")),
+		"OurIndex":  write(t, index(t, image(t, "linux", "amd64"), image(t, "linux", "arm64"))),
+		"Crane":     readFile(t, saved),
+		"Layout":    tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config), blob(layer), blob(other), blob(zipped))...),
+		"Unordered": tarOf(t, docker("3/layer.tar", "1/layer.tar", "2/layer.tar"), member{name: "1/json", text: "{}"}, member{name: "1/layer.tar", text: other}, member{name: "2/layer.tar", link: "../../../xpkg/3/layer.tar", kind: tar.TypeSymlink}, member{name: "c.json", text: config}, member{name: "3/layer.tar", text: layer}),
+		"Zipped":    tarOf(t, docker("1", "2", "1"), member{name: "c.json", text: config}, member{name: "1", text: zipped}, member{name: "2", text: string(zstandard(t, []byte(other)))}),
+	}
+}
+
+// What is read as a stream, compressed or not, is what is read from a file.
+func TestReadIsOpen(t *testing.T) {
+	for name, data := range archives(t) {
+		want := open(t, file(t, data))
+		for how, stored := range map[string][]byte{"Plain": data, "Gzip": gzipped(t, data), "Zstd": zstandard(t, data)} {
+			t.Run(name+how, func(t *testing.T) {
+				d, _ := draft(t)
+				got, err := archive.Read(t.Context(), iotest.HalfReader(bytes.NewReader(stored)), d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Docker != want.Docker {
+					t.Errorf("a Docker archive: got %v, want %v", got.Docker, want.Docker)
+				}
+				if digest(t, got.Artifact) != digest(t, want.Artifact) {
+					t.Errorf("got %s, want %s", digest(t, got.Artifact), digest(t, want.Artifact))
+				}
+				if !bytes.Equal(write(t, got.Artifact), write(t, want.Artifact)) {
+					t.Error("written again it differs")
+				}
+				if err := got.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Plain tars are compressed as they come; whoever wants them so finds them.
+func TestReadCompresses(t *testing.T) {
+	d, _ := draft(t)
+	f, err := archive.Read(t.Context(), bytes.NewReader(archives(t)["Unordered"]), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := f.Artifact.(v1.Image).Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range layers {
+		id, err := l.DiffID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, blob, ok := d.Compressed(id); !ok || blob.DiffID != id || blob.Digest == id {
+			t.Errorf("layer %d: got %+v, %v", i, blob, ok)
+		}
+	}
+}
+
+func half(data []byte) []byte { return data[:len(data)/2] }
+
+func TestReadRefuses(t *testing.T) {
+	layer := string(tarOf(t, member{name: "a", text: "b"}))
+	config := func(id string) member {
+		return member{name: "c", text: `{"rootfs":{"type":"layers","diff_ids":["sha256:` + id + `"]}}`}
+	}
+	docker := member{name: "manifest.json", text: `[{"Config":"c","Layers":["l"]}]`}
+	manifest := `{"schemaVersion":2,"config":` + desc(configType, config(sha(layer)).text) + `,"layers":[` + desc("application/vnd.oci.image.layer.v1.tar", layer) + `]}`
+	inLayout := func(stored member) []byte {
+		return tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config(sha(layer)).text), stored)...)
+	}
+	changed := strings.Replace(layer, "b", "x", 1)
+	whole := archives(t)["Ours"]
+	zipped := gzipped(t, whole)
+	broken := bytes.Clone(zipped)
+	broken[len(broken)-6] ^= 1
+	cases := map[string]struct {
+		reason string
+		data   []byte
+		want   string
+	}{
+		"Empty":        {"a file may be empty", nil, "the file is empty"},
+		"Text":         {"a text is no tar", bytes.Repeat([]byte("hello\n"), 1000), "it is not a tar file"},
+		"NoImage":      {"a tar may be of anything", tarOf(t, member{name: "a", text: "b"}), "it is no image"},
+		"CutPlain":     {"a stream may break off", half(whole), "the tar file is cut off"},
+		"CutGzip":      {"so may a compressed one", half(zipped), "the tar file is cut off"},
+		"CutZstd":      {"of either kind", append(zstandard(t, half(whole)), half(zstandard(t, whole))...), "the tar file is cut off"},
+		"Checksum":     {"a file may be spoilt", broken, "checksum"},
+		"GzipOfText":   {"what is compressed may be no tar", gzipped(t, []byte("hello")), "it is not a tar file"},
+		"MissingLayer": {"a layer must be there", tarOf(t, docker, config(sha(layer))), "layer 1 (l): the file is missing"},
+		"MissingBlob":  {"in a layout too", tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config(sha(layer)).text))...), "is missing"},
+		"DockerLie":    {"a layer's digest must not lie", tarOf(t, docker, config(sha("other")), member{name: "l", text: layer}), "and the config says"},
+		"LayoutLie":    {"in a layout either", inLayout(member{name: blob(layer).name, text: changed}), "has the digest"},
+		"ZippedLie":    {"nor that of a compressed one", tarOf(t, layoutOf(desc(manifestType, strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(strings.Replace(manifest, sha(layer), sha("z"), 1)), blob(config(sha(layer)).text), member{name: "blobs/sha256/" + sha("z"), text: (string(gzipped(t, []byte(layer))) + strings.Repeat("x", 5000))[:len(layer)]})...), "has the digest"},
+		"NotALayer":    {"a layer must be a tar", tarOf(t, docker, config(sha("x")), member{name: "l", text: strings.Repeat("x", 600)}), "not a tar"},
+		"TarManifest":  {"a manifest must not be one", tarOf(t, member{name: "manifest.json", text: layer}), "not valid JSON"},
+		"Sparse":       {"a sparse file is not where it seems", sparse(t), "is sparse"},
+		"Metadata":     {"what is kept in memory is bounded", tarOf(t, member{name: "a", text: strings.Repeat(" ", 40<<20)}, member{name: "b", text: strings.Repeat(" ", 40<<20)}), "larger than 64 MiB"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, _ := draft(t)
+			_, err := archive.Read(t.Context(), bytes.NewReader(tc.data), d)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: want one sentence with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// A few MiB that unpack to more than a GiB are not unpacked to their end.
+func TestReadBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks a GiB")
+	}
+	const member, members = 16 << 20, 1 << 10
+	var head bytes.Buffer
+	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Typeflag: tar.TypeCont, Name: "passed over", Size: member * members}); err != nil {
+		t.Fatal(err)
+	}
+	zeros := gzipped(t, make([]byte, member))
+	in := []io.Reader{bytes.NewReader(gzipped(t, head.Bytes()))}
+	for range members {
+		in = append(in, bytes.NewReader(zeros))
+	}
+	d, f := draft(t)
+	_, err := archive.Read(t.Context(), io.MultiReader(in...), d)
+	if err == nil || !strings.Contains(err.Error(), "it unpacks to more than 200 times its size") {
+		t.Errorf("got %v", err)
+	}
+	if n := sizeOf(t, f); n != 0 {
+		t.Errorf("%d bytes of it are left", n)
+	}
+}
+
+func TestReadStops(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	d, _ := draft(t)
+	if _, err := archive.Read(ctx, bytes.NewReader(archives(t)["Ours"]), d); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+}
+
+// What a stream's own reader says is what is told.
+func TestReadSaysWhatFailed(t *testing.T) {
+	data := archives(t)["Unordered"]
+	broken := errors.New("the engine went away")
+	for _, n := range []int{0, 300, 700, len(data) / 2, len(data) - 1024} {
+		d, _ := draft(t)
+		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(broken))
+		if _, err := archive.Read(t.Context(), r, d); !errors.Is(err, broken) {
+			t.Errorf("after %d bytes: got %v", n, err)
+		}
+	}
+}
+
+// Whatever comes, a stream is refused, or what was read can be written, and
+// twice the same.
+func FuzzRead(f *testing.F) {
+	for _, data := range archives(f) {
+		f.Add(data)
+		f.Add(gzipped(f, data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, _ := draft(t)
+		got, err := archive.Read(t.Context(), bytes.NewReader(data), d)
+		if err != nil {
+			return
+		}
+		var once, twice bytes.Buffer
+		if archive.Write(t.Context(), &once, got.Artifact, "", nil) != nil {
+			return
+		}
+		if err := archive.Write(t.Context(), &twice, got.Artifact, "", nil); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
+			t.Errorf("writing it again differs: %v", err)
+		}
+	})
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

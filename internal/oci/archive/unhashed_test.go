@@ -1,0 +1,109 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+)
+
+// saved returns a Docker archive of one layer, in which the config says that
+// the layer has some digest.
+func saved(t *testing.T, layer, diffID string) string {
+	t.Helper()
+	config := fmt.Sprintf(`{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}`, diffID)
+	return file(t, tarOf(t, member{name: "manifest.json", text: `[{"Config":"c","Layers":["l"]}]`}, member{name: "c", text: config}, member{name: "l", text: layer}))
+}
+
+func imageIn(t *testing.T, path string) v1.Image {
+	t.Helper()
+	img, ok := open(t, path).Artifact.(v1.Image)
+	if !ok {
+		t.Fatal("it holds no image")
+	}
+	return img
+}
+
+// overwrite changes the last byte of a text in a file.
+func overwrite(t *testing.T, path, text string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(data), text, text[:len(text)-1]+"!", 1)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(changed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What an image is can be had without reading its layers: a start of a function
+// that is unpacked already must not grow with its image. What they are cannot.
+func TestUnhashed(t *testing.T) {
+	layer := string(tarOf(t, member{name: "a", text: "content"}))
+	img := imageIn(t, saved(t, layer, sha("another layer")))
+	config, err := img.ConfigFile()
+	if err != nil || config.RootFS.DiffIDs[0].Hex != sha("another layer") {
+		t.Fatalf("ConfigFile(): got %v, %v", config, err)
+	}
+	if _, err := img.ConfigName(); err != nil {
+		t.Errorf("ConfigName(): %v", err)
+	}
+	assertLayers(t, img, layer)
+	const want = "its layer l: its digest is sha256:"
+	for name, ask := range map[string]func() error{
+		"Digest":      func() error { _, err := img.Digest(); return err },
+		"Manifest":    func() error { _, err := img.Manifest(); return err },
+		"LayerDigest": func() error { layers, _ := img.Layers(); _, err := layers[0].Digest(); return err },
+		"ByDigest":    func() error { _, err := img.LayerByDigest(v1.Hash{}); return err },
+	} {
+		if err := ask(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "and the config says") {
+			t.Errorf("%s: got error %v, want %q in it", name, err, want)
+		}
+	}
+}
+
+func TestUnhashedChanges(t *testing.T) {
+	layer := string(tarOf(t, member{name: "a", text: "content"}))
+	path := saved(t, layer, sha(layer))
+	img := imageIn(t, path)
+	before := digest(t, img)
+	overwrite(t, path, "content")
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, rc); err == nil {
+		t.Errorf("a layer of %s was read that was changed since that was told", before)
+	}
+}
+
+func TestUnhashedStops(t *testing.T) {
+	layer := string(tarOf(t, member{name: "a", text: "content"}))
+	ctx, cancel := context.WithCancel(t.Context())
+	f, err := archive.Open(ctx, saved(t, layer, sha(layer)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	cancel()
+	if _, err := f.Artifact.Digest(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Digest() after the end: got %v", err)
+	}
+}

@@ -1,0 +1,274 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// Write writes a as one tar that is an OCI image layout and a Docker archive:
+// first the layers, then the metadata of both, each blob once. The layout's
+// index.json lists a alone; the Docker archive, which can hold one image only,
+// lists a's image for linux/amd64, or else its first.
+//
+// The bytes depend on a alone: a package that was pulled gives the file that
+// it was pushed from. Layers have the order of the manifests, but those that are
+// annotated with Mark are last. A blob is checked against its digest and size as
+// it is written. Progress is reported in bytes of the file, as text.
+func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report progress.Func) error {
+	files, err := filesOf(a)
+	if err != nil {
+		return err
+	}
+	return newOutput(w, text, report).files(ctx, files)
+}
+
+// filesOf returns all files of an archive, in their order.
+func filesOf(a oci.Artifact) ([]source, error) {
+	p := &plan{seen: map[v1.Hash]bool{}}
+	if err := p.add(a, 0); err != nil {
+		return nil, err
+	}
+	head, err := p.head(a)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(p.layers, p.marked, head, p.metadata), nil
+}
+
+// A source is a file to be written.
+type source struct {
+	name string
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+const (
+	// Mark is the annotation of layers that are a package's own.
+	Mark = "io.crossplane.xpkg"
+	// mode is that of all files of an archive.
+	mode = 0o644
+)
+
+func memory(name string, data []byte) source {
+	return source{name, int64(len(data)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}}
+}
+
+// A plan is what an archive will hold, in the order of the manifests.
+type plan struct {
+	layers, marked, metadata []source
+
+	seen   map[v1.Hash]bool
+	images []v1.Image
+}
+
+func (p *plan) add(a oci.Artifact, depth int) error {
+	if depth > oci.MaxDepth {
+		return fmt.Errorf("its indexes are nested more than %d deep", oci.MaxDepth)
+	}
+	raw, err := a.RawManifest()
+	if err != nil {
+		return fmt.Errorf("reading a manifest: %w", err)
+	}
+	if err := p.addBytes(raw); err != nil {
+		return err
+	}
+	switch a := a.(type) {
+	case v1.ImageIndex:
+		return p.addIndex(a, depth)
+	case v1.Image:
+		return p.addImage(a)
+	default:
+		return errors.New("the artifact is neither an image nor an index")
+	}
+}
+
+func (p *plan) addIndex(idx v1.ImageIndex, depth int) error {
+	m, err := idx.IndexManifest()
+	if err != nil {
+		return fmt.Errorf("reading an index: %w", err)
+	}
+	for _, desc := range m.Manifests {
+		c, err := oci.Child(idx, desc)
+		if err != nil {
+			return err
+		}
+		if err := p.add(c, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *plan) addImage(img v1.Image) error {
+	config, err := img.RawConfigFile()
+	if err != nil {
+		return fmt.Errorf("reading a config: %w", err)
+	}
+	if err := p.addBytes(config); err != nil {
+		return err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return fmt.Errorf("reading a manifest: %w", err)
+	}
+	for _, desc := range m.Layers {
+		if p.seen[desc.Digest] {
+			continue
+		}
+		p.seen[desc.Digest] = true
+		l, err := img.LayerByDigest(desc.Digest)
+		if err != nil {
+			return fmt.Errorf("finding layer %s: %w", desc.Digest, err)
+		}
+		f := source{blobPath(desc.Digest), desc.Size, func() (io.ReadCloser, error) { return openLayer(l, desc) }}
+		if desc.Annotations[Mark] == "" {
+			p.layers = append(p.layers, f)
+		} else {
+			p.marked = append(p.marked, f)
+		}
+	}
+	if oci.IsImage(m) {
+		p.images = append(p.images, img)
+	}
+	return nil
+}
+
+func openLayer(l v1.Layer, desc v1.Descriptor) (io.ReadCloser, error) {
+	rc, err := l.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	checked, err := oci.Verify(rc, desc.Digest, desc.Size)
+	if err != nil {
+		return nil, errors.Join(err, rc.Close())
+	}
+	return checked, nil
+}
+
+func (p *plan) addBytes(data []byte) error {
+	digest, _, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	if !p.seen[digest] {
+		p.seen[digest] = true
+		p.metadata = append(p.metadata, memory(blobPath(digest), data))
+	}
+	return nil
+}
+
+// head returns the files that make the archive a layout and a Docker archive.
+func (p *plan) head(a oci.Artifact) ([]source, error) {
+	desc, err := oci.Describe(a)
+	if err != nil {
+		return nil, err
+	}
+	index, err := json.Marshal(v1.IndexManifest{
+		SchemaVersion: 2,
+		MediaType:     "application/vnd.oci.image.index.v1+json",
+		Manifests:     []v1.Descriptor{desc},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", indexFile, err)
+	}
+	files := []source{memory(layoutFile, []byte(`{"imageLayoutVersion":"1.0.0"}`)), memory(indexFile, index)}
+	if len(p.images) == 0 {
+		return files, nil
+	}
+	docker, err := dockerManifestFile(p.images)
+	if err != nil {
+		return nil, err
+	}
+	return append(files, memory(manifestFile, docker)), nil
+}
+
+// dockerManifestFile lists one of the images, for docker load.
+func dockerManifestFile(images []v1.Image) ([]byte, error) {
+	img := images[0]
+	for _, i := range images {
+		c, err := i.ConfigFile()
+		if err != nil {
+			return nil, fmt.Errorf("reading a config: %w", err)
+		}
+		if c.OS == "linux" && c.Architecture == "amd64" {
+			img = i
+			break
+		}
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return nil, fmt.Errorf("reading a manifest: %w", err)
+	}
+	entry := dockerImage{Config: blobPath(m.Config.Digest), Layers: []string{}}
+	for _, l := range m.Layers {
+		entry.Layers = append(entry.Layers, blobPath(l.Digest))
+	}
+	return json.Marshal([]dockerImage{entry})
+}
+
+// An output writes sources to a tar and reports how far it is.
+type output struct {
+	tar         *tar.Writer
+	text        string
+	report      progress.Func
+	done, total int64
+}
+
+func newOutput(w io.Writer, text string, report progress.Func) *output {
+	return &output{tar: tar.NewWriter(w), text: text, report: report}
+}
+
+// files writes all files and the end of the tar.
+func (o *output) files(ctx context.Context, all []source) error {
+	for _, f := range all {
+		o.total += f.size
+	}
+	for _, f := range all {
+		if err := o.write(ctx, f); err != nil {
+			return fmt.Errorf("writing %s: %w", f.name, err)
+		}
+	}
+	if err := o.tar.Close(); err != nil {
+		return fmt.Errorf("ending the tar: %w", err)
+	}
+	return nil
+}
+
+func (o *output) write(ctx context.Context, f source) (err error) {
+	if err := o.tar.WriteHeader(header(f.name, f.size)); err != nil {
+		return err
+	}
+	rc, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	_, err = oci.Copy(o, oci.Reader(ctx, rc))
+	return err
+}
+
+// header returns one that is USTAR, or PAX from 8 GiB.
+func header(name string, size int64) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: mode}
+}
+
+// Write writes to the tar's current entry.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.tar.Write(p)
+	o.done += int64(n)
+	o.report.Send(progress.Event{Kind: progress.Bytes, Text: o.text, Done: o.done, Total: o.total})
+	return n, err
+}

@@ -1,0 +1,112 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+func TestWriteReportsBytes(t *testing.T) {
+	img := image(t, "linux", "amd64")
+	var b bytes.Buffer
+	var last progress.Event
+	err := archive.Write(t.Context(), &b, img, "writing it", func(e progress.Event) {
+		if e.Kind != progress.Bytes || e.Text != "writing it" || e.Done < last.Done {
+			t.Errorf("got %v after %v", e, last)
+		}
+		last = e
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Done == 0 || last.Done != last.Total {
+		t.Errorf("the last event is %v", last)
+	}
+}
+
+func TestWriteStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := archive.Write(ctx, io.Discard, image(t, "linux", "amd64"), "", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// A layer that lies is not written.
+func TestWriteChecksLayers(t *testing.T) {
+	good := image(t, "linux", "amd64")
+	layers, err := good.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range layers {
+		layers[i] = liar{l}
+	}
+	manifest, err := good.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := good.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := oci.Image(manifest, config, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Write(t.Context(), io.Discard, img, "", nil); err == nil || !strings.Contains(err.Error(), "other content") {
+		t.Errorf("got %v, want an error about the content", err)
+	}
+}
+
+// A liar is a layer with one wrong bit.
+type liar struct{ v1.Layer }
+
+func (l liar) Compressed() (io.ReadCloser, error) {
+	rc, err := l.Layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(rc)
+	if err != nil {
+		return nil, err
+	}
+	data[len(data)/2] ^= 1
+	return io.NopCloser(bytes.NewReader(data)), rc.Close()
+}
+
+// A disk that fills up is an error, not a stump.
+func TestWriteSaysWhenFull(t *testing.T) {
+	full := errors.New("no space left on device")
+	img := image(t, "linux", "amd64")
+	whole := len(write(t, img))
+	for left := 0; left < whole; left += 512 {
+		if err := archive.Write(t.Context(), &disk{left, full}, img, "", nil); !errors.Is(err, full) {
+			t.Fatalf("after %d bytes: got %v, want %v", left, err, full)
+		}
+	}
+}
+
+type disk struct {
+	left int
+	err  error
+}
+
+func (d *disk) Write(p []byte) (int, error) {
+	if len(p) > d.left {
+		n := d.left
+		d.left = 0
+		return n, d.err
+	}
+	d.left -= len(p)
+	return len(p), nil
+}

@@ -1,0 +1,385 @@
+package oci_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	imagesource "github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+func raw(t *testing.T, get func() ([]byte, error)) []byte {
+	t.Helper()
+	data, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func randomImage(t *testing.T) (v1.Image, []v1.Layer) {
+	t.Helper()
+	img, err := imagesource.Image(100, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img, layers
+}
+
+// An image that is put together from another's parts is that image.
+func TestImage(t *testing.T) {
+	want, layers := randomImage(t)
+	got, err := oci.Image(raw(t, want.RawManifest), raw(t, want.RawConfigFile), layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(got); err != nil {
+		t.Error(err)
+	}
+	assertSame(t, got, want)
+}
+
+func assertSame(t *testing.T, got, want oci.Artifact) {
+	t.Helper()
+	g, err := oci.Describe(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := oci.Describe(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Digest != w.Digest || g.Size != w.Size || g.MediaType != w.MediaType {
+		t.Errorf("got %v, want %v", g, w)
+	}
+}
+
+func TestImageRefuses(t *testing.T) {
+	img, layers := randomImage(t)
+	manifest, config := raw(t, img.RawManifest), raw(t, img.RawConfigFile)
+	cases := map[string]struct {
+		reason           string
+		manifest, config []byte
+		layers           []v1.Layer
+		want             string
+	}{
+		"NoManifest":   {"the manifest must be JSON", []byte("no"), config, layers, "reading an image manifest"},
+		"OtherConfig":  {"the manifest names its config", manifest, []byte("{}"), layers, "its manifest says"},
+		"MissingLayer": {"every layer must be there", manifest, config, layers[:2], "is missing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := oci.Image(tc.manifest, tc.config, tc.layers...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestImageLacksLayer(t *testing.T) {
+	src, layers := randomImage(t)
+	img, err := oci.Image(raw(t, src.RawManifest), raw(t, src.RawConfigFile), layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := img.LayerByDigest(v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}); err == nil {
+		t.Error("found a layer that the image has not")
+	}
+}
+
+func TestAssemble(t *testing.T) {
+	src, layers := randomImage(t)
+	var descs []v1.Descriptor
+	for _, l := range layers {
+		desc, err := oci.Describe(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		desc.Annotations = map[string]string{"a": "b"}
+		descs = append(descs, desc)
+	}
+	img, err := oci.Assemble(raw(t, src.RawConfigFile), descs, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.MediaType != types.OCIManifestSchema1 || m.Config.MediaType != types.OCIConfigJSON {
+		t.Errorf("got media types %s and %s, want OCI's", m.MediaType, m.Config.MediaType)
+	}
+	for i, d := range m.Layers {
+		if d.Annotations["a"] != "b" {
+			t.Errorf("layer %d lost its annotation", i)
+		}
+	}
+}
+
+func TestIndex(t *testing.T) {
+	img, _ := randomImage(t)
+	inner := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img})
+	want := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img}, mutate.IndexAddendum{Add: inner})
+	manifest := raw(t, want.RawManifest)
+	got, err := oci.Index(manifest, img, inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(got); err != nil {
+		t.Error(err)
+	}
+	assertSame(t, got, want)
+	m, err := got.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []oci.Artifact{img, inner} {
+		c, err := oci.Child(got, m.Manifests[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertSame(t, c, want)
+	}
+	if _, err := oci.Index(manifest, img); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("a child is missing: got %v", err)
+	}
+	if _, err := oci.Index([]byte("no"), img); err == nil {
+		t.Error("an index must be JSON")
+	}
+	if _, err := oci.Child(got, v1.Descriptor{MediaType: types.OCILayer}); err == nil {
+		t.Error("a layer is no child of an index")
+	}
+	swapped := v1.Descriptor{MediaType: types.OCIImageIndex, Digest: m.Manifests[0].Digest}
+	if _, err := oci.Child(got, swapped); err == nil {
+		t.Error("an image is no index, whatever a descriptor says")
+	}
+}
+
+func TestLayerChecks(t *testing.T) {
+	data := []byte("the bytes of a layer")
+	digest, size, err := v1.SHA256(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := v1.SHA256(strings.NewReader("others"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		digest v1.Hash
+		size   int64
+		want   string
+	}{
+		"Right":     {"what is right can be read", digest, size, ""},
+		"Content":   {"a digest that lies is found out", other, size, "other content"},
+		"Short":     {"a stored layer may be cut off", digest, size + 1, "1 bytes shorter"},
+		"Algorithm": {"only SHA-256 is checked", v1.Hash{Algorithm: "sha512", Hex: digest.Hex}, size, "not a SHA-256 sum"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l, err := oci.Layer(bytes.NewReader(data), oci.Blob{Digest: tc.digest, Size: tc.size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := readAll(l.Compressed())
+			if tc.want == "" {
+				if err != nil || !bytes.Equal(got, data) {
+					t.Errorf("%s: got %q, %v", tc.reason, got, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func readAll(rc io.ReadCloser, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	return io.ReadAll(rc)
+}
+
+func TestVerifyRefusesMore(t *testing.T) {
+	digest, _, err := v1.SHA256(strings.NewReader("ab"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := oci.Verify(io.NopCloser(strings.NewReader("abc")), digest, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "longer") {
+		t.Errorf("got %q, %v, want an error", got, err)
+	}
+}
+
+func TestCompressor(t *testing.T) {
+	data := make([]byte, 5<<20)
+	if _, err := rand.Read(data[:1<<20]); err != nil {
+		t.Fatal(err)
+	}
+	want, blob := compress(t, data)
+	l, err := oci.Layer(bytes.NewReader(want), blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Layer(l); err == nil {
+		t.Error("the data is no tar, and the validator should say so")
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(zr); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("the content changed: %v", err)
+	}
+	if got, err := readAll(l.Uncompressed()); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("the layer's content changed: %v", err)
+	}
+	if id, err := partial.UncompressedSize(l); err != nil || id != int64(len(data)) {
+		t.Errorf("size: got %d, %v", id, err)
+	}
+	// The header of the incumbent: no name, no time, fastest, unknown system.
+	if head := want[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) {
+		t.Errorf("header: got %x", head)
+	}
+	procs := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(procs)
+	if again, _ := compress(t, data); !bytes.Equal(again, want) {
+		t.Error("one core gives other bytes")
+	}
+}
+
+func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
+	t.Helper()
+	var b bytes.Buffer
+	zw, err := oci.NewCompressor(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Uneven writes: the blocks must not depend on them.
+	for rest := data; len(rest) > 0; {
+		n := min(len(rest), 1+len(rest)%70000)
+		if _, err := zw.Write(rest[:n]); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), zw.Blob()
+}
+
+func TestReader(t *testing.T) {
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r := oci.Reader(ctx, strings.NewReader("abc"))
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	cancel(stopped)
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+}
+
+// Readers of a layer do not disturb each other, whatever the sizes of their
+// reads.
+func TestLayerIsReadAtOnce(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 10_000)
+	stored, blob := compress(t, data)
+	l, err := oci.Layer(bytes.NewReader(stored), blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := errgroup.WithContext(t.Context())
+	for n := range 8 {
+		g.Go(func() error {
+			rc, err := l.Uncompressed()
+			if err != nil {
+				return err
+			}
+			defer rc.Close()
+			got, err := io.ReadAll(bufio.NewReaderSize(rc, 16<<n))
+			if err == nil && !bytes.Equal(got, data) {
+				return errors.New("the content differs")
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// full is a disk that is.
+type full struct{ err error }
+
+func (f full) Write([]byte) (int, error) { return 0, f.err }
+
+func TestCompressorSaysWhenFull(t *testing.T) {
+	want := errors.New("no space left on device")
+	zw, err := oci.NewCompressor(full{want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = zw.Write(make([]byte, 10<<20))
+	if err := errors.Join(err, zw.Close()); !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// Bytes of a stranger, taken for a layer, are read whole or not believed.
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte("abc"), int64(3), true)
+	f.Add([]byte("abc"), int64(2), true)
+	f.Add([]byte(""), int64(-1), false)
+	f.Fuzz(func(t *testing.T, data []byte, size int64, honest bool) {
+		digest, _, err := v1.SHA256(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !honest {
+			digest.Hex = strings.Repeat("0", 64)
+		}
+		r, err := oci.Verify(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data))), digest, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.ReadAll(r)
+		if good := honest && size == int64(len(data)); (err == nil) != good {
+			t.Errorf("good is %v, got %v", good, err)
+		}
+	})
+}

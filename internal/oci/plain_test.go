@@ -1,0 +1,122 @@
+package oci_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+func TestPlain(t *testing.T) {
+	data := bytes.Repeat([]byte("some text, "), 1000)
+	zipped, _ := compress(t, data)
+	zw, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(data))
+	cases := map[string]struct {
+		reason string
+		stored []byte
+		left   int64
+		want   error
+	}{
+		"Plain":    {"a layer may be a tar", data, size + 1, nil},
+		"Gzip":     {"or compressed, whatever its type says", zipped, size + 1, nil},
+		"Zstd":     {"in either way", zw.EncodeAll(data, nil), size + 1, nil},
+		"TooLarge": {"the bound is one of bytes that come out", zipped, size - 1, oci.ErrTooLarge},
+		"Nothing":  {"an earlier layer may have used it up", data, 0, oci.ErrTooLarge},
+		"Short":    {"a layer may be shorter than any mark", []byte("ab"), 3, nil},
+		"BadGzip":  {"a layer may only look compressed", []byte("\x1f\x8b no"), size, io.ErrUnexpectedEOF},
+		"BadZstd":  {"in either way", []byte("\x28\xb5\x2f\xfd"), size, io.ErrUnexpectedEOF},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			left := tc.left
+			got, err := readPlain(t.Context(), static.NewLayer(tc.stored, types.OCILayer), &left)
+			if !errors.Is(err, tc.want) {
+				t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
+			}
+			want := data
+			if name == "Short" {
+				want = tc.stored
+			}
+			if tc.want == nil && !bytes.Equal(got, want) {
+				t.Errorf("%s: got %d other bytes", tc.reason, len(got))
+			}
+			if left != tc.left-int64(len(got)) {
+				t.Errorf("%s: %d bytes are left, want %d", tc.reason, left, tc.left-int64(len(got)))
+			}
+		})
+	}
+}
+
+func readPlain(ctx context.Context, l v1.Layer, left *int64) (data []byte, err error) {
+	rc, err := oci.Plain(ctx, l, left)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	return io.ReadAll(rc)
+}
+
+func TestPlainStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	left := int64(100)
+	rc, err := oci.Plain(ctx, static.NewLayer([]byte("text"), types.OCILayer), &left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	cancel()
+	if _, err := rc.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestCheckDiffID(t *testing.T) {
+	data := bytes.Repeat([]byte("some text, "), 1000)
+	zipped, _ := compress(t, data)
+	digest := func(b []byte) v1.Hash {
+		h, _, err := v1.SHA256(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	cases := map[string]struct {
+		reason string
+		stored []byte
+		diffID v1.Hash
+		left   int64
+		want   string
+	}{
+		"Right":    {"it is what comes out that counts", zipped, digest(data), int64(len(data)) + 1, ""},
+		"Plain":    {"a layer need not be compressed", data, digest(data), int64(len(data)) + 1, ""},
+		"Stored":   {"the sum of what is stored is another", zipped, digest(zipped), int64(len(data)) + 1, "is " + digest(zipped).String() + " in its config"},
+		"TooLarge": {"no layer takes for ever", zipped, digest(data), 100, "more bytes than may be read"},
+		"Broken":   {"it cannot be unpacked", zipped[:20], digest(data), 1 << 20, "unexpected EOF"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			blob := oci.Blob{Digest: digest(tc.stored), Size: int64(len(tc.stored)), DiffID: tc.diffID, MediaType: types.OCILayer}
+			l, err := oci.Layer(bytes.NewReader(tc.stored), blob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = oci.CheckDiffID(t.Context(), l, &tc.left)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

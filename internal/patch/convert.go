@@ -1,0 +1,141 @@
+package patch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+// A conversion is from a type to another, by a format.
+type conversion struct {
+	from, to spec.ConvertType
+	format   spec.ConvertFormat
+}
+
+func converter(c *spec.Convert) TransformFunc {
+	if err := c.Validate(); err != nil {
+		return fails(err)
+	}
+	to, format := target(c)
+	return func(v any, _ *Budget) (any, error) {
+		from, err := convertible(v)
+		if err != nil {
+			return nil, err
+		}
+		if from == to {
+			return v, nil
+		}
+		f, ok := conversions[conversion{from, to, format}]
+		if !ok {
+			return nil, fmt.Errorf("conversion from %s to %s is not supported with format %s", from, to, format)
+		}
+		return f(v)
+	}
+}
+
+// target returns what a transform converts to, and by which format.
+func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
+	to, format := c.ToType, spec.FormatNone
+	if to == spec.ToInt {
+		to = spec.ToInt64
+	}
+	if c.Format != nil {
+		format = *c.Format
+	}
+	return to, format
+}
+
+// Converts reports whether c takes values of a type: string, bool, int64 or
+// float64. Whether it takes a certain value shows when it runs.
+func Converts(from spec.ConvertType, c *spec.Convert) bool {
+	to, format := target(c)
+	_, ok := conversions[conversion{from, to, format}]
+	return ok || from == to
+}
+
+func convertible(v any) (spec.ConvertType, error) {
+	switch v.(type) {
+	case string:
+		return spec.ToString, nil
+	case bool:
+		return spec.ToBool, nil
+	case int64:
+		return spec.ToInt64, nil
+	case float64:
+		return spec.ToFloat64, nil
+	default:
+		return "", fmt.Errorf("invalid input type %s", typeName(v))
+	}
+}
+
+var conversions = map[conversion]func(any) (any, error){
+	{spec.ToString, spec.ToBool, spec.FormatNone}:    func(v any) (any, error) { return orNil(strconv.ParseBool(v.(string))) },
+	{spec.ToString, spec.ToInt64, spec.FormatNone}:   func(v any) (any, error) { return orNil(strconv.ParseInt(v.(string), 10, 64)) },
+	{spec.ToString, spec.ToFloat64, spec.FormatNone}: func(v any) (any, error) { return orNil(strconv.ParseFloat(v.(string), 64)) },
+
+	{spec.ToBool, spec.ToString, spec.FormatNone}:  func(v any) (any, error) { return strconv.FormatBool(v.(bool)), nil },
+	{spec.ToBool, spec.ToInt64, spec.FormatNone}:   func(v any) (any, error) { return oneIf(v.(bool)), nil },
+	{spec.ToBool, spec.ToFloat64, spec.FormatNone}: func(v any) (any, error) { return float64(oneIf(v.(bool))), nil },
+
+	{spec.ToInt64, spec.ToString, spec.FormatNone}:  func(v any) (any, error) { return strconv.FormatInt(v.(int64), 10), nil },
+	{spec.ToInt64, spec.ToBool, spec.FormatNone}:    func(v any) (any, error) { return v.(int64) == 1, nil },
+	{spec.ToInt64, spec.ToFloat64, spec.FormatNone}: func(v any) (any, error) { return float64(v.(int64)), nil },
+
+	{spec.ToFloat64, spec.ToString, spec.FormatNone}: func(v any) (any, error) { return strconv.FormatFloat(v.(float64), 'f', -1, 64), nil },
+	{spec.ToFloat64, spec.ToBool, spec.FormatNone}:   func(v any) (any, error) { return v.(float64) == 1, nil },
+	{spec.ToFloat64, spec.ToInt64, spec.FormatNone}:  func(v any) (any, error) { return truncate(v.(float64)), nil },
+
+	{spec.ToString, spec.ToFloat64, spec.FormatQuantity}: func(v any) (any, error) { return quantity(v.(string)) },
+	{spec.ToString, spec.ToObject, spec.FormatJSON}:      func(v any) (any, error) { return fromJSON[map[string]any](v.(string)) },
+	{spec.ToString, spec.ToArray, spec.FormatJSON}:       func(v any) (any, error) { return fromJSON[[]any](v.(string)) },
+}
+
+// orNil makes nothing of a value that came with an error.
+func orNil[T any](v T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func oneIf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// fromJSON decodes JSON of one type, or null.
+func fromJSON[T map[string]any | []any](text string) (any, error) {
+	var v *T
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, nil
+	}
+	return *v, nil
+}
+
+// The library computes a quantity to all its digits, so that 1e2147483647 would
+// take all memory there is.
+const (
+	longestQuantity = 1024
+	longestExponent = 4
+)
+
+func quantity(text string) (any, error) {
+	if i := strings.LastIndexAny(text, "eE"); len(text) > longestQuantity || i >= 0 && len(strings.TrimLeft(text[i+1:], "+-0")) > longestExponent {
+		return nil, fmt.Errorf("the quantity %.40q is too long", text)
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return nil, err
+	}
+	return q.AsApproximateFloat64(), nil
+}

@@ -1,0 +1,61 @@
+package spec_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+func TestCompile(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		large        bool
+		wantErr      string
+	}{
+		"Usual":    {"what people write is fine", `^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$`, false, ""},
+		"Unicode":  {"classes of many ranges are fine", `^\p{L}{1,20}$`, false, ""},
+		"Repeat":   {"a repetition is as large as it is often", `a{1000}`, false, ""},
+		"Repeats":  {"many of them are too large", strings.Repeat("a{1000}", 20), true, ""},
+		"Nested":   {"those within each other multiply", strings.Repeat(`((ab){30}){30}`, 6), true, ""},
+		"Optional": {"an open end is no more than its beginning", `(a{1,}){5,}`, false, ""},
+		"Long":     {"a text is too long by itself", strings.Repeat("a", 17<<10), true, ""},
+		"Broken":   {"what is none says why, in package regexp's words", `a(b`, false, "error parsing regexp: missing closing ): `a(b`"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := spec.CompilePattern(tc.text)
+			if errors.Is(err, spec.ErrPatternTooLarge) != tc.large {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			if !tc.large && (err == nil) != (tc.wantErr == "") || tc.wantErr != "" && err.Error() != tc.wantErr {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestMatch(t *testing.T) {
+	e, err := spec.CompilePattern("b(c+)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := e.MatchString("abcc"); !ok || err != nil {
+		t.Errorf("got %t, %v", ok, err)
+	}
+	if got, err := e.FindStringSubmatch("abccd"); len(got) != 2 || got[1] != "cc" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	slow, err := spec.CompilePattern("(?:a?){900}b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a", 4<<20)
+	if _, err := slow.MatchString(text); err == nil || !strings.Contains(err.Error(), "too large for a text of 4194304 bytes") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := slow.FindStringSubmatch(text); err == nil {
+		t.Error("a search is as slow")
+	}
+}

@@ -1,0 +1,198 @@
+package patch
+
+import (
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/adler32"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+)
+
+func text(s *spec.String) TransformFunc {
+	switch {
+	case s.Type == spec.Format && s.Format != nil:
+		return func(v any, b *Budget) (any, error) { return Sprintf(b, *s.Format, v) }
+	case s.Type == spec.ConvertString && s.Convert != nil:
+		return func(v any, b *Budget) (any, error) { return convertText(*s.Convert, v, b) }
+	case s.Type == spec.TrimPrefix && s.Trim != nil:
+		return onText(func(v string, _ *Budget) (any, error) { return strings.TrimPrefix(v, *s.Trim), nil })
+	case s.Type == spec.TrimSuffix && s.Trim != nil:
+		return onText(func(v string, _ *Budget) (any, error) { return strings.TrimSuffix(v, *s.Trim), nil })
+	case s.Type == spec.RegexpMatch && s.Regexp != nil:
+		return firstMatch(s.Regexp)
+	case s.Type == spec.JoinList && s.Join != nil:
+		return func(v any, b *Budget) (any, error) { return join(v, s.Join.Separator, b) }
+	case s.Type == spec.ReplaceAll && s.Replace != nil:
+		return onText(func(v string, b *Budget) (any, error) { return replace(v, s.Replace, b) })
+	}
+	if field, ok := stringFields[s.Type]; ok {
+		return fails(fmt.Errorf("string transform of type %s %s is not set", s.Type, field))
+	}
+	return fails(fmt.Errorf("type %s is not supported for string transform type", s.Type))
+}
+
+// stringFields are what the types of string transforms need.
+var stringFields = map[spec.StringType]string{
+	spec.Format: "fmt", spec.ConvertString: "convert", spec.TrimPrefix: "trim", spec.TrimSuffix: "trim",
+	spec.RegexpMatch: "regexp", spec.JoinList: "join", spec.ReplaceAll: "replace",
+}
+
+// onText makes a Func of what works on the text of a value.
+func onText(f func(string, *Budget) (any, error)) TransformFunc {
+	return func(v any, b *Budget) (any, error) {
+		s, err := textOf(v, b)
+		if err != nil {
+			return nil, err
+		}
+		return f(s, b)
+	}
+}
+
+// textOf is a value as %v has it.
+func textOf(v any, b *Budget) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return Sprintf(b, "%v", v)
+}
+
+func firstMatch(r *spec.Regexp) TransformFunc {
+	expr, err := spec.CompilePattern(r.Match)
+	if err != nil {
+		return fails(fmt.Errorf("could not compile regexp: %w", err))
+	}
+	group := 0
+	if r.Group != nil {
+		group = *r.Group
+	}
+	return onText(func(v string, _ *Budget) (any, error) {
+		groups, err := expr.FindStringSubmatch(v)
+		if err != nil {
+			return nil, err
+		}
+		if group < 0 || group >= len(groups) {
+			return nil, fmt.Errorf("regexp %q had no matches for group %d", r.Match, group)
+		}
+		return groups[group], nil
+	})
+}
+
+// join puts the separator after every element, and cuts off one byte at the
+// end, however long the separator is.
+func join(v any, separator string, b *Budget) (any, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, errors.New("could not parse input array")
+	}
+	var joined strings.Builder
+	for _, element := range list {
+		s, err := textOf(element, b)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkText(joined.Len() + len(s) + len(separator)); err != nil {
+			return nil, err
+		}
+		joined.WriteString(s)
+		joined.WriteString(separator)
+	}
+	if err := b.Spend(joined.Len()); err != nil {
+		return nil, err
+	}
+	if separator == "" || len(list) == 0 {
+		return joined.String(), nil
+	}
+	return joined.String()[:joined.Len()-1], nil
+}
+
+func replace(v string, r *spec.Replacement, b *Budget) (any, error) {
+	n := strings.Count(v, r.Search)
+	if err := b.spendText(len(v) + n*len(r.Replace)); err != nil {
+		return nil, err
+	}
+	return strings.ReplaceAll(v, r.Search, r.Replace), nil
+}
+
+func convertText(to string, v any, b *Budget) (any, error) {
+	if f, ok := encodings[to]; ok {
+		return onText(f)(v, b)
+	}
+	if f, ok := digests[to]; ok {
+		raw, err := rawOf(v, b)
+		if err != nil && to == "ToAdler32" {
+			return nil, fmt.Errorf("unable to generate Adler checksum: %w", err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot generate hash: %w", err)
+		}
+		return f(raw), nil
+	}
+	if to == toJSON {
+		raw, err := jsonOf(v, b)
+		return string(raw), err
+	}
+	return nil, fmt.Errorf("type %s is not supported for string convert", to)
+}
+
+// ConvertsText reports whether there is a conversion of this name for string
+// transforms.
+func ConvertsText(name string) bool {
+	return encodings[name] != nil || digests[name] != nil || name == toJSON
+}
+
+const toJSON = "ToJson"
+
+// encodings are the conversions of a value's text.
+var encodings = map[string]func(string, *Budget) (any, error){
+	"ToUpper": func(v string, b *Budget) (any, error) {
+		// The longest upper case of a rune has three times its bytes.
+		return strings.ToUpper(v), b.spendText(3 * len(v))
+	},
+	"ToLower": func(v string, b *Budget) (any, error) {
+		return strings.ToLower(v), b.spendText(3 * len(v))
+	},
+	"ToBase64": func(v string, b *Budget) (any, error) {
+		return base64.StdEncoding.EncodeToString([]byte(v)), b.spendText(base64.StdEncoding.EncodedLen(len(v)))
+	},
+	"FromBase64": func(v string, b *Budget) (any, error) {
+		decoded, err := base64.StdEncoding.DecodeString(v)
+		if err != nil {
+			return nil, fmt.Errorf("string is not valid base64: %w", err)
+		}
+		return string(decoded), b.spendText(len(decoded))
+	},
+}
+
+// digests are the conversions of a string itself, and of the JSON of anything
+// else.
+var digests = map[string]func([]byte) string{
+	"ToSha1":   func(raw []byte) string { sum := sha1.Sum(raw); return hex.EncodeToString(sum[:]) },
+	"ToSha256": func(raw []byte) string { sum := sha256.Sum256(raw); return hex.EncodeToString(sum[:]) },
+	"ToSha512": func(raw []byte) string { sum := sha512.Sum512(raw); return hex.EncodeToString(sum[:]) },
+	"ToAdler32": func(raw []byte) string {
+		return strconv.FormatUint(uint64(adler32.Checksum(raw)), 10)
+	},
+}
+
+func rawOf(v any, b *Budget) ([]byte, error) {
+	if s, ok := v.(string); ok {
+		return []byte(s), nil
+	}
+	return jsonOf(v, b)
+}
+
+func jsonOf(v any, b *Budget) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("cannot marshal to JSON: %w", err)
+	}
+	return raw, b.spendText(len(raw))
+}

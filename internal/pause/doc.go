@@ -1,2 +1,0 @@
-// Package pause waits, and no longer than somebody wants the result.
-package pause

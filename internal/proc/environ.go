@@ -1,0 +1,43 @@
+package proc
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Getenv returns the value of key in env, a list of KEY=VALUE, or "". The last one
+// counts, as in os/exec.
+func Getenv(env []string, key string) string {
+	value := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && FoldKey(k) == FoldKey(key) {
+			value = v
+		}
+	}
+	return value
+}
+
+// FoldKey returns a variable's name in the spelling that the system compares.
+func FoldKey(key string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ToUpper(key)
+	}
+	return key
+}
+
+// LookPath finds a program by the PATH of env. Relative folders do not count:
+// they would be those of whoever made the current one.
+func LookPath(name string, env []string) (string, error) {
+	for _, dir := range filepath.SplitList(Getenv(env, "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no %s on PATH", name)
+}

@@ -1,0 +1,50 @@
+package proc_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/proc"
+)
+
+func TestGet(t *testing.T) {
+	env := []string{"A=1", "B=x=y", "A=2", "C", "D="}
+	for key, want := range map[string]string{"A": "2", "B": "x=y", "C": "", "D": "", "E": ""} {
+		if got := proc.Getenv(env, key); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if got := proc.Getenv([]string{"Path=p"}, "PATH"); (got == "p") != (runtime.GOOS == "windows") {
+		t.Errorf("another spelling gives %q", got)
+	}
+}
+
+func TestLookPath(t *testing.T) {
+	empty, full := t.TempDir(), t.TempDir()
+	program := "xfn-test-program"
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if err := os.WriteFile(filepath.Join(full, program), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	list := func(dirs ...string) []string {
+		return []string{"PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
+	}
+	if got, err := proc.LookPath("xfn-test-program", list(empty, full)); err != nil || got != filepath.Join(full, program) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	t.Chdir(full)
+	for reason, env := range map[string][]string{
+		"a folder without it": list(empty),
+		"no folder":           nil,
+		"the current folder":  list(".", ""),
+	} {
+		if got, err := proc.LookPath("xfn-test-program", env); err == nil {
+			t.Errorf("%s: got %q", reason, got)
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package gobuild_test
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc/gobuild"
+)
+
+const program = "package main\n\nfunc main() { println(\"hello\") }\n"
+
+// module writes a module of the given files and returns its directory.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if _, ok := files["go.mod"]; !ok {
+		write(t, filepath.Join(dir, "go.mod"), "module example.org/fn\n\ngo 1.25\n")
+	}
+	for name, text := range files {
+		write(t, filepath.Join(dir, name), text)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func options(t *testing.T, dir string, env ...string) gobuild.Options {
+	t.Helper()
+	return gobuild.Options{
+		Dir: dir, GOOS: "linux", GOARCH: "amd64",
+		Output: filepath.Join(t.TempDir(), "out"),
+		Env:    append(os.Environ(), env...),
+	}
+}
+
+func build(t *testing.T, opts gobuild.Options) []byte {
+	t.Helper()
+	if err := gobuild.Build(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(opts.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestBuildIsRepeatable(t *testing.T) {
+	files := map[string]string{"main.go": program, "lib/lib.go": "package lib\n"}
+	first := build(t, options(t, module(t, files)))
+	cases := map[string]struct {
+		reason string
+		env    []string
+	}{
+		"Directory":   {"another directory gives the same bytes", nil},
+		"Flags":       {"GOFLAGS cannot bring in paths, symbols or stamps", []string{"GOFLAGS=-trimpath=false -buildvcs=true -ldflags=-X=main.a=b"}},
+		"Mode":        {"nor make it need a loader", []string{"GOFLAGS=-buildmode=pie"}},
+		"Shared":      {"nor shared libraries", []string{"GOFLAGS=-linkshared"}},
+		"Compiler":    {"nor take another compiler", []string{"GOFLAGS=-compiler=gccgo"}},
+		"Cover":       {"nor counters, which need a place to write to", []string{"GOFLAGS=-cover -covermode=atomic -coverpkg=./..."}},
+		"Race":        {"nor what needs cgo", []string{"GOFLAGS=-race"}},
+		"Msan":        {"nor what needs cgo", []string{"GOFLAGS=-msan"}},
+		"Asan":        {"nor what needs cgo", []string{"GOFLAGS=-asan"}},
+		"Target":      {"the target of the environment is not ours", []string{"GOOS=plan9", "GOARCH=386", "CGO_ENABLED=1"}},
+		"Environment": {"the CPU level of the environment is not in the platform's name", []string{"GOAMD64=v3"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := build(t, options(t, module(t, files), tc.env...)); !bytes.Equal(got, first) {
+				t.Errorf("%s: the binaries differ", tc.reason)
+			}
+		})
+	}
+}
+
+func TestBuildTarget(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		arch    string
+		variant string
+		machine elf.Machine
+		setting string
+		want    string
+	}{
+		"Amd64":  {"the least common level is the default", "amd64", "", elf.EM_X86_64, "GOAMD64", "v1"},
+		"Arm64":  {"v8 is OCI's word for Go's v8.0", "arm64", "v8", elf.EM_AARCH64, "GOARM64", "v8.0"},
+		"ArmV6":  {"a variant of arm reaches the compiler", "arm", "v6", elf.EM_ARM, "GOARM", "6"},
+		"ArmNil": {"arm without a variant is v7 in an image", "arm", "", elf.EM_ARM, "GOARM", "7"},
+	}
+	dir := module(t, map[string]string{"main.go": program})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t, dir, "GOARM=5", "GOARM64=v9.0", "GOAMD64=v4")
+			opts.GOARCH, opts.Variant = tc.arch, tc.variant
+			data := build(t, opts)
+			f, err := elf.NewFile(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Machine != tc.machine {
+				t.Errorf("%s: machine: got %v, want %v", tc.reason, f.Machine, tc.machine)
+			}
+			if f.Section(".interp") != nil {
+				t.Error("the binary is not static")
+			}
+			if f.Section(".symtab") != nil {
+				t.Error("the binary is not stripped")
+			}
+			if got := setting(t, data, tc.setting); got != tc.want {
+				t.Errorf("%s: %s: got %q, want %q", tc.reason, tc.setting, got, tc.want)
+			}
+		})
+	}
+}
+
+func setting(t *testing.T, binary []byte, key string) string {
+	t.Helper()
+	info, err := buildinfo.Read(bytes.NewReader(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func TestBuildObeysFlags(t *testing.T) {
+	dir := module(t, map[string]string{"main.go": program, "extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"extra\") }\n"})
+	if bytes.Equal(build(t, options(t, dir)), build(t, options(t, dir, "GOFLAGS=-tags=extra"))) {
+		t.Error("the tags of GOFLAGS made no difference")
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	many := "package main\n\nfunc main() {\n" + strings.Repeat("\tundefined()\n", 9) + "}\n"
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		env    []string
+		want   []string
+		hint   bool
+	}{
+		"DoesNotCompile": {"the compiler's words are shown", map[string]string{"main.go": many}, nil, []string{"main.go:4:2: undefined: undefined", "linux/amd64"}, false},
+		"Library":        {"a library is no program", map[string]string{"lib.go": "package lib\n"}, nil, []string{"library"}, true},
+		"Nothing":        {"there must be Go files", nil, nil, []string{"no Go files in"}, true},
+		"MainsBelow":     {"main packages in sub-directories are not guessed at", map[string]string{"cmd/a/main.go": program, "cmd/b/main.go": program}, nil, []string{"no Go files in"}, true},
+		"TwoPackages":    {"a directory is one package", map[string]string{"a.go": program, "b.go": "package lib\n"}, nil, []string{"a.go", "b.go"}, false},
+		"NoModule":       {"a module is needed, in go's own words", map[string]string{"main.go": program, "go.mod": ""}, []string{"GO111MODULE=on", "GOFLAGS=-mod=mod"}, []string{"go.mod"}, false},
+		"DryRun":         {"flags that build nothing are found out", map[string]string{"main.go": program}, []string{"GOFLAGS=-n"}, []string{"left no program"}, false},
+		"NoGo":           {"go is looked for on the PATH given", map[string]string{"main.go": program}, []string{"PATH=" + t.TempDir()}, []string{"no go on PATH"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t, module(t, tc.files), tc.env...)
+			err := gobuild.Build(t.Context(), opts)
+			if err == nil {
+				t.Fatalf("%s: no error", tc.reason)
+			}
+			for _, want := range append(tc.want, opts.Dir) {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q is not in %q", tc.reason, want, err)
+				}
+			}
+			if got := hint.Of(err) != ""; got != tc.hint {
+				t.Errorf("%s: has a hint: got %v, want %v", tc.reason, got, tc.hint)
+			}
+			assertEmpty(t, filepath.Dir(opts.Output))
+		})
+	}
+}
+
+func TestBuildRefusesMissingDirectory(t *testing.T) {
+	opts := options(t, filepath.Join(t.TempDir(), "gone"))
+	err := gobuild.Build(t.Context(), opts)
+	if err == nil || !strings.Contains(err.Error(), opts.Dir) {
+		t.Errorf("got %v, want an error that names %q", err, opts.Dir)
+	}
+}
+
+// A compiler that talks without end must not fill the memory or the screen.
+func TestBuildBoundsOutput(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for go is a shell script")
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\ni=0\nwhile [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := gobuild.Build(t.Context(), options(t, t.TempDir(), "PATH="+bin))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	text := err.Error()
+	if !strings.HasSuffix(text, "\nline 19999") || !strings.Contains(text, "\n…\n") || strings.Count(text, "\n") > 50 {
+		t.Errorf("want the last lines only, got %d lines that end in %q", strings.Count(text, "\n"), text[len(text)-20:])
+	}
+}
+
+// The stand-in for go starts a child, says so by making a pipe ready, and
+// waits: cancelling must end both, or Build would not return.
+func TestBuildStops(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for go is a shell script")
+	}
+	bin := t.TempDir()
+	ready := filepath.Join(bin, "ready")
+	script := "#!/bin/sh\nsleep 1000 &\necho $! > " + ready + ".tmp\nmv " + ready + ".tmp " + ready + "\nwait\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stopped := errors.New("the user stopped it")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		for !exists(ready) {
+			runtime.Gosched()
+		}
+		cancel(stopped)
+	}()
+	opts := options(t, t.TempDir(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if err := gobuild.Build(ctx, opts); !errors.Is(err, stopped) {
+		t.Errorf("got %v, want %v", err, stopped)
+	}
+	assertEmpty(t, filepath.Dir(opts.Output))
+	assertGone(t, ready)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func assertEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%q was left behind", e.Name())
+	}
+}
+
+// Flags of the command line are obeyed, after ours.
+func TestBuildTakesFlags(t *testing.T) {
+	dir := module(t, map[string]string{
+		"main.go":  "package main\n\nvar text = \"nothing\"\n\nfunc main() { println(text) }\n",
+		"extra.go": "//go:build extra\n\npackage main\n\nfunc init() { println(\"only-with-a-tag\") }\n",
+	})
+	opts := options(t, dir)
+	opts.LDFlags, opts.Flags = "-X main.text=set-by-a-flag", []string{"-tags=extra"}
+	data := build(t, opts)
+	for _, want := range []string{"set-by-a-flag", "only-with-a-tag"} {
+		if !bytes.Contains(data, []byte(want)) {
+			t.Errorf("%q is not in the binary", want)
+		}
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Section(".symtab") != nil {
+		t.Error("the binary is not stripped any more")
+	}
+	opts = options(t, dir)
+	opts.Flags = []string{"-nonsense"}
+	if err := gobuild.Build(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "-nonsense") {
+		t.Errorf("got %v, want go's own words", err)
+	}
+}

@@ -1,0 +1,64 @@
+package proc
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ahead is how many results may wait for an earlier one, for each item that is
+// worked on: enough that a slow one keeps nobody waiting, and few enough that
+// memory does not grow with the number of items.
+const ahead = 8
+
+// ForEachOrdered calls work for each item, at most limit at a time, and each with the
+// results in the order of the items, one at a time. It returns the first error
+// of each, or why ctx ended: then no further work is begun, and what was begun
+// has come to its end, its context done.
+func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, int, T) R, each func(R) error) error {
+	return StreamOrdered(ctx, limit, slices.Values(items), work, each)
+}
+
+// StreamOrdered is Each for items that are taken as they are needed, so that there may be
+// any number of them.
+func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], work func(context.Context, int, T) R, each func(R) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waiting := make(chan chan R, limit*ahead)
+	var g errgroup.Group
+	g.SetLimit(limit + 1)
+	g.Go(func() error {
+		defer close(waiting)
+		n := 0
+		for item := range items {
+			i := n
+			n++
+			result := make(chan R, 1)
+			select {
+			case waiting <- result:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			g.Go(func() error {
+				result <- work(ctx, i, item)
+				return nil
+			})
+		}
+		return nil
+	})
+	var err error
+	for result := range waiting {
+		r := <-result
+		if err == nil {
+			if err = each(r); err != nil {
+				cancel()
+			}
+		}
+	}
+	if waitErr := g.Wait(); err == nil {
+		err = waitErr
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package proc_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/proc"
+)
+
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// TestOrderAndBound lets work end in a random order, and wants the results in
+// that of the items, and no more at a time than the limit.
+func TestOrderAndBound(t *testing.T) {
+	for _, limit := range []int{1, 3} {
+		var running, most atomic.Int64
+		var got []int
+		err := proc.ForEachOrdered(t.Context(), limit, numbers(200), func(_ context.Context, i, item int) int {
+			n := running.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			runtime.Gosched()
+			running.Add(-1)
+			return i * item
+		}, func(r int) error { got = append(got, r); return nil })
+		if err != nil || len(got) != 200 || !slices.IsSorted(got) || got[199] != 199*199 {
+			t.Errorf("limit %d: got %v, %v", limit, got, err)
+		}
+		if most.Load() > int64(limit) {
+			t.Errorf("limit %d: %d at a time", limit, most.Load())
+		}
+	}
+}
+
+// TestEnds: an error of each ends all, and so does the context.
+func TestEnds(t *testing.T) {
+	full := errors.New("the disk is full")
+	ctx, cancel := context.WithCancel(t.Context())
+	cases := map[string]struct {
+		ctx  context.Context
+		each func(int) error
+		want error
+	}{
+		"Error":  {t.Context(), func(int) error { return full }, full},
+		"Cancel": {ctx, func(int) error { cancel(); return nil }, context.Canceled},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var worked atomic.Int64
+			taken := 0
+			err := proc.ForEachOrdered(tc.ctx, 2, numbers(5000), func(context.Context, int, int) int { return int(worked.Add(1)) }, func(r int) error {
+				taken++
+				return tc.each(r)
+			})
+			if !errors.Is(err, tc.want) || worked.Load() == 5000 || tc.want == full && taken != 1 {
+				t.Errorf("got %v after %d results of %d", err, taken, worked.Load())
+			}
+		})
+	}
+}
+
+// TestStream takes no more items than are needed soon, of any number.
+func TestStream(t *testing.T) {
+	const limit, last = 2, 1000
+	var taken atomic.Int64
+	enough := errors.New("enough")
+	endless := func(yield func(int) bool) {
+		for yield(int(taken.Add(1) - 1)) {
+		}
+	}
+	got := 0
+	err := proc.StreamOrdered(t.Context(), limit, endless, func(_ context.Context, i, item int) int {
+		if i != item {
+			t.Errorf("item %d has number %d", item, i)
+		}
+		return item
+	}, func(r int) error {
+		if r != got {
+			t.Errorf("got %d, want %d", r, got)
+		}
+		got++
+		if ahead := int(taken.Load()) - got; ahead > limit*16 {
+			t.Errorf("%d items were taken ahead", ahead)
+		}
+		if got == last {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || got != last {
+		t.Errorf("got %v after %d", err, got)
+	}
+}

@@ -1,0 +1,68 @@
+//go:build unix
+
+package proc_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/proc"
+)
+
+// The test binary is its own child and grandchild.
+const roleEnv = "PROCGROUP_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleEnv) {
+	case "child":
+		cmd := exec.CommandContext(context.Background(), os.Args[0])
+		cmd.Env = append(os.Environ(), roleEnv+"=grandchild")
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		if err := cmd.Run(); err != nil {
+			os.Exit(1)
+		}
+	case "grandchild":
+		_, _ = os.Stdout.WriteString("here\n")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// TestKillWhole ends a child's context, and reads the pipe that its grandchild
+// holds: it ends only once both are gone.
+func TestKillWhole(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"=child")
+	proc.KillGroup(cmd)
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, len("here\n"))); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the child ended by %v", err)
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,2 +1,0 @@
-// Package remove removes directories whose content is a stranger's.
-package remove

@@ -1,0 +1,114 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/report"
+)
+
+func TestWrite(t *testing.T) {
+	var b bytes.Buffer
+	err := report.WriteJUnit(&b, []report.JUnitSuite{
+		{Name: "a.yaml", Seconds: 1.25, Cases: []report.JUnitCase{
+			{Name: "passes", Class: "a", Seconds: 1, Output: "seen"},
+			{Name: "fails", Class: "a", Failure: &report.JUnitFailure{Message: `is "<1>"`, Text: "spec.size: is <1>\nand & more"}},
+			{Name: "waits", Class: "a", Skipped: "no schema"},
+		}},
+		{Name: "empty"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="3" failures="1" errors="0" skipped="1">
+  <testsuite name="a.yaml" tests="3" failures="1" errors="0" skipped="1" time="1.250">
+    <testcase name="passes" classname="a" time="1.000">
+      <system-out>seen</system-out>
+    </testcase>
+    <testcase name="fails" classname="a" time="0.000">
+      <failure message="is &#34;&lt;1&gt;&#34;">spec.size: is &lt;1&gt;&#xA;and &amp; more</failure>
+    </testcase>
+    <testcase name="waits" classname="a" time="0.000">
+      <skipped message="no schema"></skipped>
+    </testcase>
+  </testsuite>
+  <testsuite name="empty" tests="0" failures="0" errors="0" skipped="0" time="0.000"></testsuite>
+</testsuites>
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever a text holds, the report is XML, and what cannot stand in it is seen.
+func TestWriteOddText(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"Control":   {"no control character may stand in XML 1.0", "\x1b[31mred\x00", `\x1b[31mred\x00`},
+		"Blank":     {"these may, and come back as they were", "a\tb\nc\r", "a\tb\nc\r"},
+		"NotUTF8":   {"a byte that is no UTF-8 is named", "a\xffb", `a\xffb`},
+		"Replaced":  {"a replacement character that was there stays", "a\uFFFDb", "a\uFFFDb"},
+		"NoRune":    {"two code points are none", "a\uFFFEb\uFFFF", `a\ufffeb\uffff`},
+		"EndOfData": {"a text does not end its section", "]]>", "]]>"},
+		"Wide":      {"others are as they are", "ß🙂", "ß🙂"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			err := report.WriteJUnit(&b, []report.JUnitSuite{{Name: tc.text, Cases: []report.JUnitCase{
+				{Name: tc.text, Class: tc.text, Output: tc.text, Failure: &report.JUnitFailure{Message: tc.text, Text: tc.text}},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				Suite struct {
+					Name string `xml:"name,attr"`
+					Case struct {
+						Name    string `xml:"name,attr"`
+						Class   string `xml:"classname,attr"`
+						Out     string `xml:"system-out"`
+						Failure struct {
+							Message string `xml:"message,attr"`
+							Text    string `xml:",chardata"`
+						} `xml:"failure"`
+					} `xml:"testcase"`
+				} `xml:"testsuite"`
+			}
+			if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			c := got.Suite.Case
+			for _, s := range []string{got.Suite.Name, c.Name, c.Class, c.Out, c.Failure.Message, c.Failure.Text} {
+				if s != tc.want {
+					t.Errorf("%s: got %q, want %q", tc.reason, s, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// full is a writer that takes n bytes.
+type full struct{ n int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.n -= len(p); f.n < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+func TestWriteFails(t *testing.T) {
+	for _, room := range []int{0, 60, 180} {
+		err := report.WriteJUnit(&full{room}, []report.JUnitSuite{{Name: "a"}})
+		if !errors.Is(err, io.ErrShortWrite) || !strings.HasPrefix(err.Error(), "writing a report: ") {
+			t.Errorf("with room for %d bytes: got %v", room, err)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// suffix is how many columns "… (N more bytes)" is given.
+const suffix = 24
+
+// Text returns a value as JSON shows it, on one line of at most limit columns,
+// or whole if limit is 0. What is longer ends in "… (N more bytes)", where the
+// bytes are those of the value. Strings are quoted as Go quotes them, so that
+// control and invisible characters show as escapes. A limit under 40 counts as 40.
+func Text(v any, limit int) string {
+	if limit > 0 {
+		limit = max(limit, 40)
+	}
+	if s, ok := v.(string); ok {
+		return quoted(s, limit)
+	}
+	text := literal(v)
+	if limit == 0 || utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return Cut(text, limit-suffix)
+}
+
+func literal(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return Printable(fmt.Sprint(v))
+	}
+	return Printable(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// quoted never quotes more of a long string than it shows.
+func quoted(s string, limit int) string {
+	if limit == 0 {
+		return strconv.Quote(s)
+	}
+	if len(s) <= 4*limit {
+		if whole := strconv.Quote(s); utf8.RuneCountInString(whole) <= limit {
+			return whole
+		}
+	}
+	at, width := 0, 2
+	for at < len(s) {
+		_, size := utf8.DecodeRuneInString(s[at:])
+		width += utf8.RuneCountInString(strconv.Quote(s[at:at+size])) - 2
+		if width > limit-suffix {
+			break
+		}
+		at += size
+	}
+	return strconv.Quote(s[:at]) + more(len(s)-at)
+}
+
+// Cut returns the first bytes of s, at most limit, and says how many are left
+// out: "… (N more bytes)". It cuts no character in two.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + more(len(s)-limit)
+}
+
+func more(n int) string { return fmt.Sprintf("… (%d more bytes)", n) }
+
+// Printable returns s with control and invisible characters as Go's escapes.
+func Printable(s string) string {
+	if strings.IndexFunc(s, unprintable) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if unprintable(r) || r == utf8.RuneError && size == 1 {
+			q := strconv.Quote(s[i : i+size])
+			b.WriteString(q[1 : len(q)-1])
+		} else {
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func unprintable(r rune) bool { return !strconv.IsPrint(r) }
+
+// Duration returns a time that something took, to two or three figures.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	default:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+}
+
+// Count returns "1 call" or "2 calls".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Wrap breaks a text at spaces into lines of at most width columns, where its
+// words are not longer.
+func Wrap(text string, width int) []string {
+	var lines []string
+	line, used := "", 0
+	for word := range strings.SplitSeq(text, " ") {
+		n := utf8.RuneCountInString(word)
+		if used > 0 && used+1+n > width {
+			lines = append(lines, line)
+			line, used = word, n
+			continue
+		}
+		if line != "" || used > 0 {
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+n
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,209 @@
+package kinds
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
+)
+
+// Decode returns each field of an object that the kind's type does not have, and
+// each value that it cannot hold: all that keeps an API server from decoding it
+// strictly. The object is as JSON decodes, but for whole numbers, which must be
+// int64.
+func (k Kind) Decode(obj map[string]any) []schema.Fault {
+	return Decode(nil, obj, k.fields)
+}
+
+// Decode is Kind.Decode for any value at a path, and any type of Go.
+func Decode(at *field.Path, v any, into reflect.Type) []schema.Fault {
+	var d decoder
+	d.value(at, v, into)
+	return d.found
+}
+
+// A decoder walks a value and the type that is to hold it.
+type decoder struct{ found []schema.Fault }
+
+func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case v == nil:
+	case decodesItself(t) || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		d.scalar(at, v, t)
+	case t.Kind() == reflect.Struct:
+		d.object(at, v, t)
+	case t.Kind() == reflect.Map:
+		obj, ok := v.(map[string]any)
+		if !ok {
+			d.misfit(at, v, t)
+		}
+		for _, key := range slices.Sorted(maps.Keys(obj)) {
+			d.value(at.Key(key), obj[key], t.Elem())
+		}
+	case t.Kind() == reflect.Slice:
+		list, ok := v.([]any)
+		if !ok {
+			d.misfit(at, v, t)
+		}
+		for i, e := range list {
+			d.value(at.Index(i), e, t.Elem())
+		}
+	case t.Kind() != reflect.Interface:
+		d.scalar(at, v, t)
+	}
+}
+
+func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
+	obj, ok := v.(map[string]any)
+	if !ok {
+		d.misfit(at, v, t)
+		return
+	}
+	fields := fieldsOf(t)
+	for _, key := range slices.Sorted(maps.Keys(obj)) {
+		if f, ok := fields[key]; ok {
+			d.value(at.Child(key), obj[key], f)
+			continue
+		}
+		d.found = append(d.found, schema.Fault{
+			Field: schema.FieldName(at.Child(key).String()), Unknown: true, Text: "unknown field",
+			Nearest: hint.Nearest(key, slices.Sorted(maps.Keys(fields))),
+		})
+	}
+}
+
+// scalar tries a value that has no fields, or whose type decodes itself.
+func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		d.misfit(at, v, t)
+		return
+	}
+	err = kjson.UnmarshalCaseSensitivePreserveInts(data, reflect.New(t).Interface())
+	switch {
+	case err == nil:
+	case decodesItself(t) && !strings.Contains(err.Error(), "cannot unmarshal"):
+		d.found = append(d.found, schema.Of(field.Invalid(at, v, err.Error())))
+	default:
+		d.misfit(at, v, t)
+	}
+}
+
+func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
+	d.found = append(d.found, schema.Of(field.TypeInvalid(at, shown(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
+}
+
+// shown is what a message shows of a value: no object or list.
+func shown(v any) any {
+	switch v.(type) {
+	case map[string]any, []any:
+		return field.OmitValueType{}
+	default:
+		return v
+	}
+}
+
+var (
+	jsonDecoder = reflect.TypeFor[json.Unmarshaler]()
+	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// decodesItself reports whether a type has its own rules for JSON.
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(jsonDecoder) || p.Implements(textDecoder)
+}
+
+// known are the fields of struct types that were asked for. They stay as they
+// are, as the types do.
+var known sync.Map
+
+// fieldsOf returns the types of a struct's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if fields, ok := known.Load(t); ok {
+		return fields.(map[string]reflect.Type)
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" && options == "":
+		case name == "" && f.Anonymous:
+			inline := f.Type
+			if inline.Kind() == reflect.Pointer {
+				inline = inline.Elem()
+			}
+			for name, t := range fieldsOf(inline) {
+				if _, ok := fields[name]; !ok {
+					fields[name] = t
+				}
+			}
+		case !f.IsExported():
+		case name == "":
+			fields[f.Name] = f.Type
+		default:
+			fields[name] = f.Type
+		}
+	}
+	known.Store(t, fields)
+	return fields
+}
+
+// kindOf names what a type holds.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int32, reflect.Uint32:
+		return "a whole number of 32 bits"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "text in base64"
+		}
+		return "a list"
+	case reflect.Map:
+		return "an object"
+	}
+	if decodesItself(t) {
+		return "of another type"
+	}
+	return "an object"
+}
+
+// valueKind names what a value is.
+func valueKind(v any) string {
+	switch v := v.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case float64:
+		return "a number with a fraction"
+	default:
+		return fmt.Sprintf("the number %v", v)
+	}
+}

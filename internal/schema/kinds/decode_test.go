@@ -1,0 +1,54 @@
+package kinds_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/internal/schema/kinds"
+)
+
+// FuzzDecode compares with the decoder that API servers have: a document has a
+// fault if that refuses it, and only then.
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{
+		`{"spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}}}}`,
+		`{"spec": {"replicas": "1"}}`, `{"spec": {"replicas": 1e3}}`, `{"spec": {"replicas": 3000000000}}`, `{"spec": []}`, `{"spec": {"x": 1}}`,
+		`{"metadata": {"labels": {"a": 1}}}`, `{"metadata": {"creationTimestamp": "2026-01-02T03:04:05Z", "managedFields": [{"fieldsV1": {"f:a": {}}}]}}`,
+		`{"data": {"a": "YQ=="}, "stringData": {"b": "c"}, "immutable": null}`, `{"data": {"a": "!"}}`, `{"data": {"a": [1, 2]}}`,
+		`{"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"completions": -1}}}}`, `{"spec": {"jobTemplate": {"spec": {"backoffLimit": 1.0}}}}`,
+		`{"spec": {"versions": [{"schema": {"openAPIV3Schema": {"items": {"x": 1}, "additionalProperties": true, "default": {"a": 1}}}}]}}`,
+		`{"spec": {"versions": [{"schema": {"openAPIV3Schema": {"items": 1, "enum": [1], "maxLength": "a"}}}]}}`,
+	} {
+		for n := range byte(5) {
+			f.Add(n, []byte(text))
+		}
+	}
+	types := []reflect.Type{
+		reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[corev1.Secret](), reflect.TypeFor[corev1.ConfigMap](),
+		reflect.TypeFor[batchv1.CronJob](), reflect.TypeFor[extv1.CustomResourceDefinition](),
+	}
+	f.Fuzz(func(t *testing.T, n byte, data []byte) {
+		var obj map[string]any
+		strict, err := kjson.UnmarshalStrict(data, &obj)
+		if err != nil || len(strict) > 0 || obj == nil {
+			return
+		}
+		// What fits is asked in the form that the value has once it was decoded.
+		if data, err = json.Marshal(obj); err != nil {
+			t.Fatal(err)
+		}
+		into := types[int(n)%len(types)]
+		strict, err = kjson.UnmarshalStrict(data, reflect.New(into).Interface())
+		found := kinds.Decode(nil, obj, into)
+		if refused := err != nil || len(strict) > 0; refused != (len(found) > 0) {
+			t.Errorf("%s: of %s the library says %v %v, and here it is %v", into, data, err, strict, found)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package kinds_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/kinds"
+)
+
+func find(t testing.TB, apiVersion, kind string) kinds.Kind {
+	t.Helper()
+	k, ok := kinds.Find(kschema.FromAPIVersionAndKind(apiVersion, kind))
+	if !ok {
+		t.Fatalf("there is no kind %s of %s", kind, apiVersion)
+	}
+	return k
+}
+
+func object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	obj, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func TestFind(t *testing.T) {
+	cases := map[string]struct {
+		reason, apiVersion, kind string
+		want, namespaced         bool
+	}{
+		"Core":          {"the group without a name", "v1", "ConfigMap", true, true},
+		"Group":         {"one with a name", "networking.k8s.io/v1", "Ingress", true, true},
+		"Cluster":       {"one that is in no namespace", "rbac.authorization.k8s.io/v1", "ClusterRole", true, false},
+		"Crossplane":    {"Crossplane's own", "apiextensions.crossplane.io/v1", "Composition", true, false},
+		"XRD":           {"of the second version", "apiextensions.crossplane.io/v2", "CompositeResourceDefinition", true, false},
+		"Usage":         {"a usage in a namespace", "protection.crossplane.io/v1beta1", "Usage", true, true},
+		"OldUsage":      {"and one that is in none", "apiextensions.crossplane.io/v1beta1", "Usage", true, false},
+		"Provider":      {"packages, whose types are borrowed", "pkg.crossplane.io/v1", "Provider", true, false},
+		"Meta":          {"package metadata", "meta.pkg.crossplane.io/v1", "Function", true, false},
+		"List":          {"a list is no object of its own", "v1", "ConfigMapList", false, false},
+		"Options":       {"and neither are options", "apps/v1", "DeleteOptions", false, false},
+		"Removed":       {"a version that no API server has any more", "extensions/v1beta1", "Deployment", false, false},
+		"Elsewhere":     {"a kind of a definition", "example.org/v1", "Widget", false, false},
+		"NoSuchVersion": {"a version that never was", "apps/v9", "Deployment", false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			k, ok := kinds.Find(kschema.FromAPIVersionAndKind(tc.apiVersion, tc.kind))
+			if ok != tc.want || k.Namespaced != tc.namespaced {
+				t.Errorf("%s: got %t, namespaced %t", tc.reason, ok, k.Namespaced)
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	cases := map[string]struct {
+		reason, apiVersion, kind, name string
+		want                           bool
+	}{
+		"Subdomain": {"most names may have dots", "v1", "ConfigMap", "a.b-c", true},
+		"Capital":   {"but no capitals", "v1", "ConfigMap", "A", false},
+		"Namespace": {"the name of a namespace has no dots", "v1", "Namespace", "a.b", false},
+		"Service":   {"that of a Service begins with a letter", "v1", "Service", "1a", false},
+		"Role":      {"that of a role may have colons and capitals", "rbac.authorization.k8s.io/v1", "ClusterRole", "system:Node", true},
+		"RoleSlash": {"but no slashes", "rbac.authorization.k8s.io/v1", "Role", "a/b", false},
+		"CronJob":   {"that of a CronJob has room for those of its Jobs", "batch/v1", "CronJob", strings.Repeat("a", 53), false},
+		"ShortCron": {"which 52 letters leave", "batch/v1", "CronJob", strings.Repeat("a", 52), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if wrong := find(t, tc.apiVersion, tc.kind).Name(tc.name, false); (len(wrong) == 0) != tc.want {
+				t.Errorf("%s: got %q", tc.reason, wrong)
+			}
+		})
+	}
+}
+
+var (
+	scopeMark = regexp.MustCompile(`^//\s*\+(genclient:nonNamespaced|kubebuilder:resource:.*scope=Cluster)`)
+	typeName  = regexp.MustCompile(`^type (\w+) struct`)
+)
+
+// TestScopes compares the scopes with the marks that the types' authors put into
+// their sources.
+func TestScopes(t *testing.T) {
+	packages := []string{
+		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
+	}
+	for _, p := range strings.Fields("admissionregistration/v1 apps/v1 autoscaling/v2 batch/v1 certificates/v1 coordination/v1 core/v1 discovery/v1 events/v1 flowcontrol/v1 networking/v1 node/v1 policy/v1 rbac/v1 resource/v1 scheduling/v1 storage/v1") {
+		packages = append(packages, "k8s.io/api/"+p)
+	}
+	for _, p := range strings.Fields("apiextensions/v1 apiextensions/v2 apiextensions/v1beta1 apiextensions/v1alpha1 ops/v1alpha1 pkg/v1beta1 protection/v1beta1 pkg/v1") {
+		packages = append(packages, "github.com/crossplane/crossplane/apis/v2/"+p)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-find", "-f", "{{.Dir}}"}, packages...)...).Output()
+	if err != nil {
+		t.Fatalf("finding the sources: %v", err)
+	}
+	dirs := strings.Fields(string(out))
+	if len(dirs) != len(packages) {
+		t.Fatalf("found %d of %d sources", len(dirs), len(packages))
+	}
+	for i, pkg := range packages {
+		t.Run(pkg, func(t *testing.T) { compareScopes(t, dirs[i], filepath.Base(pkg)) })
+	}
+}
+
+func compareScopes(t *testing.T, dir, version string) {
+	group := groupOf(t, dir)
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster := false
+		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+			line := lines.Text()
+			switch m := typeName.FindStringSubmatch(line); {
+			case scopeMark.MatchString(line):
+				cluster = true
+			case m != nil:
+				k, ok := kinds.Find(kschema.GroupVersionKind{Group: group, Version: version, Kind: m[1]})
+				if ok && k.Namespaced == cluster {
+					t.Errorf("%s of %s: got namespaced %t", m[1], group, k.Namespaced)
+				}
+				if ok {
+					seen++
+				}
+				cluster = false
+			}
+		}
+	}
+	if seen == 0 {
+		t.Errorf("no kind of %s/%s is known", group, version)
+	}
+}
+
+var groupName = regexp.MustCompile(`(?:GroupName|Group)\s+= "([^"]*)"`)
+
+// groupOf reads the group's name from the file that registers its types.
+func groupOf(t *testing.T, dir string) string {
+	t.Helper()
+	for _, file := range []string{"register.go", "../../register.go"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if m := groupName.FindSubmatch(text); err == nil && m != nil {
+			return string(m[1])
+		}
+	}
+	t.Fatalf("%s names no group", dir)
+	return ""
+}
+
+func TestDecode(t *testing.T) {
+	cases := map[string]struct {
+		reason, apiVersion, kind, text string
+		want                           []string
+	}{
+		"Good":     {"what fits has no fault", "v1", "Pod", `{metadata: {labels: {a: b}, creationTimestamp: null}, spec: {containers: [{name: a, ports: [{containerPort: 1}], resources: {limits: {cpu: 100m, memory: 1}}, livenessProbe: {httpGet: {port: http}}}]}}`, nil},
+		"Unknown":  {"each unknown field is named, with the one beside it that is meant", "apps/v1", "Deployment", `{spec: {repilcas: 1, template: {spec: {containers: [{nme: a}, {image: b, colour: c}]}}}}`, []string{`unknown field "spec.repilcas" (replicas)`, `unknown field "spec.template.spec.containers[0].nme" (name)`, `unknown field "spec.template.spec.containers[1].colour" ()`}},
+		"Misfits":  {"each value that does not fit, in its place", "apps/v1", "Deployment", `{spec: {replicas: many, paused: 1, template: {spec: {containers: [{name: {a: b}}, {args: x}]}}}}`, []string{`spec.paused: Invalid value: 1: must be a boolean, not the number 1 ()`, `spec.replicas: Invalid value: "many": must be a whole number of 32 bits, not a string ()`, `spec.template.spec.containers[0].name: Invalid value: must be a string, not an object ()`, `spec.template.spec.containers[1].args: Invalid value: "x": must be a list, not a string ()`}},
+		"Wide":     {"a number that is too large", "apps/v1", "Deployment", `{spec: {replicas: 3000000000}}`, []string{`spec.replicas: Invalid value: 3000000000: must be a whole number of 32 bits, not the number 3000000000 ()`}},
+		"Fraction": {"a number that is not whole", "apps/v1", "Deployment", `{spec: {replicas: 1.5}}`, []string{`spec.replicas: Invalid value: 1.5: must be a whole number of 32 bits, not a number with a fraction ()`}},
+		"Quantity": {"types with rules of their own", "v1", "PersistentVolumeClaim", `{spec: {resources: {requests: {storage: much}}}}`, []string{"spec.resources.requests[storage]: Invalid value: \"much\": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' ()"}},
+		"Bytes":    {"data of Secrets is base64", "v1", "Secret", `{data: {a: "!"}, stringData: {b: 1}}`, []string{`data[a]: Invalid value: "!": must be text in base64, not a string ()`, `stringData[b]: Invalid value: 1: must be a string, not the number 1 ()`}},
+		"Time":     {"moments", "v1", "Pod", `{metadata: {creationTimestamp: today}}`, []string{"metadata.creationTimestamp: Invalid value: \"today\": parsing time \"today\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"today\" as \"2006\" ()"}},
+		"Case":     {"case counts", "v1", "ConfigMap", `{Data: {}}`, []string{`unknown field "Data" (data)`}},
+		"Labels":   {"labels are texts", "v1", "ConfigMap", `{metadata: {labels: {a.b/c: yes}}}`, []string{"metadata.labels[a.b/c]: Invalid value: true: must be a string, not a boolean ()"}},
+		"Inline":   {"fields of types that lie in another", "pkg.crossplane.io/v1", "Provider", `{spec: {package: a/b:v1, runtimeConfigRef: {name: x}, skipDependencyResolution: true, pakage: x}}`, []string{`unknown field "spec.pakage" (package)`}},
+		"Anything": {"a field that may hold anything", "apiextensions.crossplane.io/v1", "Composition", `{spec: {compositeTypeRef: {apiVersion: a/v1, kind: B}, mode: Pipeline, pipeline: [{step: a, functionRef: {name: f}, input: {any: [1]}}]}}`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, f := range find(t, tc.apiVersion, tc.kind).Decode(object(t, tc.text)) {
+				got = append(got, fmt.Sprintf("%s (%s)", f, f.Nearest))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

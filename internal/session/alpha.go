@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"github.com/xfn-dev/xfn/internal/alpha"
+	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// Runner is a runner elsewhere that runs a container, for a Composition of
+// the alpha that names one.
+const Runner Runtime = "Runner"
+
+// environmentKey is where the environment is in the context.
+const environmentKey = "apiextensions.crossplane.io/environment"
+
+// An alphaPlan is what the renders of all XRs share in profile Alpha.
+type alphaPlan struct {
+	plan
+	composition *alpha.Composition
+	environment map[string]any
+	run         alpha.ContainerRunner
+	runs        []Run
+}
+
+// renderAlpha is Render in profile Alpha: functions are containers, which the
+// Composition names, so that nothing is started before it is called.
+func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
+	if err := s.checkAlpha(in); err != nil {
+		return err
+	}
+	p, err := s.loadAlpha(ctx, in, docs)
+	if err != nil {
+		return err
+	}
+	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
+		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
+		r.Result, r.Err = p.render(ctx, doc)
+		return r
+	}, each)
+}
+
+// checkAlpha refuses what profile Alpha has no use for.
+func (s *Session) checkAlpha(in Inputs) error {
+	for _, c := range []struct {
+		given bool
+		what  string
+	}{
+		{s.config.Functions != "", "a functions file: the functions are in the Composition"},
+		{len(s.config.Packages) > 0, "packages: the Composition names images"},
+		{len(in.Compositions) > 0, "Compositions to choose from"},
+		{in.ObserveLoop > 0, "an observe loop"},
+		{in.Around != nil, "functions that could be traced"},
+		{len(in.Steps) > 0, "answers for steps"},
+		{s.config.Instead != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
+		{len(in.Required)+len(in.Extra)+len(in.Schemas) > 0, "resources or schemas that functions may require"},
+		{len(in.Credentials) > 0, "credentials of functions"},
+	} {
+		if c.given {
+			return fmt.Errorf("profile %s does not take %s", render.Alpha, c.what)
+		}
+	}
+	return nil
+}
+
+// loadAlpha reads what all XRs share. A single XR is checked in its turn.
+func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
+	version, err := in.Profile.Version()
+	if err != nil {
+		return p, err
+	}
+	p.plan = newPlan(in, version)
+	doc, err := s.first(ctx, in.Composition)
+	if err != nil {
+		return p, fmt.Errorf("loading the Composition: %w", err)
+	}
+	if err := p.decode(doc); err != nil {
+		return p, fmt.Errorf("loading the Composition: %w", err)
+	}
+	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
+		return p, fmt.Errorf("loading the XRD: %w", err)
+	}
+	if err := p.checkOnly(xrs); err != nil {
+		return p, err
+	}
+	if len(xrs) == 1 {
+		s.warnDuplicates(xrs[0])
+	}
+	s.warnDuplicates(doc)
+	if p.exists, err = s.state(ctx, in.Observed); err != nil {
+		return p, err
+	}
+	p.observed = observe(nil, p.exists)
+	if p.environment, err = s.environment(ctx, in); err != nil {
+		return p, err
+	}
+	if p.environment == nil && p.composition.PatchesEnvironment() {
+		s.config.Progress.Warn(doc.Position() + ": there is no environment, so that patches of it do nothing: give it by --context-values " + environmentKey + "=YAML")
+	}
+	err = s.prepareContainers(&p, filepath.Dir(doc.Path))
+	return p, err
+}
+
+// decode reads the Composition.
+func (p *alphaPlan) decode(doc manifest.Document) error {
+	entry, err := composition.Decode(doc)
+	if err != nil {
+		return err
+	}
+	p.request.Composition, p.source = entry.Composition, doc.Path
+	obj, err := doc.Object()
+	if err != nil {
+		return err
+	}
+	p.composition, err = alpha.Decode(obj)
+	var field *alpha.FieldError
+	if errors.As(err, &field) {
+		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field.Field), Err: err}
+	}
+	if !legacy.Is(obj) {
+		err = hint.Wrap(err, "a pipeline is rendered by another --profile")
+	}
+	return err
+}
+
+// environment reads the environment, which is all that there is of a context.
+func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
+	fields, err := s.contextFields(ctx, in.ContextFiles, in.ContextValues, render.Checks{})
+	if err != nil {
+		return nil, err
+	}
+	var environment map[string]any
+	for key, value := range fields {
+		if key != environmentKey {
+			return nil, hint.Wrap(fmt.Errorf("reading context %q: functions of the alpha have no context", key),
+				"only the environment may be given, as "+environmentKey)
+		}
+		var ok bool
+		if environment, ok = value.(map[string]any); !ok {
+			return nil, fmt.Errorf("reading context %q: the environment has to be an object", key)
+		}
+	}
+	return environment, nil
+}
+
+// prepareContainers says what runs the functions. Paths of images are found in
+// dir, too.
+func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
+	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
+		if s.config.Containers == nil {
+			return nil, hint.Wrap(errors.New("nothing here can run containers"), "name a runner elsewhere by container.runner.endpoint")
+		}
+		req.Image = s.resolve(dir, req.Image)
+		return s.config.Containers.RunContainer(ctx, req)
+	})
+	p.run = containergrpc.Endpoints(here)
+	for _, c := range p.composition.Containers() {
+		r := Run{Function: c.Function, Package: c.Image, Runtime: Sandbox, Detail: c.Image}
+		switch runtime := s.config.Runtime; {
+		case c.Endpoint == "" && runtime != Auto && runtime != Sandbox:
+			return fmt.Errorf("choosing a runtime for function %q: a container does not run by %s, but in a sandbox or by a runner that the Composition names", c.Function, runtime)
+		case c.Endpoint != "":
+			r.Runtime, r.Detail = Runner, c.Image+" by the runner at "+c.Endpoint
+		}
+		p.runs = append(p.runs, r)
+		s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
+	}
+	return nil
+}
+
+func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (*converge.Result, error) {
+	req, err := p.forXR(doc)
+	if err != nil {
+		return nil, err
+	}
+	r, err := render.RenderAlpha(ctx, p.run, render.AlphaRequest{
+		XR: req.XR, Composition: p.composition, Observed: req.Observed, Environment: p.environment,
+		Full: req.Full, LiteralDeletion: p.in.LiteralDeletion,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+	}
+	return &converge.Result{Result: r, Passes: 1}, nil
+}

@@ -1,0 +1,276 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/alpha"
+	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
+	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// alphaInputs render in profile Alpha.
+var alphaInputs = session.Inputs{Profile: render.Alpha, XRs: []string{"xr.yaml"}, Composition: "lib/composition.yaml"}
+
+// calling is a Composition of one resource and of functions in these containers.
+func calling(containers ...string) string {
+	text := old
+	for i, c := range containers {
+		if i == 0 {
+			text += "  functions:\n"
+		}
+		text += fmt.Sprintf("  - {name: f%d, type: Container, container: {%s}}\n", i, c)
+	}
+	return text
+}
+
+// echoes is a Runner whose functions return what they get, and of which it keeps
+// account.
+type echoes struct {
+	name string
+
+	mu     sync.Mutex
+	images []string
+}
+
+func (e *echoes) RunContainer(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.images = append(e.images, e.name+" "+req.Image)
+	return req.Input, nil
+}
+
+// served serves a Runner, and returns its endpoint: an abstract socket where
+// there are any.
+func served(t *testing.T, r alpha.ContainerRunner) string {
+	t.Helper()
+	network, address, prefix := "tcp", "127.0.0.1:0", "dns:///"
+	if runtime.GOOS == "linux" {
+		network, address, prefix = "unix", "@xfn-test-"+strings.ReplaceAll(t.TempDir(), "/", "-"), "unix-abstract:"
+	}
+	lis, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return prefix + strings.TrimPrefix(lis.Addr().String(), "@")
+}
+
+// TestAlphaRunners: a function runs by the runner that the Composition names, or
+// here, where paths are found beside the Composition.
+func TestAlphaRunners(t *testing.T) {
+	here, there := &echoes{name: "here"}, &echoes{name: "there"}
+	endpoint := served(t, there)
+	var said log
+	s := session.Open(session.Config{
+		Reader: reader(t, map[string]string{
+			"xr.yaml": xr, "lib/fn.xpkg": "", "observed.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}}",
+			"lib/composition.yaml": calling("image: acme/a", "image: acme/b, runner: {endpoint: '"+endpoint+"'}", "image: ./fn.xpkg"),
+		}),
+		Containers: here, Progress: said.take,
+	})
+	in := alphaInputs
+	in.Observed = []string{"observed.yaml"}
+	got, err := renderOne(t.Context(), s, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"here acme/a", "here " + filepath.Join("lib", "fn.xpkg")}, here.images); diff != "" {
+		t.Errorf("run here (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"there acme/b"}, there.images); diff != "" {
+		t.Errorf("run there (-want +got):\n%s", diff)
+	}
+	want := []session.Run{
+		{Function: "f0", Package: "acme/a", Runtime: session.Sandbox, Detail: "acme/a"},
+		{Function: "f1", Package: "acme/b", Runtime: session.Runner, Detail: "acme/b by the runner at " + endpoint},
+		{Function: "f2", Package: "./fn.xpkg", Runtime: session.Sandbox, Detail: "./fn.xpkg"},
+	}
+	if diff := cmp.Diff(want, got.Functions); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := "note: f1: Runner, acme/b by the runner at " + endpoint; !slices.Contains(said.lines, want) {
+		t.Errorf("%q is not among %q", want, said.lines)
+	}
+	if len(got.Composed) != 1 || got.Composed[0]["kind"] != "Bolt" || got.Passes != 1 {
+		t.Errorf("got %v", got.Result)
+	}
+}
+
+// TestAlphaMany renders XRs at the same time by one Composition.
+func TestAlphaMany(t *testing.T) {
+	var all strings.Builder
+	var want []string
+	for i := range 40 {
+		want = append(want, fmt.Sprintf("xr-%d", i))
+		fmt.Fprintf(&all, "---\n%s", strings.Replace(xr, "alpha", want[i], 1))
+	}
+	here := &echoes{}
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": all.String(), "lib/composition.yaml": calling("image: a")}), Containers: here})
+	in := alphaInputs
+	in.AllDocuments = true
+	got, err := names(t, s, in)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(here.images) != 40 {
+		t.Errorf("got error %v, %d calls (-want +got):\n%s", err, len(here.images), diff)
+	}
+}
+
+// TestAlphaEnvironment: the environment comes as it does to a pipeline, and is
+// missed where patches want it.
+func TestAlphaEnvironment(t *testing.T) {
+	const key = "apiextensions.crossplane.io/environment"
+	composition := strings.Replace(old, "patches: [", "patches: [{type: FromEnvironmentFieldPath, fromFieldPath: count, toFieldPath: spec.count, transforms: [{type: string, string: {fmt: '%03d'}}]}, ", 1)
+	cases := map[string]struct {
+		reason        string
+		files, values map[string]string
+		want, err     string
+	}{
+		"Value":  {"it is given as a value", nil, map[string]string{key: "{count: 7}"}, "007", ""},
+		"File":   {"or in a file", map[string]string{key: "env.yaml"}, nil, "008", ""},
+		"None":   {"or not", nil, nil, "", ""},
+		"Other":  {"there is nothing else in a context", nil, map[string]string{"k": "{}"}, "", `reading context "k": functions of the alpha have no context`},
+		"Scalar": {"it is an object", nil, map[string]string{key: "7"}, "", "the environment has to be an object"},
+		"Broken": {"which can be read", nil, map[string]string{key: "{"}, "", `reading context "` + key + `"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var said log
+			s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": composition, "env.yaml": "count: 8"}), Progress: said.take})
+			in := alphaInputs
+			in.ContextFiles, in.ContextValues = tc.files, tc.values
+			got, err := renderOne(t.Context(), s, in)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			count, _ := got.Composed[0]["spec"].(map[string]any)["count"].(string)
+			if count != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, count, tc.want)
+			}
+			if warned := strings.Contains(strings.Join(said.lines, "\n"), "there is no environment"); warned != (tc.want == "") {
+				t.Errorf("%s: said %q", tc.reason, said.lines)
+			}
+		})
+	}
+}
+
+func TestAlphaRefuses(t *testing.T) {
+	config := func(change func(*session.Config)) func(*session.Config, *session.Inputs) {
+		return func(c *session.Config, _ *session.Inputs) { change(c) }
+	}
+	in := func(change func(*session.Inputs)) func(*session.Config, *session.Inputs) {
+		return func(_ *session.Config, in *session.Inputs) { change(in) }
+	}
+	composition := func(text string) func(*session.Config, *session.Inputs) {
+		return func(c *session.Config, _ *session.Inputs) {
+			c.Reader = reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": text})
+		}
+	}
+	cases := map[string]struct {
+		reason    string
+		change    func(*session.Config, *session.Inputs)
+		err, hint string
+	}{
+		"Functions":    {"functions are in the Composition", config(func(c *session.Config) { c.Functions = "functions.yaml" }), "profile alpha does not take a functions file", ""},
+		"Packages":     {"which names their images", config(func(c *session.Config) { c.Packages = map[string]string{"f0": "."} }), "does not take packages", ""},
+		"Runtime":      {"containers run in one way here", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": a container does not run by Process`, ""},
+		"NoContainers": {"if they do", config(func(c *session.Config) { c.Containers = nil }), "nothing here can run containers", "container.runner.endpoint"},
+		"Compositions": {"there is one Composition", in(func(in *session.Inputs) { in.Compositions = []string{"lib"} }), "does not take Compositions to choose from", ""},
+		"Loop":         {"there is one reconcile", in(func(in *session.Inputs) { in.ObserveLoop = 1 }), "does not take an observe loop", ""},
+		"Around":       {"functions are no Runners", in(func(in *session.Inputs) { in.Around = func(_ int, r function.Runner) function.Runner { return r } }), "does not take functions that could be traced", ""},
+		"Required":     {"they require nothing", in(func(in *session.Inputs) { in.Extra = []string{"x"} }), "does not take resources or schemas", ""},
+		"Credentials":  {"and get no credentials", in(func(in *session.Inputs) { in.Credentials = []string{"x"} }), "does not take credentials", ""},
+		"XRD":          {"an XRD has to be one", in(func(in *session.Inputs) { in.XRD = "xr.yaml" }), "loading the XRD", ""},
+		"Observed":     {"what is observed has to be there", in(func(in *session.Inputs) { in.Observed = []string{"none.yaml"} }), "loading observed resources", ""},
+		"Missing":      {"so has the Composition", in(func(in *session.Inputs) { in.Composition = "none.yaml" }), "loading the Composition", ""},
+		"Kind":         {"which is one", composition(xr), "expected a Composition", ""},
+		"Pipeline":     {"of the alpha", composition(steps("f")), "lib/composition.yaml:5: spec: it has neither resources nor functions", "another --profile"},
+		"Name":         {"faults have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
+		"Image":        {"those of functions, too", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: it is required", ""},
+		"Match":        {"it is for the XR", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
+		"Profile":      {"other profiles delete nothing", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is for profile alpha", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}), Containers: &echoes{}}
+			inputs := alphaInputs
+			tc.change(&c, &inputs)
+			_, err := renderOne(t.Context(), session.Open(c), inputs)
+			if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(hint.Of(err), tc.hint) {
+				t.Errorf("%s: got %v (%s), want %s (%s)", tc.reason, err, hint.Of(err), tc.err, tc.hint)
+			}
+		})
+	}
+}
+
+// TestAlphaFatal: what a function says is fatal is so here, too, and what else
+// goes wrong is about its XR.
+func TestAlphaFatal(t *testing.T) {
+	s := session.Open(session.Config{
+		Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}),
+		Containers: alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
+			io, err := fnio.Decode(req.Input)
+			if err != nil {
+				return nil, err
+			}
+			io.Results = []fnio.Result{{Severity: fnio.Fatal, Message: "no"}}
+			return fnio.Encode(io)
+		}),
+	})
+	_, err := renderOne(t.Context(), s, alphaInputs)
+	var fatal *render.FatalError
+	if want := `rendering composite resource "alpha": cannot run Composition Function pipeline: fatal function pipeline result: no`; !errors.As(err, &fatal) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestAlphaXRD gives an XR the defaults of its XRD.
+func TestAlphaXRD(t *testing.T) {
+	const xrd = `
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xwidgets.gold.test}
+spec:
+  group: gold.test
+  names: {kind: XWidget, plural: xwidgets}
+  versions:
+  - {name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 9}}}}}}}
+`
+	files := map[string]string{"xr.yaml": strings.Replace(xr, "{size: 3}", "{}", 1), "lib/composition.yaml": old, "xrd.yaml": xrd}
+	in := alphaInputs
+	in.XRD = "xrd.yaml"
+	got, err := renderOne(t.Context(), session.Open(session.Config{Reader: reader(t, files)}), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"size": int64(9)}, got.Composed[0]["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,162 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+)
+
+// patched is a Composition that has a builtin, and a Function of its name.
+func patched(input string) string {
+	return strings.Replace(steps("function-patch-and-transform"), "{response: {}}", input, 1)
+}
+
+const thing = "{resources: [{name: thing, base: {apiVersion: v1, kind: Thing}, patches: [{fromFieldPath: spec.size, toFieldPath: size}]}]}"
+
+func TestBuiltinVersions(t *testing.T) {
+	cases := map[string]struct {
+		reason, pkg     string
+		mode            builtin.Mode
+		warning, refuse string
+	}{
+		"Inside":       {"a version that was measured is silent", "xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.10.2", builtin.Strict, "", ""},
+		"WithoutV":     {"with or without a v", "crossplane-contrib/function-patch-and-transform:0.8.2", builtin.Strict, "", ""},
+		"NoTag":        {"no version is any version", "crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
+		"Older":        {"an older one may do otherwise", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Auto, "stands for v0.8.0 to below v0.11.0, not for v0.1.4", ""},
+		"OlderStrict":  {"which strict refuses", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Strict, "", "stands for v0.8.0 to below v0.11.0, not for v0.1.4"},
+		"Newer":        {"so may a newer one", "crossplane-contrib/function-patch-and-transform:v0.11.0", builtin.Auto, "not for v0.11.0", ""},
+		"Branch":       {"what is no version may be any", "crossplane-contrib/function-patch-and-transform:main", builtin.Auto, `the tag "main" is no version`, ""},
+		"BranchStrict": {"which strict refuses", "crossplane-contrib/function-patch-and-transform:main", builtin.Strict, "", `the tag "main" is no version`},
+		"PortInHost":   {"a port is no tag", "localhost:5000/crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var warnings notes
+			s := session.Open(session.Config{
+				Reader: reader(t, map[string]string{
+					"xr.yaml": xr, "composition.yaml": patched(thing), "functions.yaml": fn("function-patch-and-transform", tc.pkg, ""),
+				}),
+				Functions: "functions.yaml", Builtins: builtin.Policy{Mode: tc.mode}, Progress: warnings.take,
+			})
+			r, err := renderOne(t.Context(), s, inputs)
+			if tc.refuse != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.refuse) || hint.Of(err) == "" {
+					t.Fatalf("%s: got %v (hint: %s)", tc.reason, err, hint.Of(err))
+				}
+				return
+			}
+			if err != nil || len(r.Composed) != 1 {
+				t.Fatalf("%s: got %v, %v", tc.reason, r, err)
+			}
+			if got := strings.Join(warnings.texts, "\n"); tc.warning == "" && got != "" || !strings.Contains(got, tc.warning) {
+				t.Errorf("%s: got the warnings %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+// notes keeps the warnings that it hears.
+type notes struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (n *notes) take(e progress.Event) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if e.Kind == progress.Warning {
+		n.texts = append(n.texts, e.Text)
+	}
+}
+
+// A field that the builtin does not know may be one of another version.
+func TestUnknownField(t *testing.T) {
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{
+		"xr.yaml": xr, "composition.yaml": patched("{resources: [{name: thing, bases: {}}]}"),
+	})})
+	_, err := renderOne(t.Context(), s, inputs)
+	if err == nil || !strings.Contains(err.Error(), "cannot get Function input: cannot get function input *v1beta1.Resources") {
+		t.Fatalf("got %v", err)
+	}
+	if got := hint.Of(err); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "--package") {
+		t.Errorf("got the hint %q", got)
+	}
+}
+
+// real plays a package with what the builtin answers, but for what change does.
+type real struct {
+	change func(*fnv1.RunFunctionResponse)
+}
+
+func (r real) Start(context.Context, runtimes.Function) (*runtimes.Instance, error) {
+	b, _ := builtin.Named("function-patch-and-transform")
+	run := b.New(builtin.Options{})
+	return &runtimes.Instance{
+		Detail: "a package",
+		Runner: function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			rsp, err := run.RunFunction(ctx, name, req)
+			rsp = proto.CloneOf(rsp)
+			r.change(rsp)
+			return rsp, err
+		}),
+		Stop: func(context.Context) error { return nil },
+	}, nil
+}
+
+func TestCrosscheck(t *testing.T) {
+	alike := func(*fnv1.RunFunctionResponse) {}
+	differs := func(rsp *fnv1.RunFunctionResponse) {
+		rsp.GetDesired().GetResources()["thing"].Ready = fnv1.Ready_READY_TRUE
+	}
+	cases := map[string]struct {
+		reason   string
+		name     string
+		change   func(*fnv1.RunFunctionResponse)
+		packages map[string]string
+		want     string
+	}{
+		"Alike":       {"two that answer alike are one", "function-patch-and-transform", alike, map[string]string{"function-patch-and-transform": "pt.xpkg"}, ""},
+		"Managed":     {"also by the name that the package manager gives", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},
+		"Differ":      {"a difference is an error", "function-patch-and-transform", differs, map[string]string{"function-patch-and-transform": "pt.xpkg"}, `desired.resources.thing.ready is nothing by the builtin, but "READY_TRUE" by the runtime Process`},
+		"NoBuiltin":   {"what has no builtin just runs", "function-mine", differs, map[string]string{"function-mine": "mine.xpkg"}, ""},
+		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "there is only the builtin"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{
+				Reader: reader(t, map[string]string{
+					"xr.yaml": xr, "composition.yaml": strings.Replace(patched(thing), "{name: function-patch-and-transform}", "{name: "+tc.name+"}", 1),
+				}),
+				Packages: tc.packages, Crosscheck: true,
+				Runtimes: map[session.Runtime]runtimes.Runtime{session.Process: real{tc.change}},
+			})
+			r, err := renderOne(t.Context(), s, inputs)
+			if tc.want == "" {
+				if err != nil || len(r.Composed) != 1 {
+					t.Errorf("%s: got %v, %v", tc.reason, r, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			var d *intercept.DifferenceError
+			if hint.Of(err) == "" && !errors.As(err, &d) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// prober is a shelf that may not serve here, and counts how often it was asked.
+type prober struct {
+	shelf
+	err   error
+	asked int
+}
+
+func (p *prober) Probe(context.Context) error {
+	p.asked++
+	return p.err
+}
+
+// What runs an image is a sandbox, or where there can be none, an engine.
+func TestContainerChoice(t *testing.T) {
+	forbidden, absent := errors.New("user namespaces are forbidden"), errors.New("no engine is here")
+	const stranger = "ghcr.io/acme/f:v1"
+	cases := map[string]struct {
+		reason          string
+		pkg             string
+		sandbox, docker *prober
+		config          session.Config
+		want, note      string
+		wantErr         string
+		askedDocker     int
+	}{
+		"Sandbox":       {"a sandbox beats an engine, which is not looked for", stranger, &prober{}, &prober{}, session.Config{}, "Sandbox", "", "", 0},
+		"Forbidden":     {"where it is forbidden an engine takes its place, which is told", stranger, &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run by Docker, since there can be no sandbox here: user namespaces are forbidden", "", 1},
+		"ForbiddenFile": {"for a file, too", "./f.xpkg", &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run by Docker", "", 1},
+		"Neither":       {"without an engine the sandbox says what it lacks", stranger, &prober{err: forbidden}, &prober{err: absent}, session.Config{}, "Sandbox", "", "", 1},
+		"Elsewhere":     {"on another system there is only the engine", stranger, nil, &prober{}, session.Config{}, "Docker", "", "", 1},
+		"ElsewhereFile": {"a file runs there, too", "./f.xpkg", nil, &prober{}, session.Config{}, "Docker", "", "", 1},
+		"Nothing":       {"without one that is told, and what else to do", stranger, nil, &prober{err: absent}, session.Config{}, "", "", `nothing here can run package "ghcr.io/acme/f:v1": no engine is here`, 1},
+		"NothingFile":   {"a file is then tried as a process", "./f.xpkg", nil, &prober{err: absent}, session.Config{}, "Process", "", "", 1},
+		"Forced":        {"an engine that is asked for is not asked first", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker}, "Docker", "", "", 0},
+		"Package":       {"a package that is given is a path, also for an engine", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker, Packages: map[string]string{"f": "layout"}}, "Docker ./layout", "", "", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var said []string
+			tc.config.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f", "g"), "functions.yaml": fn("f", tc.pkg, "") + fn("g", tc.pkg, "")})
+			tc.config.Functions = "functions.yaml"
+			tc.config.Progress = func(e progress.Event) {
+				if e.Kind == progress.Note {
+					said = append(said, e.Text)
+				}
+			}
+			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Docker: tc.docker, session.Process: &shelf{}}
+			if tc.sandbox != nil {
+				tc.config.Runtimes[session.Sandbox] = tc.sandbox
+			}
+			s := session.Open(tc.config)
+			r, err := renderOne(t.Context(), s, inputs)
+			if err := s.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if tc.docker.asked != tc.askedDocker {
+				t.Errorf("%s: the engine was asked %d times", tc.reason, tc.docker.asked)
+			}
+			if tc.wantErr != "" {
+				if err == nil || !strings.HasSuffix(err.Error(), tc.wantErr) || !strings.Contains(hint.Of(err), "--package f=PATH") {
+					t.Errorf("%s: got %v, hint %q", tc.reason, err, hint.Of(err))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; !strings.HasPrefix(got, tc.want) {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+			if notes := strings.Join(said, "\n"); tc.note != "" && strings.Count(notes, tc.note) != 1 || tc.note == "" && strings.Contains(notes, "by Docker") {
+				t.Errorf("%s: got notes %q", tc.reason, notes)
+			}
+		})
+	}
+}

@@ -1,0 +1,390 @@
+package converge_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/render"
+)
+
+var profiles = []render.Profile{render.V2, render.Classic, render.Classic1, render.ClassicBeta}
+
+// A pipeline is one step, given what exists and the number of the call.
+type pipeline func(observed *fnv1.State, call int) string
+
+// runner makes a Runner of p, which returns a response as JSON.
+func runner(t *testing.T, p pipeline) function.Runner {
+	calls := 0
+	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		calls++
+		rsp := &fnv1.RunFunctionResponse{}
+		if err := protojson.Unmarshal([]byte(p(req.GetObserved(), calls)), rsp); err != nil {
+			t.Error(err)
+		}
+		return rsp, nil
+	})
+}
+
+// sequencer desires b once a is ready, and c once b is.
+func sequencer(observed *fnv1.State, _ int) string {
+	desired := resource("a", "{}")
+	if isReady(observed, "a") {
+		desired += "," + resource("b", "{}")
+	}
+	if isReady(observed, "b") {
+		desired += "," + resource("c", "{}")
+	}
+	return `{"desired": {"resources": {` + desired + `}}}`
+}
+
+// copier gives the XR the status that resource a has.
+func copier(observed *fnv1.State, _ int) string {
+	status := "{}"
+	if s := observed.GetResources()["a"].GetResource().GetFields()["status"]; s != nil {
+		status = asJSON(s.AsInterface())
+	}
+	return `{"desired": {"composite": {"resource": {"status": {"copied": ` + status + `}}}, "resources": {` + resource("a", "{}") + `}}}`
+}
+
+// oscillator flips a field, an element of a list, and a resource.
+func oscillator(_ *fnv1.State, call int) string {
+	spec := fmt.Sprintf(`{"size": %d, "stays": 1, "list": ["x", {"flag.x": %t}]}`, call%2, call%2 == 0)
+	desired := resource("a", spec)
+	if call%2 == 0 {
+		desired += "," + resource("b", "{}")
+	}
+	return `{"desired": {"composite": {"resource": {"status": {"even": ` + fmt.Sprint(call%2 == 0) + `}}}, "resources": {` + desired + `}}}`
+}
+
+// counter looks at what it observes of itself, and asks for one more.
+func counter(observed *fnv1.State, _ int) string {
+	n := observed.GetComposite().GetResource().GetFields()["status"].GetStructValue().GetFields()["n"].GetNumberValue()
+	return fmt.Sprintf(`{"desired": {"composite": {"resource": {"status": {"n": %v}}}}}`, min(n+1, 4))
+}
+
+func resource(name, spec string) string {
+	return fmt.Sprintf(`%q: {"ready": "READY_TRUE", "resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "spec": %s}}`, name, spec)
+}
+
+func isReady(observed *fnv1.State, name string) bool {
+	conditions := observed.GetResources()[name].GetResource().GetFields()["status"].GetStructValue().GetFields()["conditions"]
+	for _, c := range conditions.GetListValue().GetValues() {
+		if f := c.GetStructValue().GetFields(); f["type"].GetStringValue() == "Ready" && f["status"].GetStringValue() == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj, err := manifest.Document{Path: "test", Line: 1, Text: []byte(text)}.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: obj}
+}
+
+func fixtures(t testing.TB, list string) []converge.Fixture {
+	t.Helper()
+	text := "apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n" + list + "\n"
+	fs, err := converge.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
+const xr = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {mine: "1"}}, spec: {size: 3}}`
+
+func request(t testing.TB, profile render.Profile) render.Request {
+	return render.Request{Profile: profile, Input: reconciler.Input{
+		XR: object(t, xr),
+		Composition: &apiextv1.Composition{
+			ObjectMeta: metav1.ObjectMeta{Name: "widgets"},
+			Spec: apiextv1.CompositionSpec{Pipeline: []apiextv1.PipelineStep{
+				{Step: "make", FunctionRef: apiextv1.FunctionReference{Name: "f"}},
+			}},
+		},
+	}}
+}
+
+func names(docs []map[string]any) string {
+	var all []string
+	for _, doc := range docs {
+		all = append(all, (&unstructured.Unstructured{Object: doc}).GetAnnotations()[reconciler.AnnotationResourceName])
+	}
+	return strings.Join(all, " ")
+}
+
+func TestRender(t *testing.T) {
+	const ready = "- {match: {apiVersion: parts.gold.test/v1, kind: Bolt}, ready: true}\n"
+	type want struct {
+		Passes   int
+		Settled  bool
+		Composed string
+		Changing []string
+		Unused   []string
+	}
+	oscillates := []string{
+		`composite resource: status.even`,
+		`resource "a": spec.list[1][flag.x]`,
+		`resource "a": spec.size`,
+		`resource "b"`,
+	}
+	cases := map[string]struct {
+		reason   string
+		pipeline pipeline
+		passes   int
+		fixtures string
+		want     want
+	}{
+		"Sequence": {
+			"each resource comes a pass after the one before it, and a last pass sees that this was all",
+			sequencer, 10, ready,
+			want{4, true, "a b c", nil, nil},
+		},
+		"SequenceWaits": {
+			"without a fixture nothing is ever ready",
+			sequencer, 10, "",
+			want{2, true, "a", nil, nil},
+		},
+		"SequenceHalted": {
+			"readiness can be said to be missing, too",
+			sequencer, 10, ready + "- {match: {resource: b}, ready: false}\n",
+			want{3, true, "a b", nil, nil},
+		},
+		"SequenceCut": {
+			"the last of the passes that were asked for still changed something",
+			sequencer, 3, ready,
+			want{3, false, "a b c", []string{`resource "c"`}, nil},
+		},
+		"From": {
+			"a fixture that is to hold later is waited for, although nothing changes until then",
+			sequencer, 10, "- {match: {resource: a}, from: 4, ready: true}\n",
+			want{6, true, "a b", nil, nil},
+		},
+		"FromIsNotReached": {
+			"a fixture that is to hold after the last pass is reported",
+			sequencer, 4, "- {match: {resource: a}, from: 4, ready: true}\n",
+			want{4, true, "a", nil, []string{`f.yaml:4: resource "a"`}},
+		},
+		"FromIsReached": {
+			"the pass after it is the first that sees a fixture",
+			sequencer, 5, "- {match: {resource: a}, from: 4, ready: true}\n",
+			want{5, false, "a b", []string{`resource "b"`}, nil},
+		},
+		"Unused": {
+			"fixtures that match nothing are reported with their place",
+			sequencer, 10,
+			"- {match: {resource: z}, ready: true}\n- {match: {apiVersion: parts.gold.test/v2, kind: Bolt, name: other}, ready: true}\n",
+			want{2, true, "a", nil, []string{`f.yaml:4: resource "z"`, `f.yaml:5: parts.gold.test/v2 Bolt other`}},
+		},
+		"Copy":      {"a status takes one pass to come, and one to stay", copier, 10, "- {match: {resource: a}, status: {arn: x}}\n", want{3, true, "a", nil, nil}},
+		"Oscillate": {"what keeps changing is named", oscillator, 5, "", want{5, false, "a", oscillates, nil}},
+		"Count":     {"the XR's own status is fed back", counter, 10, "", want{5, true, "", nil, nil}},
+		"Once":      {"one pass has nothing to be compared with", sequencer, 1, ready, want{1, false, "a", nil, []string{`f.yaml:4: parts.gold.test/v1 Bolt`}}},
+		"NoPasses":  {"one pass is the least", sequencer, 0, "", want{1, false, "a", nil, nil}},
+	}
+	for name, tc := range cases {
+		for _, profile := range profiles {
+			t.Run(name+"/"+string(profile), func(t *testing.T) {
+				got, err := converge.Render(t.Context(), runner(t, tc.pipeline), request(t, profile),
+					converge.Options{Passes: tc.passes, Fixtures: fixtures(t, tc.fixtures)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wanted := tc.want
+				if wanted.Changing != nil && profile == render.V2 {
+					// Here resources come and go, and so do references to them.
+					wanted.Changing = slices.Concat([]string{"composite resource: spec.crossplane.resourceRefs"}, wanted.Changing)
+				}
+				is := want{got.Passes, got.Settled, names(got.Composed), got.Changing, got.Unused}
+				if diff := cmp.Diff(wanted, is); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestExample(t *testing.T) {
+	docs, err := manifestOf("testdata/fixtures.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs, err := converge.ParseFixtures(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket := func(observed *fnv1.State, _ int) string {
+		desired := `"bucket": {"resource": {"apiVersion": "s3.aws.m.upbound.io/v1beta1", "kind": "Bucket"}}`
+		if isReady(observed, "bucket") {
+			f := observed.GetResources()["bucket"].GetResource().AsMap()
+			arn, _, _ := unstructured.NestedString(f, "status", "arn")
+			id, _, _ := unstructured.NestedString(f, "metadata", "annotations", "crossplane.io/external-name")
+			desired += fmt.Sprintf(`, "policy": {"resource": {"apiVersion": "s3.aws.m.upbound.io/v1beta1", "kind": "BucketPolicy", "spec": {"of": "%s %s"}}}`, arn, id)
+		}
+		return `{"desired": {"resources": {` + desired + `}}}`
+	}
+	got, err := converge.Render(t.Context(), runner(t, bucket), request(t, render.V2), converge.Options{Passes: 9, Fixtures: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Passes != 4 || !got.Settled || got.Unused != nil || len(got.Composed) != 2 {
+		t.Fatalf("got %d passes, settled %t, unused %v, composed %v", got.Passes, got.Settled, got.Unused, got.Composed)
+	}
+	if of, _, _ := unstructured.NestedString(got.Composed[1], "spec", "of"); of != "arn:aws:s3:::bucket bucket" {
+		t.Errorf("the policy is of %q", of)
+	}
+}
+
+// TestErrors holds the loop to say in which pass it failed, and to keep errors
+// that callers tell apart.
+func TestErrors(t *testing.T) {
+	failing := func(_ *fnv1.State, call int) string {
+		if call == 2 {
+			return `{"results": [{"severity": "SEVERITY_FATAL", "message": "it broke"}]}`
+		}
+		return "{}"
+	}
+	for _, profile := range profiles {
+		_, err := converge.Render(t.Context(), runner(t, failing), request(t, profile), converge.Options{Passes: 3})
+		var fe *render.FatalError
+		if !errors.As(err, &fe) || err.Error() != `rendering pass 2: pipeline step "make" returned a fatal result: it broke` {
+			t.Errorf("%s: got %v", profile, err)
+		}
+	}
+	req := request(t, render.Classic)
+	req.Full = true
+	delete(req.XR.Object, "spec")
+	if _, err := converge.Render(t.Context(), runner(t, sequencer), req, converge.Options{Passes: 3}); !errors.Is(err, render.ErrNoSpec) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelling := func(observed *fnv1.State, call int) string { cancel(); return oscillator(observed, call) }
+	if _, err := converge.Render(ctx, runner(t, cancelling), request(t, render.V2), converge.Options{Passes: 1 << 30}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFull wants the composite resource in full to hold what the last pass left
+// of its status, and functions not to be called for it again.
+func TestFull(t *testing.T) {
+	calls := 0
+	forgetful := func(_ *fnv1.State, call int) string {
+		calls = call
+		if call == 1 {
+			return `{"desired": {"composite": {"resource": {"status": {"early": 1}}}}}`
+		}
+		return `{"desired": {"composite": {"resource": {"status": {"late": 1}}}}}`
+	}
+	for _, profile := range profiles {
+		req := request(t, profile)
+		req.Full = true
+		got, err := converge.Render(t.Context(), runner(t, forgetful), req, converge.Options{Passes: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, early, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "early")
+		_, late, _ := unstructured.NestedFieldNoCopy(got.XR, "status", "late")
+		size, _, _ := unstructured.NestedFieldNoCopy(got.XR, "spec", "size")
+		if early || !late || size != int64(3) || !got.Settled || got.Passes != 3 || calls != 3 {
+			t.Errorf("%s: got %v in %d passes and %d calls", profile, got.XR, got.Passes, calls)
+		}
+	}
+}
+
+// TestInputIsNotChanged runs the same twice, and wants the same and its inputs
+// untouched.
+func TestInputIsNotChanged(t *testing.T) {
+	const list = "- {match: {resource: a}, metadata: {annotations: {x: z}}, status: {conditions: [{type: Synced, status: 'True'}], m: {b: 2}}, ready: true}\n" +
+		"- {match: {resource: a}, status: {m: {c: 3}}, ready: false}\n- {match: {resource: a}, from: 2, ready: true}\n"
+	for _, profile := range profiles {
+		state := func() (render.Request, []converge.Fixture) {
+			req := request(t, profile)
+			req.Observed = []*unstructured.Unstructured{
+				object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: a}}, status: {m: {a: 1}, conditions: [{type: Ready, status: Unknown}]}}`),
+				object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {crossplane.io/composition-resource-name: s}}}`),
+			}
+			req.Required = append(make(reconciler.Store, 0, 2), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`))
+			return req, fixtures(t, list)
+		}
+		req, fs := state()
+		var outputs [2]string
+		for i := range outputs {
+			r, err := converge.Render(t.Context(), runner(t, sequencer), req, converge.Options{Passes: 9, Fixtures: fs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs[i] = asJSON(r)
+		}
+		if diff := cmp.Diff(outputs[0], outputs[1]); diff != "" {
+			t.Errorf("%s: two runs differ:\n%s", profile, diff)
+		}
+		wantReq, wantFixtures := state()
+		if diff := cmp.Diff(asJSON(wantReq), asJSON(req)) + cmp.Diff(wantFixtures, fs); diff != "" {
+			t.Errorf("%s: the input was changed:\n%s", profile, diff)
+		}
+		if extra := req.Required[:2][1]; extra != nil {
+			t.Errorf("%s: %v was written behind the required resources", profile, extra)
+		}
+	}
+}
+
+// TestReadySince holds the loop to say since when the composite resource is ready,
+// which is not what it was in between.
+func TestReadySince(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		ready  []bool
+		want   int
+	}{
+		"Once":  {"the first pass of all", []bool{true, true, true, true}, 1},
+		"Later": {"or a later one", []bool{false, false, true, true}, 3},
+		"Again": {"what was lost in between does not count", []bool{true, false, true, true}, 3},
+		"Never": {"nor what is lost at last", []bool{true, true, true, false}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			thing := func(_ *fnv1.State, call int) string {
+				ready := "READY_FALSE"
+				if tc.ready[call-1] {
+					ready = "READY_TRUE"
+				}
+				return fmt.Sprintf(`{"desired": {"resources": {"a": {"ready": %q, "resource": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"call": "%d"}}}}}}`, ready, call)
+			}
+			got, err := converge.Render(t.Context(), runner(t, thing), request(t, render.V2), converge.Options{Passes: len(tc.ready)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Passes != len(tc.ready) || got.ReadySince != tc.want {
+				t.Errorf("%s: got %d of %d passes, want %d", tc.reason, got.ReadySince, got.Passes, tc.want)
+			}
+		})
+	}
+}

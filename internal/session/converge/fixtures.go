@@ -1,0 +1,226 @@
+package converge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// The type of a document of fixtures.
+const (
+	APIVersion = "xfn.dev/v1alpha1"
+	Kind       = "ObserveFixtures"
+)
+
+// A Fixture is what providers report of composed resources.
+type Fixture struct {
+	// Match says of which.
+	Match Match `json:"match"`
+	// From is the pass after which it holds; the next one is the first to see
+	// it. Less than 1 is 1.
+	From int `json:"from"`
+	// Ready sets the condition Ready, unless it is nil.
+	Ready *bool `json:"ready"`
+	// Status is merged into the status that the resource had, and Metadata
+	// into its metadata, where what is rendered wins. Values are as in JSON.
+	Status   map[string]any `json:"status"`
+	Metadata map[string]any `json:"metadata"`
+	// Position is where it stands, as "path:line"; it may be empty.
+	Position string `json:"-"`
+}
+
+// A Match selects composed resources: by their name in the pipeline, or else by
+// type and, unless it is empty, their metadata.name.
+type Match struct {
+	Resource   string `json:"resource"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+}
+
+// String names a fixture by its position and by what it matches.
+func (f Fixture) String() string {
+	what := fmt.Sprintf("resource %q", f.Match.Resource)
+	if f.Match.Resource == "" {
+		what = strings.TrimSpace(f.Match.APIVersion + " " + f.Match.Kind + " " + f.Match.Name)
+	}
+	if f.Position == "" {
+		return what
+	}
+	return f.Position + ": " + what
+}
+
+func (m Match) selects(u *unstructured.Unstructured, resource string) bool {
+	if m.Resource != "" {
+		return m.Resource == resource
+	}
+	return m.APIVersion == u.GetAPIVersion() && m.Kind == u.GetKind() && (m.Name == "" || m.Name == u.GetName())
+}
+
+// apply returns an object with what the fixture says of it.
+func (f Fixture) apply(obj map[string]any) map[string]any {
+	says := map[string]any{}
+	if f.Metadata != nil {
+		says["metadata"] = f.Metadata
+	}
+	if f.Status != nil {
+		says["status"] = f.Status
+	}
+	obj = merged(obj, says)
+	if f.Ready == nil {
+		return obj
+	}
+	status, _ := obj["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	obj["status"] = merged(status, map[string]any{"conditions": withReady(conditions, *f.Ready)})
+	return obj
+}
+
+// withReady returns conditions with one of type Ready, in its place or at the
+// end.
+func withReady(conditions []any, ready bool) []any {
+	c := reconciler.Condition{Type: reconciler.TypeReady, Status: "False", Reason: "Creating"}
+	if ready {
+		c.Status, c.Reason = "True", "Available"
+	}
+	value := reconciler.Conditions{c}.Value()
+	for i, old := range conditions {
+		if m, ok := old.(map[string]any); ok && m["type"] == reconciler.TypeReady {
+			return slices.Concat(conditions[:i], value, conditions[i+1:])
+		}
+	}
+	return slices.Concat(conditions, value)
+}
+
+// ParseFixtures reads documents of the form that the package's comment shows.
+// It returns all that is wrong with them, each as a *manifest.Error; a field
+// that the form lacks is wrong.
+func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
+	var all []Fixture
+	var errs []error
+	for _, doc := range docs {
+		fixtures, err := parse(doc)
+		all = append(all, fixtures...)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func parse(doc manifest.Document) ([]Fixture, error) {
+	text, err := doc.StrictJSON()
+	if err != nil {
+		return nil, err
+	}
+	p := parser{doc: doc, lines: doc.Lines()}
+	var file struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Fixtures   []json.RawMessage `json:"fixtures"`
+	}
+	p.decode("", text, &file)
+	if len(p.errs) == 0 && (file.APIVersion != APIVersion || file.Kind != Kind) {
+		p.fault("kind", "expected kind %s of %s, got %q of %q", Kind, APIVersion, file.Kind, file.APIVersion)
+	}
+	fixtures := make([]Fixture, len(file.Fixtures))
+	for i, raw := range file.Fixtures {
+		fixtures[i] = p.fixture(fmt.Sprintf("fixtures[%d]", i), raw)
+	}
+	return fixtures, errors.Join(p.errs...)
+}
+
+// A parser notes what is wrong with a document.
+type parser struct {
+	doc   manifest.Document
+	lines manifest.Lines
+	errs  []error
+}
+
+func (p *parser) fault(field, format string, args ...any) {
+	p.errs = append(p.errs, &manifest.Error{Path: p.doc.Path, Line: p.lines.Of(field), Err: fmt.Errorf(format, args...)})
+}
+
+// decode decodes the value of a field. What does not fit is a fault.
+func (p *parser) decode(at string, text []byte, into any) {
+	below := func(path string) string { return strings.Trim(at+"."+path, ".") }
+	unknown, err := kjson.UnmarshalStrict(text, into)
+	var misfit *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &misfit):
+		path := below(misfit.Field)
+		p.fault(path, "%sexpected %s", prefix(path), expected(misfit.Type.Kind()))
+	case err != nil:
+		p.fault(at, "%s%v", prefix(at), err)
+	}
+	for _, u := range unknown {
+		var field kjson.FieldError
+		if errors.As(u, &field) {
+			path := below(field.FieldPath())
+			p.fault(path, "unknown field %s", path)
+		}
+	}
+}
+
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+// expected names a kind of value in YAML's words.
+func expected(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+func (p *parser) fixture(at string, text []byte) Fixture {
+	f := Fixture{From: 1, Position: fmt.Sprintf("%s:%d", p.doc.Path, p.lines.Of(at))}
+	before := len(p.errs)
+	if string(text) == "null" {
+		p.fault(at, "%s: expected an object", at)
+	}
+	p.decode(at, text, &f)
+	if len(p.errs) > before {
+		return f
+	}
+	byType := f.Match.APIVersion != "" && f.Match.Kind != ""
+	other := f.Match.APIVersion != "" || f.Match.Kind != "" || f.Match.Name != ""
+	if byName := f.Match.Resource != ""; byName && other || !byName && !byType {
+		p.fault(at+".match", "%s.match: expected either a resource, or apiVersion and kind", at)
+	}
+	if f.From < 1 {
+		p.fault(at+".from", "%s.from: expected 1 or more", at)
+	}
+	for _, texts := range []string{"labels", "annotations"} {
+		if _, _, err := unstructured.NestedStringMap(f.Metadata, texts); err != nil {
+			path := at + ".metadata." + texts
+			p.fault(path, "%s: expected an object of strings", path)
+		}
+	}
+	if f.Ready == nil && f.Status == nil && f.Metadata == nil {
+		p.fault(at, "%s: expected ready, status or metadata", at)
+	}
+	return f
+}

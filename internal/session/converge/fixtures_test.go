@@ -1,0 +1,161 @@
+package converge_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/render"
+)
+
+func manifestOf(path string) ([]manifest.Document, error) {
+	return manifest.Reader{FS: afero.NewOsFs()}.All(context.Background(), path)
+}
+
+func TestParseFixtures(t *testing.T) {
+	text := "# a comment\n---\n" + `apiVersion: xfn.dev/v1alpha1
+kind: ObserveFixtures
+fixtures:
+- match: {resource: bucket}
+  ready: false
+- match:
+    apiVersion: v1
+    kind: Pod
+    name: p
+  from: 2
+  status: {i: 1, f: 1.5, on: yes}
+  metadata: {labels: {a: b}}
+---
+apiVersion: xfn.dev/v1alpha1
+kind: ObserveFixtures
+fixtures: []
+---
+apiVersion: xfn.dev/v1alpha1
+kind: ObserveFixtures
+fixtures:
+- {match: {apiVersion: v1, kind: Pod}, ready: true}
+`
+	docs, err := manifest.Split("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := converge.ParseFixtures(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes, no := true, false
+	want := []converge.Fixture{
+		{Position: "f.yaml:6", From: 1, Match: converge.Match{Resource: "bucket"}, Ready: &no},
+		{
+			Position: "f.yaml:8", From: 2, Match: converge.Match{APIVersion: "v1", Kind: "Pod", Name: "p"},
+			// YAML 1.1 makes a boolean of the key, too.
+			Status:   map[string]any{"i": int64(1), "f": 1.5, "true": true},
+			Metadata: map[string]any{"labels": map[string]any{"a": "b"}},
+		},
+		{Position: "f.yaml:23", From: 1, Match: converge.Match{APIVersion: "v1", Kind: "Pod"}, Ready: &yes},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestParseFixturesRefuses(t *testing.T) {
+	const head = "apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\n"
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"NoYAML":       {"it is YAML", "a: [", []string{"f.yaml:1: "}},
+		"List":         {"it is an object", "[]", []string{"f.yaml:1: expected an object"}},
+		"Kind":         {"it has the kind", "apiVersion: xfn.dev/v1alpha1\nkind: Fixtures\nfixtures: []\n", []string{`f.yaml:2: expected kind ObserveFixtures of xfn.dev/v1alpha1, got "Fixtures" of "xfn.dev/v1alpha1"`}},
+		"APIVersion":   {"it has the version", "apiVersion: v1\nkind: ObserveFixtures\n", []string{`got "ObserveFixtures" of "v1"`}},
+		"Null":         {"it is not null", "null", []string{`got "" of ""`}},
+		"UnknownField": {"a field of the file is misspelt", head + "fixture: []\n", []string{"f.yaml:3: unknown field fixture"}},
+		"Duplicate":    {"a field stands twice", head + "kind: ObserveFixtures\n", []string{"f.yaml:3: ", `"kind"`}},
+		"NoList":       {"fixtures are a list", head + "fixtures: {}\n", []string{"f.yaml:3: fixtures: expected a list"}},
+		"Unknown": {
+			"all fields are known, at each depth, and each is named with its line",
+			head + "fixtures:\n- match:\n    resource: a\n    names: b\n  ready: true\n- match: {resource: a}\n  Ready: true\n",
+			[]string{"f.yaml:6: unknown field fixtures[0].match.names", "f.yaml:9: unknown field fixtures[1].Ready"},
+		},
+		"NoObject":    {"a fixture is an object", head + "fixtures:\n- a\n", []string{"f.yaml:4: fixtures[0]: expected an object"}},
+		"Boolean":     {"ready is a boolean", head + "fixtures:\n- match: {resource: a}\n  ready: 'True'\n", []string{"f.yaml:5: fixtures[0].ready: expected true or false"}},
+		"Number":      {"from is a number", head + "fixtures:\n- match: {resource: a}\n  from: 1.5\n  ready: true\n", []string{"f.yaml:5: fixtures[0].from: expected a whole number"}},
+		"String":      {"a name is a string", head + "fixtures:\n- match:\n    resource: 5\n  ready: true\n", []string{"f.yaml:5: fixtures[0].match.resource: expected a string"}},
+		"Status":      {"a status is an object", head + "fixtures:\n- match: {resource: a}\n  status: []\n", []string{"f.yaml:5: fixtures[0].status: expected an object"}},
+		"Annotations": {"annotations are strings", head + "fixtures:\n- match: {resource: a}\n  metadata:\n    annotations: {a: 1}\n", []string{"f.yaml:6: fixtures[0].metadata.annotations: expected an object of strings"}},
+		"Zero":        {"no pass is before the first", head + "fixtures:\n- match: {resource: a}\n  from: 0\n  ready: true\n", []string{"f.yaml:5: fixtures[0].from: expected 1 or more"}},
+		"Empty":       {"a fixture says something", head + "fixtures:\n- match: {resource: a}\n", []string{"f.yaml:4: fixtures[0]: expected ready, status or metadata"}},
+		"NoMatch":     {"a fixture is for something", head + "fixtures:\n- ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
+		"NullFixture": {"a fixture is not null", head + "fixtures:\n- null\n", []string{"f.yaml:4: fixtures[0]: expected an object"}},
+		"Both":        {"one form of match is used", head + "fixtures:\n- match: {resource: a, kind: b}\n  ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
+		"Half":        {"a kind has a version", head + "fixtures:\n- match: {kind: b}\n  ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := converge.ParseFixtures([]manifest.Document{{Path: "f.yaml", Line: 1, Text: []byte(tc.text)}})
+			var at *manifest.Error
+			if !errors.As(err, &at) {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, want)
+				}
+			}
+			if n := strings.Count(err.Error(), "\n") + 1; n > len(tc.want) {
+				t.Errorf("%s: got %d errors: %v", tc.reason, n, err)
+			}
+		})
+	}
+}
+
+func TestFixtureString(t *testing.T) {
+	cases := map[string]converge.Fixture{
+		`f.yaml:3: resource "a"`: {Position: "f.yaml:3", Match: converge.Match{Resource: "a"}},
+		`resource "a"`:           {Match: converge.Match{Resource: "a"}},
+		`v1 Pod`:                 {Match: converge.Match{APIVersion: "v1", Kind: "Pod"}},
+		`v1 Pod p`:               {Match: converge.Match{APIVersion: "v1", Kind: "Pod", Name: "p"}},
+	}
+	for want, f := range cases {
+		if got := f.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// FuzzParseFixtures holds parsing to give errors with a place, or fixtures that
+// can be used.
+func FuzzParseFixtures(f *testing.F) {
+	example, err := os.ReadFile("testdata/fixtures.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(example))
+	f.Add("apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n- {match: {resource: a}, status: {conditions: [5, {type: Ready}]}, metadata: {annotations: 5}, ready: true}\n- null\n")
+	f.Add("fixtures: [{match: {match: {}}, from: -1e99}]\nx.y[0]: &a [*a]\n")
+	f.Add("apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n- &a {match: {resource: a}, status: {conditions: {}}, ready: true}\n- <<: *a\n  from: 9\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		docs, err := manifest.Split("f.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		fs, err := converge.ParseFixtures(docs)
+		var at *manifest.Error
+		if err != nil && (!errors.As(err, &at) || at.Path != "f.yaml") {
+			t.Fatalf("got %v", err)
+		}
+		pipeline := func(*fnv1.State, int) string { return `{"desired": {"resources": {` + resource("a", "{}") + `}}}` }
+		for _, profile := range []render.Profile{render.V2, render.Classic} {
+			_, _ = converge.Render(t.Context(), runner(t, pipeline), request(t, profile), converge.Options{Passes: 3, Fixtures: fs})
+		}
+	})
+}

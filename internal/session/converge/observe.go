@@ -1,0 +1,145 @@
+package converge
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// A loop is the state between two passes.
+type loop struct {
+	// req is what the next pass renders.
+	req      render.Request
+	fixtures []Fixture
+	used     []bool
+	// xr is the composite resource as the user gave it, and given what was
+	// observed of composed resources that still exist.
+	xr    map[string]any
+	given []*unstructured.Unstructured
+}
+
+func begin(req render.Request, fixtures []Fixture) *loop {
+	l := &loop{req: req, fixtures: fixtures, used: make([]bool, len(fixtures)), xr: req.XR.Object, given: req.Observed}
+	l.req.Full = false
+	return l
+}
+
+// feed makes the request for the pass after this one, which rendered r.
+func (l *loop) feed(r *render.Result, pass int) {
+	existing := reconciler.ByName(l.given)
+	l.req.Observed = make([]*unstructured.Unstructured, len(r.Composed))
+	var kept []*unstructured.Unstructured
+	for i, doc := range r.Composed {
+		rendered := &unstructured.Unstructured{Object: doc}
+		name := rendered.GetAnnotations()[reconciler.AnnotationResourceName]
+		var before map[string]any
+		if o := existing[name]; o != nil && isSame(o, rendered) {
+			before = o.Object
+			kept = append(kept, o)
+		}
+		l.req.Observed[i] = l.observe(before, rendered, name, pass)
+	}
+	if pass == 1 && l.reconciles() {
+		l.keepSecrets(kept)
+	}
+	l.given = kept
+	slices.SortStableFunc(l.req.Observed, l.byReference)
+	l.req.XR = &unstructured.Unstructured{Object: l.composite(r.XR)}
+}
+
+// reconciles reports whether the profile is that of the reconciler, whose
+// functions see what Crossplane writes to a composite resource.
+func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
+
+// composite returns the composite resource as a pass that rendered doc leaves
+// it. All that the reconciler renders of it besides its identity is its own.
+func (l *loop) composite(doc map[string]any) map[string]any {
+	if l.reconciles() {
+		return merged(without(l.xr, "status"), doc)
+	}
+	xr := without(l.xr, "status")
+	if status, ok := doc["status"]; ok {
+		xr["status"] = status
+	}
+	return xr
+}
+
+// isSame reports whether a rendered resource is the one that was observed. One
+// of another kind takes its name, but is new.
+func isSame(observed, rendered *unstructured.Unstructured) bool {
+	return observed.GroupVersionKind().GroupKind() == rendered.GroupVersionKind().GroupKind() &&
+		observed.GetName() == rendered.GetName()
+}
+
+// observe returns a rendered resource as it exists after a pass. Before is what
+// the user gave as observed of it, or nil.
+func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructured, name string, pass int) *unstructured.Unstructured {
+	for i, f := range l.fixtures {
+		if f.From <= pass && f.Match.selects(rendered, name) {
+			before = f.apply(before)
+			l.used[i] = true
+		}
+	}
+	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
+}
+
+// keepSecrets moves the observed Secrets that are not desired to where only
+// connection details and functions' requirements find them. Nobody composes
+// those: a provider wrote them, or would have.
+func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
+	for _, o := range l.given {
+		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {
+			l.req.Required = slices.Concat(l.req.Required, reconciler.Store{o})
+		}
+	}
+}
+
+// byReference is the order that a composite resource's references have.
+func (l *loop) byReference(a, b *unstructured.Unstructured) int {
+	key := func(u *unstructured.Unstructured) string {
+		s := u.GetAPIVersion() + u.GetKind() + u.GetName()
+		if l.req.XR.GetNamespace() == "" {
+			s += u.GetNamespace()
+		}
+		return s
+	}
+	return cmp.Compare(key(a), key(b))
+}
+
+func (l *loop) unused() []string {
+	var names []string
+	for i, f := range l.fixtures {
+		if !l.used[i] {
+			names = append(names, f.String())
+		}
+	}
+	return names
+}
+
+// merged returns a with b laid over it: objects merge, all else is b's. It
+// changes neither.
+func merged(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	if out == nil {
+		out = make(map[string]any, len(b))
+	}
+	for k, v := range b {
+		below, isObject := out[k].(map[string]any)
+		if over, ok := v.(map[string]any); ok && isObject {
+			v = merged(below, over)
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func without(m map[string]any, key string) map[string]any {
+	out := merged(nil, m)
+	delete(out, key)
+	return out
+}

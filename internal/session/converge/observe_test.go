@@ -1,0 +1,283 @@
+package converge_test
+
+import (
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// seen returns what the second of two passes observes.
+func seen(t *testing.T, req render.Request, response, fixtureList string) *fnv1.State {
+	t.Helper()
+	var second *fnv1.State
+	run := runner(t, func(observed *fnv1.State, call int) string {
+		if call == 2 {
+			second = proto.CloneOf(observed)
+		}
+		return response
+	})
+	if _, err := converge.Render(t.Context(), run, req, converge.Options{Passes: 2, Fixtures: fixtures(t, fixtureList)}); err != nil {
+		t.Fatal(err)
+	}
+	return second
+}
+
+func TestObserved(t *testing.T) {
+	const bolt = `{"desired": {"resources": {"a": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "mine"}, "spec": {"x": 1}, "status": {"desired": 1}}}}}}`
+	const given = `apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: mine, uid: u, annotations: {crossplane.io/composition-resource-name: a, was: there}}`
+	ready := map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": reconciler.Time}
+	unready := map[string]any{"type": "Ready", "status": "False", "reason": "Creating", "lastTransitionTime": reconciler.Time}
+	cases := map[string]struct {
+		reason, given, fixtures string
+		path                    []string
+		want                    any
+	}{
+		"StatusIsTheProviders": {"a status that functions desire does not reach the API server", "", "", []string{"status"}, nil},
+		"StatusStays":          {"what the user observed is still there", `{` + given + `, status: {a: 1}}`, "", []string{"status"}, map[string]any{"a": 1.0}},
+		"StatusMerges": {
+			"fixtures merge objects, and replace all else, in their order",
+			`{` + given + `, status: {m: {a: 1, l: [1, 2]}}}`,
+			"- {match: {resource: a}, status: {m: {b: 2, l: [3]}}}\n- {match: {apiVersion: parts.gold.test/v1, kind: Bolt, name: mine}, status: {m: {b: 3}}}\n",
+			[]string{"status"},
+			map[string]any{"m": map[string]any{"a": 1.0, "b": 3.0, "l": []any{3.0}}},
+		},
+		"Ready":   {"a resource without a status gets the condition", "", "- {match: {resource: a}, ready: true}\n", []string{"status", "conditions"}, []any{ready}},
+		"Unready": {"and so it is with one that is not ready", "", "- {match: {resource: a}, ready: false}\n", []string{"status", "conditions"}, []any{unready}},
+		"ReadyInPlace": {
+			"conditions of other types, and what else is there, stay",
+			`{` + given + `, status: {conditions: [odd, {type: Ready, status: Unknown}, {type: Synced}]}}`,
+			"- {match: {resource: a}, ready: true}\n",
+			[]string{"status", "conditions"},
+			[]any{"odd", ready, map[string]any{"type": "Synced"}},
+		},
+		"ReadyAfterStatus": {
+			"ready adds to the conditions that its own fixture states", "",
+			"- {match: {resource: a}, ready: true, status: {conditions: [{type: Synced}]}}\n",
+			[]string{"status", "conditions"},
+			[]any{map[string]any{"type": "Synced"}, ready},
+		},
+		"Metadata": {
+			"fixtures add to metadata; what is rendered wins, and what the user observed stays", `{` + given + `}`,
+			"- {match: {resource: a}, metadata: {name: other, uid: v, annotations: {x: added, crossplane.io/composition-resource-name: z}}}\n",
+			[]string{"metadata"},
+			map[string]any{
+				"name": "mine", "uid": "v",
+				"annotations": map[string]any{"crossplane.io/composition-resource-name": "a", "was": "there", "x": "added"},
+			},
+		},
+		"Kind": {
+			"a resource of another kind under the same name is new",
+			`{apiVersion: parts.gold.test/v1, kind: Nut, metadata: {name: mine, uid: u, annotations: {crossplane.io/composition-resource-name: a}}, status: {a: 1}}`,
+			"",
+			[]string{"status"},
+			nil,
+		},
+		"Version": {
+			"one of another version of its kind is the same",
+			`{apiVersion: parts.gold.test/v9, kind: Bolt, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: a}}, status: {a: 1}}`,
+			"",
+			[]string{"status"},
+			map[string]any{"a": 1.0},
+		},
+		"NotDesired": {
+			"what was observed and is not desired is deleted",
+			`{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: old, annotations: {crossplane.io/composition-resource-name: old}}}`,
+			"",
+			[]string{"spec"},
+			map[string]any{"x": 1.0},
+		},
+	}
+	for name, tc := range cases {
+		for _, profile := range profiles {
+			t.Run(name+"/"+string(profile), func(t *testing.T) {
+				req := request(t, profile)
+				if tc.given != "" {
+					req.Observed = []*unstructured.Unstructured{object(t, tc.given)}
+				}
+				state := seen(t, req, bolt, tc.fixtures)
+				if n := len(state.GetResources()); n != 1 {
+					t.Fatalf("%s: %d resources are observed", tc.reason, n)
+				}
+				a := state.GetResources()["a"].GetResource().AsMap()
+				for _, own := range []string{"labels", "ownerReferences", "generateName"} {
+					unstructured.RemoveNestedField(a, "metadata", own)
+				}
+				got, _, _ := unstructured.NestedFieldNoCopy(a, tc.path...)
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestDeletedIsForgotten wants a resource that comes back to be a new one.
+func TestDeletedIsForgotten(t *testing.T) {
+	for _, profile := range profiles {
+		req := request(t, profile)
+		req.Observed = []*unstructured.Unstructured{
+			object(t, `{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: b, annotations: {crossplane.io/composition-resource-name: b}}, status: {old: true}}`),
+		}
+		var statuses []bool
+		run := runner(t, func(observed *fnv1.State, call int) string {
+			_, old := observed.GetResources()["b"].GetResource().GetFields()["status"]
+			statuses = append(statuses, old)
+			if call == 2 {
+				return "{}"
+			}
+			return `{"desired": {"resources": {"b": {"resource": {"apiVersion": "parts.gold.test/v1", "kind": "Bolt", "metadata": {"name": "b"}}}}}}`
+		})
+		if _, err := converge.Render(t.Context(), run, req, converge.Options{Passes: 4}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]bool{true, true, false, false}, statuses); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", profile, diff)
+		}
+	}
+}
+
+// TestFieldThatGoes wants a field that is no longer rendered not to be observed.
+func TestFieldThatGoes(t *testing.T) {
+	for _, profile := range profiles {
+		var specs []any
+		run := runner(t, func(observed *fnv1.State, call int) string {
+			specs = append(specs, observed.GetResources()["a"].GetResource().AsMap()["spec"])
+			if call == 1 {
+				return `{"desired": {"resources": {` + resource("a", `{"early": 1}`) + `}}}`
+			}
+			return `{"desired": {"resources": {` + resource("a", `{"late": 1}`) + `}}}`
+		})
+		if _, err := converge.Render(t.Context(), run, request(t, profile), converge.Options{Passes: 3}); err != nil {
+			t.Fatal(err)
+		}
+		want := []any{nil, map[string]any{"early": 1.0}, map[string]any{"late": 1.0}}
+		if diff := cmp.Diff(want, specs); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", profile, diff)
+		}
+	}
+}
+
+func TestObservedComposite(t *testing.T) {
+	const response = `{"desired": {
+		"composite": {"resource": {"spec": {"size": 9}, "metadata": {"labels": {"theirs": "2"}}, "status": {"new": 1}}},
+		"resources": {"x": {"resource": {"apiVersion": "v1", "kind": "B", "metadata": {"name": "b"}}}, "y": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}}}},
+		"conditions": [{"type": "Custom", "status": "STATUS_CONDITION_TRUE", "reason": "R"}]}`
+	type view struct{ Labels, Refs, Spec, Status, Conditions any }
+	refs := []any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a"}, map[string]any{"apiVersion": "v1", "kind": "B", "name": "b"}}
+	cases := map[string]struct {
+		reason  string
+		profile render.Profile
+		legacy  bool
+		want    view
+	}{
+		"V2": {
+			"the reconciler's references are where it has them, in its order", render.V2, false,
+			view{"1", refs, int64(3), 1.0, "Responsive Custom Synced Ready"},
+		},
+		"Legacy":      {"a legacy XR has them elsewhere", render.V2, true, view{"1", refs, int64(3), 1.0, "Responsive Custom Synced Ready"}},
+		"Classic":     {"in a classic profile the XR is as given but for its status", render.Classic, false, view{"1", nil, int64(3), 1.0, "Ready Custom"}},
+		"ClassicBeta": {"the first version writes no conditions", render.ClassicBeta, false, view{"1", nil, int64(3), 1.0, ""}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request(t, tc.profile)
+			req.Legacy = tc.legacy
+			unstructured.RemoveNestedField(req.XR.Object, "status")
+			if err := unstructured.SetNestedField(req.XR.Object, int64(7), "status", "old"); err != nil {
+				t.Fatal(err)
+			}
+			got := seen(t, req, response, "").GetComposite().GetResource().AsMap()
+			at := func(path ...string) any { v, _, _ := unstructured.NestedFieldNoCopy(got, path...); return v }
+			spec := at("spec", "crossplane", "resourceRefs")
+			if tc.legacy {
+				spec = at("spec", "resourceRefs")
+			}
+			size, _ := at("spec", "size").(float64)
+			is := view{at("metadata", "labels", "mine"), spec, int64(size), at("status", "new"), types(at("status", "conditions"))}
+			if diff := cmp.Diff(tc.want, is); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if at("status", "old") != nil || at("metadata", "labels", "theirs") != nil {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func types(conditions any) string {
+	text := ""
+	list, _ := conditions.([]any)
+	for _, c := range list {
+		if text != "" {
+			text += " "
+		}
+		text += c.(map[string]any)["type"].(string)
+	}
+	return text
+}
+
+// TestReferencesGo wants a composite resource whose last composed resource is
+// gone to have no references left.
+func TestReferencesGo(t *testing.T) {
+	req := request(t, render.V2)
+	req.Observed = []*unstructured.Unstructured{
+		object(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
+	}
+	got := seen(t, req, "{}", "").GetComposite().GetResource().AsMap()
+	refs, ok, _ := unstructured.NestedSlice(got, "spec", "crossplane", "resourceRefs")
+	if !ok || len(refs) != 0 {
+		t.Errorf("got %v", refs)
+	}
+}
+
+// TestConnectionDetailsStay wants the Secret that mocks connection details to
+// do so in every pass.
+func TestConnectionDetailsStay(t *testing.T) {
+	req := request(t, render.V2)
+	req.Observed = []*unstructured.Unstructured{
+		object(t, `{apiVersion: v1, kind: Secret, metadata: {name: conn, namespace: db, annotations: {crossplane.io/composition-resource-name: mock}}, data: {k: dg==}}`),
+	}
+	const db = `{"desired": {"resources": {"db": {"resource": {"apiVersion": "v1", "kind": "DB", "spec": {"writeConnectionSecretToRef": {"name": "conn", "namespace": "db"}}}}}}}`
+	state := seen(t, req, db, "")
+	if v := string(state.GetResources()["db"].GetConnectionDetails()["k"]); v != "v" || len(state.GetResources()) != 1 {
+		t.Errorf("got %q of %v", v, state.GetResources())
+	}
+}
+
+// TestPaused wants an XR for which nothing runs to settle at once.
+func TestPaused(t *testing.T) {
+	req := request(t, render.V2)
+	req.XR.SetAnnotations(map[string]string{reconciler.AnnotationPaused: "true"})
+	req.Observed = []*unstructured.Unstructured{
+		object(t, `{apiVersion: v1, kind: A, metadata: {name: a, annotations: {crossplane.io/composition-resource-name: a}}}`),
+	}
+	run := runner(t, func(*fnv1.State, int) string { t.Error("a function was called"); return "{}" })
+	got, err := converge.Render(t.Context(), run, req, converge.Options{Passes: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Passes != 2 || !got.Settled {
+		t.Errorf("got %d passes, changing %v", got.Passes, got.Changing)
+	}
+}
+
+// TestReferencesInNamespace has two names of which one begins with the other:
+// their order would turn if the namespace counted.
+func TestReferencesInNamespace(t *testing.T) {
+	req := request(t, render.V2)
+	req.XR.SetNamespace("default")
+	const response = `{"desired": {"resources": {
+		"x": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a-b"}}}, "y": {"resource": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}}}}}`
+	got, _, _ := unstructured.NestedSlice(seen(t, req, response, "").GetComposite().GetResource().AsMap(), "spec", "crossplane", "resourceRefs")
+	want := []any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a"}, map[string]any{"apiVersion": "v1", "kind": "A", "name": "a-b"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

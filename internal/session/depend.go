@@ -1,0 +1,95 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+)
+
+// A Resolver knows which versions of packages there are.
+type Resolver interface {
+	// Reference returns the reference of the version that a dependency means. An
+	// error is one sentence that says where the dependency is written down.
+	Reference(ctx context.Context, d lock.Dependency) (string, error)
+}
+
+// depend adds the functions that pipelines use and packages depend on. The others
+// are of no interest, and nobody is asked for their versions.
+func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
+	if len(p.dependencies) == 0 || s.config.Instead != nil {
+		return nil
+	}
+	var compositions []*apiextv1.Composition
+	for _, e := range entries {
+		compositions = append(compositions, e.Composition)
+	}
+	for _, name := range functionNames(compositions) {
+		_, given := s.config.Packages[name]
+		if _, known := p.functions[name]; known || given || s.config.Runners[name] != nil {
+			continue
+		}
+		d, ok := lock.Named(p.dependencies, name)
+		if !ok {
+			continue
+		}
+		pkg, err := s.version(ctx, d)
+		if err != nil {
+			return err
+		}
+		p.functions[name] = runtimes.Function{Name: name, Package: pkg, Annotations: s.config.Annotations}
+	}
+	return nil
+}
+
+// version returns the package of a dependency.
+func (s *Session) version(ctx context.Context, d lock.Dependency) (string, error) {
+	if pkg, ok := s.standIn(d); ok && !s.config.Locked {
+		return pkg, nil
+	}
+	return s.config.Dependencies.Reference(ctx, d)
+}
+
+// standIn returns the package of a version that a builtin stands for, if the
+// dependency allows one and a builtin is what will run: nobody need be asked which
+// others there are.
+func (s *Session) standIn(d lock.Dependency) (string, bool) {
+	runtime := s.config.Runtime
+	if runtime == Auto {
+		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // Told when it is chosen.
+	}
+	var b builtin.Builtin
+	ok := false
+	switch runtime {
+	case Auto:
+		b, ok = s.config.Builtins.For(d.Package)
+	case Builtin:
+		b, ok = s.config.Builtins.Forced(d.Package)
+	}
+	switch {
+	case !ok || s.config.Crosscheck || lock.IsDigest(d.Version):
+		return "", false
+	case d.Version == "":
+		return d.Package, true
+	case lock.IsExact(d.Version):
+		return d.Package + ":" + d.Version, true
+	default:
+		return d.Package + ":" + b.Measured, lock.Allows(d.Version, b.Measured)
+	}
+}
+
+// objectNames lists dependencies by their names in a cluster.
+func objectNames(all []lock.Dependency) string {
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = d.ObjectName()
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

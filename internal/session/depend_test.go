@@ -1,0 +1,121 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// versions resolves every constraint to v9, and keeps account of it.
+type versions struct{ asked []string }
+
+func (v *versions) Reference(_ context.Context, d lock.Dependency) (string, error) {
+	v.asked = append(v.asked, d.Package+" "+d.Version)
+	if strings.Contains(d.Package, "gone") {
+		return "", d.At(errors.New("the registry is away"))
+	}
+	return "registry.example.org/" + d.Package + ":v9", nil
+}
+
+func metadata(dependsOn ...string) string {
+	return "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nspec:\n  dependsOn:\n  - " + strings.Join(dependsOn, "\n  - ") + "\n"
+}
+
+func TestDependencies(t *testing.T) {
+	const dummy = "crossplane-contrib/function-dummy"
+	digest := "sha256:" + strings.Repeat("0", 64)
+	on := func(pkg, version string) string { return "{function: " + pkg + ", version: '" + version + "'}" }
+	cases := map[string]struct {
+		reason, metadata, step string
+		config                 session.Config
+		// want is what runs, and asked what was asked for.
+		want, asked, err string
+	}{
+		"ByObject":     {"a cluster's name", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "acme-f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
+		"ByLastPart":   {"the last part will do", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
+		"Ambiguous":    {"of two nobody knows which", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "f", session.Config{}, "", "", `calls function "f", which is not there`},
+		"Unknown":      {"what is no dependency is unknown", metadata(on("acme/f", ">=v1")), "g", session.Config{}, "", "", `calls function "g", which is not there`},
+		"Away":         {"the error says where", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "g", session.Config{}, "", "gone/g >=v1", "loading functions: crossplane.yaml:6: the registry is away"},
+		"Wrong":        {"metadata may be wrong", metadata("{version: v1}"), "f", session.Config{}, "", "", "crossplane.yaml:5: spec.dependsOn[0] names no package"},
+		"Beside":       {"a Function beside it counts first", metadata(on("acme/f", ">=v1")) + fn("f", "registry.example.org/own:v1", ""), "f", session.Config{}, "Sandbox registry.example.org/own:v1", "", ""},
+		"Package":      {"--package counts first", metadata(on("acme/f", ">=v1")), "f", session.Config{Packages: map[string]string{"f": "f.xpkg"}}, "Sandbox f.xpkg", "", ""},
+		"Builtin":      {"a builtin that the constraint allows asks nobody", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.1", "", ""},
+		"BuiltinExact": {"nor does one of an exact version", metadata(on(dummy, "v0.4.0")), "crossplane-contrib-function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.0", "", ""},
+		"BuiltinWhole": {"nor one of a whole reference", metadata(on(dummy+":v0.4.0", "")), "function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.0", "", ""},
+		"BuiltinOlder": {"one that it does not allow is asked for, and told", metadata(on(dummy, "<v0.4.0")), "function-dummy", session.Config{}, "Builtin registry.example.org/" + dummy + ":v9", dummy + " <v0.4.0", ""},
+		"BuiltinOff":   {"without builtins a registry is asked", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, "Sandbox registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"OtherRuntime": {"nor is a builtin what runs by another runtime", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Runtime: session.Docker}, "Docker registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"Annotated":    {"or by an annotation", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Annotations: map[string]string{session.AnnotationRuntime: "docker"}}, "Docker registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"Forced":       {"a builtin may be forced", metadata(on("acme/function-dummy", ">=v0.4.0")), "function-dummy", session.Config{Runtime: session.Builtin}, "Builtin acme/function-dummy:v0.4.1", "", ""},
+		"Digest":       {"a digest is never a builtin", metadata(on(dummy, digest)), "function-dummy", session.Config{Runtime: session.Sandbox}, "Sandbox registry.example.org/" + dummy + ":v9", dummy + " " + digest, ""},
+		"Locked":       {"a lock knows the version that counts", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Locked: true}, "Builtin registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			resolver, shelf := &versions{}, &shelf{}
+			config := tc.config
+			config.Reader = reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.step), "crossplane.yaml": tc.metadata})
+			config.Functions, config.Dependencies = "crossplane.yaml", resolver
+			config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Sandbox: shelf, session.Docker: shelf}
+			r, err := renderOne(t.Context(), session.Open(config), inputs)
+			if asked := strings.Join(resolver.asked, ", "); asked != tc.asked {
+				t.Errorf("%s: asked for %q, want %q", tc.reason, asked, tc.asked)
+			}
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// What there is is listed where a name means none of it.
+func TestDependenciesListed(t *testing.T) {
+	s := session.Open(session.Config{
+		Reader: reader(t, map[string]string{
+			"xr.yaml": xr, "composition.yaml": steps("f"),
+			"root/crossplane.yaml": metadata("{function: registry.example.org/z/f, version: v1}", "{function: registry.example.org/acme/f, version: v1}"),
+			"root/crd.yaml":        "kind: CustomResourceDefinition\n",
+		}),
+		Functions: "root", Dependencies: &versions{},
+	})
+	_, err := renderOne(t.Context(), s, inputs)
+	const want = "the functions that root depends on are acme-f, z-f: use one of these names, add the function to dependsOn, or name its package by --package NAME=PATH"
+	if err == nil || hint.Of(err) != want {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
+	}
+}
+
+// What the caller answers for itself, and what no step uses, nobody asks for.
+func TestDependenciesUnused(t *testing.T) {
+	resolver := &versions{}
+	own := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return &fnv1.RunFunctionResponse{}, nil
+	})
+	s := session.Open(session.Config{
+		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f"), "crossplane.yaml": metadata("{function: acme/f, version: v1}", "{function: gone/g, version: v1}")}),
+		Functions: "crossplane.yaml", Dependencies: resolver, Runners: function.Mux{"f": own},
+	})
+	if _, err := renderOne(t.Context(), s, inputs); err != nil || !slices.Equal(resolver.asked, nil) {
+		t.Errorf("got %v, asked for %q", err, resolver.asked)
+	}
+}

@@ -1,0 +1,263 @@
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// goldenDir holds cases with what the real engines made of them; a case's
+// about.txt says why it is there.
+const goldenDir = "../../testdata/golden/render"
+
+// engines are the real ones, by the profile that follows them.
+var engines = map[render.Profile]string{
+	render.V2: "v2.4", render.Classic: "v2.2", render.Classic1: "v1.20", render.ClassicBeta: "v1.14",
+}
+
+// TestGolden renders each case in each profile that has a result, and compares
+// what is printed to the byte, and the verdict; in profiles V2 and Classic also
+// what functions are sent.
+func TestGolden(t *testing.T) {
+	cases, err := os.ReadDir(goldenDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := differences(t)
+	n := 0
+	for _, c := range cases {
+		for profile, engine := range engines {
+			g := golden{dir: filepath.Join(goldenDir, c.Name()), engine: engine, differs: known[c.Name()+" "+engine]}
+			delete(known, c.Name()+" "+engine)
+			if !g.has(engine + ".stdout") {
+				continue
+			}
+			n++
+			t.Run(c.Name()+"/"+engine, func(t *testing.T) {
+				t.Parallel()
+				g.run(t, profile)
+			})
+		}
+	}
+	if n == 0 {
+		t.Fatal("there are no cases")
+	}
+	for c := range known {
+		t.Errorf("DIFFERENCES.md names %q, which is no case", c)
+	}
+}
+
+// differences reads which results differ on purpose: lines of a table whose
+// first cells are case and engine.
+func differences(t *testing.T) map[string]bool {
+	b, err := os.ReadFile("../../testdata/golden/DIFFERENCES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !strings.HasPrefix(strings.TrimSpace(cells[2]), "v") {
+			continue
+		}
+		known[strings.TrimSpace(cells[1])+" "+strings.TrimSpace(cells[2])] = true
+	}
+	return known
+}
+
+type golden struct {
+	dir, engine string
+	differs     bool
+}
+
+func (g golden) run(t *testing.T, profile render.Profile) {
+	in, printing := g.inputs(t)
+	in.Profile = profile
+	runner, left := g.runner(t)
+	s := session.Open(session.Config{
+		Reader:    manifest.Reader{FS: afero.NewBasePathFs(afero.NewOsFs(), g.dir)},
+		Functions: g.functions(),
+		Runtime:   session.Development,
+		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Development: stage{t, runner, &sync.Map{}}},
+	})
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	var stdout bytes.Buffer
+	r, err := renderOne(t.Context(), s, in)
+	if err == nil {
+		err = manifest.Write(&stdout, r.Documents(printing)...)
+	}
+	failed, wantFailed := err != nil, strings.TrimSpace(g.read(t, g.engine+".exit")) != "0"
+	diff := cmp.Diff(g.read(t, g.engine+".stdout"), stdout.String())
+	if g.differs {
+		if failed == wantFailed && diff == "" {
+			t.Error("DIFFERENCES.md names this case, but it differs no more")
+		}
+		return
+	}
+	if failed != wantFailed {
+		t.Errorf("verdict: got error %v, want one: %t", err, wantFailed)
+	}
+	if diff != "" {
+		t.Errorf("%s\nstdout (-want +got):\n%s", g.read(t, "about.txt"), diff)
+	}
+	// A render that must fail may do so before it calls what the real engine
+	// had called by then.
+	if n := left(); n > 0 && !wantFailed {
+		t.Errorf("%d calls that the real engine made are missing", n)
+	}
+}
+
+// stage is a Runtime whose functions are played by one Runner, under the names
+// of their packages' repositories. It holds tags to being the SHA-256 of the
+// first request of their step, without its meta.
+type stage struct {
+	t      *testing.T
+	runner function.Runner
+	tags   *sync.Map
+}
+
+func (s stage) checkTag(step string, req *fnv1.RunFunctionRequest) {
+	if req.GetMeta().GetTag() == "" {
+		return
+	}
+	bare := proto.CloneOf(req)
+	bare.Meta = nil
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
+	if err != nil {
+		s.t.Error(err)
+	}
+	want, _ := s.tags.LoadOrStore(step, fmt.Sprintf("%x", sha256.Sum256(b)))
+	if got := req.GetMeta().GetTag(); got != want {
+		s.t.Errorf("step %q: the tag is %s, want %s", step, got, want)
+	}
+}
+
+func (s stage) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	name, _, _ := strings.Cut(path.Base(fn.Package), ":")
+	return &runtimes.Instance{
+		Runner: function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			s.checkTag(function.Step(ctx), req)
+			return s.runner.RunFunction(ctx, name, req)
+		}),
+		Stop: func(context.Context) error { return nil },
+	}, nil
+}
+
+// runner replays the case's calls, and holds the builtins to what the functions
+// answered. The oldest engines' calls differ in what later ones know, so there
+// the functions answer that are known here. They answer also where the real
+// engine made no calls: a render that goes on must be seen.
+func (g golden) runner(t *testing.T) (function.Runner, func() int) {
+	known := function.Mux{"function-literal": functiontest.Literal()}
+	for _, b := range builtin.All() {
+		known[b.Name] = b.New(builtin.Options{})
+	}
+	if g.engine == "v1.20" || g.engine == "v1.14" || !g.has(g.engine+".calls.jsonl") {
+		return known, func() int { return 0 }
+	}
+	replay, err := functiontest.Replay(strings.NewReader(g.read(t, g.engine+".calls.jsonl")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if known[name] == nil {
+			return replay.RunFunction(ctx, name, req)
+		}
+		return intercept.Crosscheck(intercept.Side{Name: "the recording", Runner: replay}, intercept.Side{Name: "the builtin", Runner: known}).RunFunction(ctx, name, req)
+	}), replay.Left
+}
+
+func (g golden) functions() string {
+	if g.has("functions.yaml") {
+		return "functions.yaml"
+	}
+	return "functions"
+}
+
+// inputs reads a case's arguments, which are those of `crossplane render`.
+func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
+	in := session.Inputs{
+		XRs: []string{"xr.yaml"}, Composition: "composition.yaml",
+		ContextFiles: map[string]string{}, ContextValues: map[string]string{},
+	}
+	var p render.Include
+	lines := strings.Split(strings.TrimSpace(g.read(t, "args")), "\n")
+	for i := 0; i < len(lines); i++ {
+		flag, value, long := strings.Cut(lines[i], "=")
+		if !long && (flag == "-o" || flag == "-e") {
+			i++
+			value = lines[i]
+		}
+		if long && len(flag) == 2 {
+			value = "=" + value // as kong has it
+		}
+		switch flag {
+		case "":
+		case "-r":
+			p.Results = true
+		case "-c":
+			p.Context = true
+		case "-x":
+			in.Full = true
+		case "-o", "--observed-resources":
+			in.Observed = append(in.Observed, value)
+		case "-e", "--required-resources":
+			in.Required = append(in.Required, value)
+		case "--required-schemas":
+			in.Schemas = append(in.Schemas, value)
+		case "--function-credentials":
+			in.Credentials = append(in.Credentials, value)
+		case "--xrd":
+			in.XRD = value
+		case "--context-files":
+			k, v, _ := strings.Cut(value, "=")
+			in.ContextFiles[k] = v
+		case "--context-values":
+			k, v, _ := strings.Cut(value, "=")
+			in.ContextValues[k] = v
+		default:
+			t.Fatalf("the case has an argument that this test does not know: %s", lines[i])
+		}
+	}
+	return in, p
+}
+
+func (g golden) has(name string) bool {
+	_, err := os.Stat(filepath.Join(g.dir, name))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (g golden) read(t *testing.T, name string) string {
+	b, err := os.ReadFile(filepath.Join(g.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

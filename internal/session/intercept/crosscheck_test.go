@@ -1,0 +1,70 @@
+package intercept_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+)
+
+func TestCrosscheck(t *testing.T) {
+	const resource = `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2], "x": null}}}}}`
+	cases := map[string]struct{ reason, first, second, want string }{
+		"Same":     {"answers that are alike are taken", resource, `{"desired": {"resources": {"b": {"resource": {"x": null, "l": [1, 2], "n": 1.0}}}}}`, ""},
+		"Value":    {"a value may differ", resource, `{"desired": {"resources": {"b": {"resource": {"n": "1", "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.n is 1 by the builtin, but "1" by the package`},
+		"Missing":  {"a null is not the same as nothing", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2]}}}}}`, `crosschecking function "f": desired.resources.b.resource.x is null by the builtin, but nothing by the package`},
+		"Element":  {"a list may be shorter", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.l[1] is 2 by the builtin, but nothing by the package`},
+		"More":     {"or there may be more", resource, `{"context": {"a": 1}, "desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": context is nothing by the builtin, but {"a":1} by the package`},
+		"Type":     {"objects are not lists", `{"context": {"a": {}}}`, `{"context": {"a": []}}`, `crosschecking function "f": context.a is {} by the builtin, but [] by the package`},
+		"Fatal":    {"a fatal result comes before all that it keeps from happening", `{"context": {"a": 1}}`, `{"results": [{"severity": "SEVERITY_FATAL", "message": "b"}]}`, `crosschecking function "f": results is nothing by the builtin, but [{"message":"b","severity":"SEVERITY_FATAL"}] by the package`},
+		"Messages": {"words count", `{"results": [{"message": "a"}]}`, `{"results": [{"message": "b"}]}`, `crosschecking function "f": results[0].message is "a" by the builtin, but "b" by the package`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: says(t, tc.first)}, intercept.Side{Name: "the package", Runner: says(t, tc.second)})
+			got, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{})
+			if tc.want == "" {
+				if want := response(t, tc.first); err != nil || !proto.Equal(want, got) {
+					t.Errorf("%s: got %v, %v", tc.reason, got, err)
+				}
+				return
+			}
+			var d *intercept.DifferenceError
+			if !errors.As(err, &d) || err.Error() != tc.want {
+				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	fails := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return nil, errors.New("it is out")
+	})
+	r := intercept.Crosscheck(intercept.Side{Name: "the builtin", Runner: says(t, "{}")}, intercept.Side{Name: "the package", Runner: fails})
+	if _, err := r.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != "calling the package: it is out" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func says(t *testing.T, text string) function.Runner {
+	rsp := response(t, text)
+	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return rsp, nil
+	})
+}
+
+func response(t *testing.T, text string) *fnv1.RunFunctionResponse {
+	t.Helper()
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal([]byte(text), rsp); err != nil {
+		t.Fatal(err)
+	}
+	return rsp
+}

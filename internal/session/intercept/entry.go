@@ -1,0 +1,105 @@
+package intercept
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A key is what an answer is kept under: a digest of the function's identity
+// and of the request, which therefore is nowhere in the folder with its
+// credentials.
+type key [sha256.Size]byte
+
+// keyOf returns the key of a request without its meta. Another version of the
+// protobuf library may give another one, which is a miss and no harm.
+func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
+	bare := req.ProtoReflect().New()
+	req.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if field.Name() != "meta" {
+			bare.Set(field, v)
+		}
+		return true
+	})
+	bare.SetUnknown(req.ProtoReflect().GetUnknown())
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare.Interface())
+	if err != nil {
+		return key{}, fmt.Errorf("encoding a request: %w", err)
+	}
+	h := sha256.New()
+	// The length keeps the end of the identity apart from the request's begin.
+	fmt.Fprintf(h, "%s%d %s", magic, len(identity), identity)
+	h.Write(b)
+	return key(h.Sum(nil)), nil
+}
+
+// An entry is an answer and the moment from which it must not be used.
+type entry struct {
+	response *fnv1.RunFunctionResponse
+	expires  time.Time
+}
+
+func (e entry) over(now time.Time) bool { return !now.Before(e.expires) }
+
+// An entry's file is a header, the response as protobuf, and the SHA-256 of
+// both. The header is the magic, the key, the expiry in nanoseconds since the
+// Unix epoch and the response's length, the numbers in 8 bytes each with the
+// most significant first.
+const (
+	magic      = "xfnrsp1\n"
+	headerSize = int64(len(magic) + len(key{}) + 8 + 8)
+	sumSize    = int64(sha256.Size)
+	maxFile    = headerSize + MaxCachedSize + sumSize
+)
+
+// encode returns the file of e.
+func encode(k key, e entry) ([]byte, error) {
+	rsp, err := proto.Marshal(e.response)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a response: %w", err)
+	}
+	b := make([]byte, 0, headerSize+int64(len(rsp))+sumSize)
+	b = append(b, magic...)
+	b = append(b, k[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.expires.UnixNano()))
+	b = binary.BigEndian.AppendUint64(b, uint64(len(rsp)))
+	b = append(b, rsp...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...), nil
+}
+
+// parseHeader returns what the first bytes of a file of that size say, if it
+// can be an entry.
+func parseHeader(b []byte, size int64) (k key, expires time.Time, ok bool) {
+	if int64(len(b)) < headerSize || !bytes.HasPrefix(b, []byte(magic)) {
+		return k, expires, false
+	}
+	b = b[len(magic):]
+	b = b[copy(k[:], b):]
+	expires = time.Unix(0, int64(binary.BigEndian.Uint64(b)))
+	length := binary.BigEndian.Uint64(b[8:])
+	return k, expires, length <= MaxCachedSize && int64(length) == size-headerSize-sumSize
+}
+
+// parse returns the entry in a file, if it is whole and k's.
+func parse(k key, b []byte) (e entry, ok bool) {
+	got, expires, ok := parseHeader(b, int64(len(b)))
+	if !ok || got != k {
+		return entry{}, false
+	}
+	end := int64(len(b)) - sumSize
+	if sum := sha256.Sum256(b[:end]); !bytes.Equal(sum[:], b[end:]) {
+		return entry{}, false
+	}
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := proto.Unmarshal(b[headerSize:end], rsp); err != nil || lifetime(rsp) == 0 {
+		return entry{}, false
+	}
+	return entry{response: rsp, expires: expires}, true
+}

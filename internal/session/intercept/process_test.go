@@ -1,0 +1,165 @@
+package intercept_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+)
+
+// The test binary is its own child: with these variables set it uses a folder,
+// together with others or until it is killed.
+const (
+	childDir  = "CACHE_TEST_DIR"
+	childKind = "CACHE_TEST_CHILD"
+)
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	rounds := 20
+	if os.Getenv(childKind) == "endless" {
+		rounds = 1 << 30
+	}
+	if err := hammer(context.Background(), dir, rounds); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// hammer calls for eight answers again and again. From one round to the next
+// half an hour goes by, so that each answer is used and written anew in turn.
+// It says when a round is done.
+func hammer(ctx context.Context, dir string, rounds int) error {
+	var fault error
+	now := noon
+	r := intercept.Cache(large, intercept.CacheOptions{Dir: dir, Identity: byName, Now: func() time.Time { return now }, Progress: func(e progress.Event) {
+		fault = errors.New(e.Text)
+	}})
+	for round := range rounds {
+		now = noon.Add(time.Duration(round) * time.Hour / 2)
+		for i := range 8 {
+			if err := right(ctx, r, i); err != nil {
+				return err
+			}
+		}
+		if _, err := intercept.PruneCache(ctx, dir, now); err != nil || fault != nil {
+			return errors.Join(err, fault)
+		}
+		fmt.Println("round", round)
+	}
+	return nil
+}
+
+// right calls for the answer to i, and fails if it is not that.
+func right(ctx context.Context, r function.Runner, i int) error {
+	req := request(float64(i), "tag")
+	want, _ := large(ctx, "fn", req)
+	got, err := r.RunFunction(ctx, "fn", req)
+	if err == nil && !proto.Equal(want, got) {
+		err = fmt.Errorf("the answer to %d is wrong: %d bytes", i, proto.Size(got))
+	}
+	return err
+}
+
+// large answers as echo does, with much more to write.
+var large = function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := answer(req, time.Hour)
+	size := req.GetInput().GetFields()["size"]
+	rsp.Desired = &fnv1.State{Composite: &fnv1.Resource{Resource: &structpb.Struct{Fields: map[string]*structpb.Value{
+		"bulk": structpb.NewStringValue(strings.Repeat(size.String(), 10_000)),
+	}}}}
+	return rsp, nil
+})
+
+func child(t *testing.T, dir, kind string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), childDir+"="+dir, childKind+"="+kind)
+	return cmd
+}
+
+func TestSeveralProcesses(t *testing.T) {
+	dir := t.TempDir()
+	var running []*exec.Cmd
+	for range 4 {
+		cmd := child(t, dir, "")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, cmd)
+	}
+	for _, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %s", err, cmd.Stderr)
+		}
+	}
+	if n := len(names(t, dir)); n != 8 {
+		t.Errorf("the folder has %d files: %q", n, names(t, dir))
+	}
+}
+
+func TestKilledProcess(t *testing.T) {
+	dir := t.TempDir()
+	for range 5 {
+		kill(t, child(t, dir, "endless"))
+		// Whatever it left: every answer is right, and nothing is in the way.
+		r := intercept.Cache(large, options(t, dir))
+		for i := range 8 {
+			if err := right(t.Context(), r, i); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := intercept.PruneCache(t.Context(), dir, time.Now().Add(48*time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("these files are never removed: %q", left)
+	}
+}
+
+// kill starts a child and kills it after its third round, so in a later one.
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range 3 {
+		if !lines.Scan() {
+			t.Fatalf("the child ended: %v", cmd.Wait())
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// The child was killed, so this is an error.
+	_ = cmd.Wait()
+}

@@ -1,0 +1,256 @@
+package intercept
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fsx"
+)
+
+// MaxRecordingSize is the most bytes that the file of one call may have: 256 MiB.
+const MaxRecordingSize = 256 << 20
+
+// A call is what the file of one holds. Messages are in protobuf's JSON form.
+type call struct {
+	Function string          `json:"function"`
+	Step     string          `json:"step"`
+	Request  map[string]any  `json:"request"`
+	Response json.RawMessage `json:"response,omitempty"`
+	Error    string          `json:"error,omitempty"`
+}
+
+// Record returns a Runner that passes calls on to r, and keeps each in a file
+// of its own below dir: FUNCTION/STEP.HASH.json, where the hash is that of the
+// request, masked. A call that was kept before is written anew, and one that
+// ends with its context is not kept. It is an error of the call if it cannot be
+// kept.
+//
+// Recordings hold no credentials, but all else that functions see and say, as
+// connection details.
+func Record(dir string, r function.Runner) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		c, file, err := newCall(ctx, name, req)
+		if err != nil {
+			return nil, err
+		}
+		rsp, err := r.RunFunction(ctx, name, req)
+		if ctx.Err() != nil {
+			return rsp, err
+		}
+		if keepErr := c.keep(filepath.Join(dir, file), rsp, err); keepErr != nil {
+			return nil, fmt.Errorf("recording the call of function %q: %w", name, keepErr)
+		}
+		return rsp, err
+	})
+}
+
+// newCall returns a call without its answer, and the name of its file.
+func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c call, file string, err error) {
+	c = call{Function: name, Step: function.Step(ctx)}
+	if c.Request, err = Mask(req); err != nil {
+		return c, "", err
+	}
+	text, err := json.Marshal(c.Request)
+	if err != nil {
+		return c, "", fmt.Errorf("encoding the request: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return c, filepath.Join(fileName(name), fileName(c.Step)+"."+hex.EncodeToString(sum[:8])+".json"), nil
+}
+
+var unfit = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// fileName is a name as one of a file, of the same for all systems. Different
+// names may share one: what is in the file counts.
+func fileName(name string) string {
+	const longest = 100
+	name = unfit.ReplaceAllString(name, "_")
+	return name[:min(len(name), longest)]
+}
+
+// keep writes a call with its answer.
+func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error {
+	if err != nil {
+		c.Error = err.Error()
+	} else {
+		answer, err := values(rsp)
+		if err != nil {
+			return fmt.Errorf("encoding the response: %w", err)
+		}
+		if c.Response, err = json.Marshal(answer); err != nil {
+			return fmt.Errorf("encoding the response: %w", err)
+		}
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(c); err != nil {
+		return fmt.Errorf("encoding the call: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("making folder %q: %w", filepath.Dir(path), fsx.Cause(err))
+	}
+	return fsx.WriteFile(path, 0o666, text.Bytes())
+}
+
+// A MissError says that a call is not in a recording.
+type MissError struct {
+	Dir, Function, Step string
+	// Now is the request of the call, and Recorded that of the recorded call of
+	// the function at that step which is most like it, or nil if there is none.
+	// Both are as Mask returns them.
+	Now, Recorded map[string]any
+}
+
+// Error implements error.
+func (e *MissError) Error() string {
+	if e.Recorded == nil {
+		return fmt.Sprintf("no call of function %q at step %q is in recording %q", e.Function, e.Step, e.Dir)
+	}
+	return fmt.Sprintf("function %q at step %q is called with another request than in recording %q", e.Function, e.Step, e.Dir)
+}
+
+// Replay returns a Runner that answers from the recording in dir: to a request
+// that, masked, was recorded, as the function did then. Any other call is a
+// *MissError.
+func Replay(dir string) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		now, file, err := newCall(ctx, name, req)
+		if err != nil {
+			return nil, err
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, fmt.Errorf("opening recording %q: %w", dir, fsx.Cause(err))
+		}
+		defer root.Close()
+		was, err := readCall(root, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, now.miss(dir, root, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading recording %q: %w", dir, err)
+		}
+		rsp, err := was.answer(req)
+		if err != nil {
+			return nil, fmt.Errorf("calling function %q: %w", name, err)
+		}
+		return rsp, nil
+	})
+}
+
+func (c call) answer(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if c.Response == nil {
+		return nil, errors.New(c.Error)
+	}
+	rsp := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(c.Response, rsp); err != nil {
+		return nil, fmt.Errorf("decoding the recorded response: %w", err)
+	}
+	if rsp.GetMeta().GetTag() != "" {
+		rsp.Meta.Tag = req.GetMeta().GetTag()
+	}
+	return rsp, nil
+}
+
+// readCall reads the file of a call.
+func readCall(root *os.Root, file string) (c call, err error) {
+	f, err := root.Open(file)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxRecordingSize+1))
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+	}
+	return parseCall(file, text)
+}
+
+// parseCall reads a call, which must have an answer.
+func parseCall(file string, text []byte) (c call, err error) {
+	if len(text) > MaxRecordingSize {
+		return c, fmt.Errorf("%s: the file is larger than %d MiB", file, MaxRecordingSize>>20)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", file, err)
+	}
+	if c.Response == nil && c.Error == "" {
+		return c, fmt.Errorf("%s: it has neither a response nor an error", file)
+	}
+	return c, nil
+}
+
+// mostNear is how many recorded calls are looked at for one that is like
+// another.
+const mostNear = 100
+
+// miss returns the error of a call that is not recorded.
+func (c call) miss(dir string, root *os.Root, file string) error {
+	e := &MissError{Dir: dir, Function: c.Function, Step: c.Step, Now: c.Request}
+	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(filepath.Dir(file)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading recording %q: %w", dir, err)
+	}
+	most := -1
+	for _, entry := range entries[:min(len(entries), mostNear)] {
+		if !strings.HasPrefix(entry.Name(), fileName(c.Step)+".") {
+			continue
+		}
+		was, err := readCall(root, filepath.Join(filepath.Dir(file), entry.Name()))
+		if err != nil || was.Function != c.Function || was.Step != c.Step {
+			continue
+		}
+		if n := alike(was.Request, c.Request); n > most {
+			most, e.Recorded = n, was.Request
+		}
+	}
+	return e
+}
+
+// alike counts the leaves that two values share.
+func alike(a, b any) int {
+	switch a := a.(type) {
+	case map[string]any:
+		b, _ := b.(map[string]any)
+		n := 0
+		for k, v := range a {
+			if other, ok := b[k]; ok {
+				n += alike(v, other)
+			}
+		}
+		return n
+	case []any:
+		b, _ := b.([]any)
+		n := 0
+		for i := range min(len(a), len(b)) {
+			n += alike(a[i], b[i])
+		}
+		return n
+	default:
+		switch b.(type) {
+		case map[string]any, []any:
+			return 0
+		}
+		if a == b {
+			return 1
+		}
+		return 0
+	}
+}

@@ -1,0 +1,241 @@
+package intercept_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+)
+
+func callRequest(t *testing.T, text string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	req := &fnv1.RunFunctionRequest{}
+	if err := protojson.Unmarshal([]byte(text), req); err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// counter answers with how often it was called, and fails where the tag says so.
+type counter int
+
+func (c *counter) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	*c++
+	if name == "broken" {
+		return nil, errors.New("it is broken")
+	}
+	return &fnv1.RunFunctionResponse{
+		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()},
+		Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_NORMAL, Message: fmt.Sprintf("call %d of %s", *c, name)}},
+	}, nil
+}
+
+const first = `{"meta": {"tag": "one"}, "observed": {"composite": {"resource": {"metadata": {"name": "a"}, "spec": {"size": 1}}}}}`
+
+func TestReplay(t *testing.T) {
+	const secret = "c2VjcmV0LXZhbHVl" // "secret-value"
+	withSecret := strings.Replace(first, `"observed"`, `"credentials": {"c": {"credentialData": {"data": {"password": "`+secret+`"}}}}, "observed"`, 1)
+	cases := map[string]struct {
+		reason           string
+		function, step   string
+		recorded, now    string
+		want             string
+		wantErr, wantWas string
+	}{
+		"Same":     {"a recorded request is answered as it was", "f", "s", first, first, "call 1 of f", "", ""},
+		"Tag":      {"its tag does not count, and the answer has that of now", "f", "s", first, strings.Replace(first, "one", "two", 1), "call 1 of f", "", ""},
+		"Names":    {"names need not be file names", "../../../function/f", "a/b c", first, first, "call 1 of ../f", "", ""},
+		"Long":     {"nor short", strings.Repeat("f", 300), "s", first, first, "call 1 of " + strings.Repeat("f", 300), "", ""},
+		"Error":    {"a call that failed fails again", "broken", "s", first, first, "", "it is broken", ""},
+		"Secrets":  {"credentials are neither kept nor compared", "f", "s", withSecret, strings.Replace(withSecret, secret, "b3RoZXI=", 1), "call 1 of f", "", ""},
+		"Changed":  {"another request is none that was recorded, and the nearest is told", "f", "s", first, strings.Replace(first, "1}", "2}", 1), "", `function "f" at step "s" is called with another request than in recording`, "a"},
+		"Nothing":  {"a function that was never called has none", "f", "s", "", first, "", `no call of function "f" at step "s" is in recording`, ""},
+		"OneStep":  {"calls of other steps are not near", "f", "s", "", first, "", "no call", ""},
+		"WithTime": {"when the XR was called responsive differs from run to run", "f", "s", responsive("2026-01-01T00:00:00Z"), responsive("2026-02-02T00:00:00Z"), "call 1 of f", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "recording")
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			ctx := function.WithStep(t.Context(), tc.step)
+			if tc.recorded != "" {
+				_, err := intercept.Record(dir, new(counter)).RunFunction(ctx, tc.function, callRequest(t, tc.recorded))
+				if err != nil && tc.wantErr == "" {
+					t.Fatal(err)
+				}
+			}
+			refuse(t, dir, "secret-value", secret)
+			now := callRequest(t, tc.now)
+			rsp, err := intercept.Replay(dir).RunFunction(ctx, tc.function, now)
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+				}
+				var miss *intercept.MissError
+				if errors.As(err, &miss) && (miss.Recorded != nil) != (tc.wantWas != "") {
+					t.Errorf("%s: the nearest is %v", tc.reason, miss.Recorded)
+				}
+				return
+			}
+			if err != nil || rsp.GetResults()[0].GetMessage() != tc.want || rsp.GetMeta().GetTag() != now.GetMeta().GetTag() {
+				t.Errorf("%s: got %v, %v", tc.reason, rsp, err)
+			}
+		})
+	}
+}
+
+func responsive(at string) string {
+	return `{"observed": {"composite": {"resource": {"status": {"conditions": [{"type": "Responsive", "lastTransitionTime": "` + at + `"}]}}}}}`
+}
+
+// refuse fails if a file below dir, or its name, holds one of the texts.
+func refuse(t *testing.T, dir string, texts ...string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, text := range texts {
+			if strings.Contains(string(content)+path, text) {
+				t.Errorf("%s holds %q", path, text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Of several recorded calls the one that is most like a new one is told.
+func TestNearest(t *testing.T) {
+	dir := t.TempDir()
+	ctx := function.WithStep(t.Context(), "s")
+	r := intercept.Record(dir, new(counter))
+	for _, text := range []string{first, strings.NewReplacer(`"a"`, `"b"`, "1}", "7}").Replace(first)} {
+		if _, err := r.RunFunction(ctx, "f", callRequest(t, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.RunFunction(function.WithStep(t.Context(), "other"), "f", callRequest(t, strings.Replace(first, "1}", "8}", 1))); err != nil {
+		t.Fatal(err)
+	}
+	now := callRequest(t, strings.NewReplacer(`"a"`, `"b"`, "1}", "8}").Replace(first))
+	_, err := intercept.Replay(dir).RunFunction(ctx, "f", now)
+	var miss *intercept.MissError
+	if !errors.As(err, &miss) {
+		t.Fatalf("got %v", err)
+	}
+	want, err := intercept.Mask(callRequest(t, strings.NewReplacer(`"a"`, `"b"`, "1}", "7}").Replace(first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, miss.Recorded); diff != "" {
+		t.Errorf("another is nearer (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	cases := map[string]struct{ reason, content, want string }{
+		"Garbage":     {"a file that is no JSON is named", "{", "s."},
+		"NoAnswer":    {"a call without an answer is none", `{"function": "f", "step": "s"}`, "neither a response nor an error"},
+		"BadResponse": {"nor is one whose answer is something else", `{"response": {"a": 1}}`, "decoding the recorded response"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ctx := function.WithStep(t.Context(), "s")
+			if _, err := intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first)); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "f", "s.*.json"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("got the files %v, %v", files, err)
+			}
+			if err := os.WriteFile(files[0], []byte(tc.content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := intercept.Replay(dir).RunFunction(ctx, "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+	_, err := intercept.Replay(filepath.Join(t.TempDir(), "none")).RunFunction(t.Context(), "f", callRequest(t, first))
+	if err == nil || !strings.Contains(err.Error(), "opening recording") {
+		t.Errorf("a folder that is not there: got %v", err)
+	}
+}
+
+// What cannot be kept, or ended with its context, is not.
+func TestRecordRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := intercept.Record(file, new(counter)).RunFunction(t.Context(), "f", callRequest(t, first)); err == nil || !strings.Contains(err.Error(), `recording the call of function "f"`) {
+		t.Errorf("a folder that is a file: got %v", err)
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := intercept.Record(dir, new(counter)).RunFunction(ctx, "f", callRequest(t, first)); err != nil {
+		t.Error(err)
+	}
+	if kept, err := os.ReadDir(dir); err != nil || len(kept) > 0 {
+		t.Errorf("a call was kept that ended with its context: %v, %v", kept, err)
+	}
+}
+
+func TestTwice(t *testing.T) {
+	same := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: "same"}}}, nil
+	})
+	flaky := new(counter)
+	cases := map[string]struct {
+		reason, name string
+		runner       function.Runner
+		want         string
+		wantErr      string
+	}{
+		"Same":    {"answers that are equal are one", "f", same, "same", ""},
+		"Differs": {"others are an error with both", "f", new(counter), "", `function "f" at step "s" answers the same request in two ways`},
+		"Broken":  {"an error is an error at once", "broken", flaky, "", "it is broken"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := intercept.Twice(tc.runner).RunFunction(function.WithStep(t.Context(), "s"), tc.name, callRequest(t, first))
+			if tc.wantErr == "" {
+				want := &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: tc.want}}}
+				if diff := cmp.Diff(want, rsp, protocmp.Transform()); err != nil || diff != "" {
+					t.Errorf("%s: got %v\n%s", tc.reason, err, diff)
+				}
+				return
+			}
+			if err == nil || err.Error() != tc.wantErr {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			var differ *intercept.DifferError
+			if errors.As(err, &differ) && cmp.Equal(differ.First, differ.Second) {
+				t.Errorf("%s: both answers are %v", tc.reason, differ.First)
+			}
+		})
+	}
+	if *flaky != 1 {
+		t.Errorf("a function that failed was called %d times", *flaky)
+	}
+}

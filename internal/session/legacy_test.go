@@ -1,0 +1,238 @@
+package session_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// legacyDir holds a legacy Composition, the pipeline that its author would write
+// today, and what they are rendered with.
+const legacyDir = "testdata/legacy"
+
+// old is a legacy Composition of one resource.
+const old = `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: widgets}
+spec:
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
+  resources:
+  - name: bolt
+    base: {apiVersion: parts.gold.test/v1, kind: Bolt}
+    patches: [{fromFieldPath: spec.size}]
+`
+
+// TestLegacyEqualsPipeline renders both in every profile: what a legacy
+// Composition makes is what the pipeline by hand makes.
+func TestLegacyEqualsPipeline(t *testing.T) {
+	for profile := range engines {
+		t.Run(string(profile), func(t *testing.T) {
+			var outputs []string
+			for _, file := range []string{"legacy.yaml", "pipeline.yaml"} {
+				outputs = append(outputs, renderLegacyDir(t, profile, file))
+			}
+			if diff := cmp.Diff(outputs[1], outputs[0]); diff != "" {
+				t.Errorf("(-pipeline +legacy):\n%s", diff)
+			}
+			if !strings.Contains(outputs[0], "size-12") {
+				t.Errorf("nothing was patched:\n%s", outputs[0])
+			}
+		})
+	}
+}
+
+func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
+	t.Helper()
+	s := session.Open(session.Config{Reader: manifest.Reader{FS: afero.NewBasePathFs(afero.NewOsFs(), legacyDir)}})
+	r, err := renderOne(t.Context(), s, session.Inputs{
+		Profile: profile, XRs: []string{"xr.yaml"}, Composition: file, Observed: []string{"observed.yaml"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := manifest.Write(&out, r.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})...); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// log keeps what a session says.
+type log struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *log) take(e progress.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch e.Kind {
+	case progress.Note:
+		l.lines = append(l.lines, "note: "+e.Text)
+	case progress.Warning:
+		l.lines = append(l.lines, "warning: "+e.Text)
+	}
+}
+
+func TestLegacyFunctions(t *testing.T) {
+	const (
+		converted = "note: composition.yaml:1: Composition \"widgets\" is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it"
+		unknown   = `composition.yaml:6: spec.pipeline[0].functionRef.name: the step "patch-and-transform" calls function "function-patch-and-transform", which is not there`
+	)
+	b, _ := builtin.Named("function-patch-and-transform")
+	ran := "note: function-patch-and-transform: Builtin, measured against function-patch-and-transform " + b.Measured
+	stub := function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
+	})
+	cases := map[string]struct {
+		reason, functions, composition string
+		config                         session.Config
+		want                           []string
+		wantErr                        string
+	}{
+		"NoFile":      {"without a functions file the builtin is taken", "", old, session.Config{}, []string{converted, ran}, ""},
+		"Unlisted":    {"its author knew of no functions, so it may be missing from the file", fn("function-dummy", "x", ""), old, session.Config{}, []string{converted, ran}, ""},
+		"Listed":      {"the function that the file lists is taken", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
+		"Runner":      {"a function that is there is taken", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
+		"BuiltinsOff": {"without builtins it has to be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
+		"Pipeline":    {"who writes a pipeline lists its functions", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls function \"function-patch-and-transform\", which is not there"},
+		"Lost": {
+			"what is not carried over is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
+			session.Config{},
+			[]string{converted, "warning: composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: a Composition has no such field any more: external secret stores are gone from Crossplane", ran},
+			"",
+		},
+		"Environment": {
+			"a function that is no builtin has to be listed", "", old + "  environment: {defaultData: {a: 1}}\n",
+			session.Config{},
+			[]string{converted},
+			`composition.yaml:6: spec.pipeline[0].functionRef.name: the step "environment-configs" calls function "function-environment-configs", which is not there`,
+		},
+		"Empty": {"a Composition that composes nothing is refused", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: there are none"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"xr.yaml": xr, "composition.yaml": tc.composition}
+			if tc.functions != "" {
+				files["functions.yaml"], tc.config.Functions = tc.functions, "functions.yaml"
+			}
+			var said log
+			tc.config.Reader, tc.config.Progress = reader(t, files), said.take
+			_, err := renderOne(t.Context(), session.Open(tc.config), inputs)
+			switch {
+			case tc.wantErr == "" && err != nil, tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
+				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.want, said.lines); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLegacyStrict refuses a Composition for what it would lose, but not for
+// being a legacy one.
+func TestLegacyStrict(t *testing.T) {
+	const lost = "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n"
+	in := inputs
+	in.Strict = true
+	for text, want := range map[string]string{old: "", old + lost: "composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: "} {
+		s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
+		if _, err := renderOne(t.Context(), s, in); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestLegacyLibrary renders an XR by a legacy Composition of a library, and
+// tells of it once; others that could not be rendered do no harm.
+func TestLegacyLibrary(t *testing.T) {
+	alpha := strings.NewReplacer("XWidget", "XOther", "widgets", "others", "  resources:", "  functions: [{name: f}]\n  resources:").Replace(old)
+	files := map[string]string{
+		"xr.yaml": xr + "---" + strings.Replace(xr, "alpha", "beta", 1), "other.yaml": strings.Replace(xr, "XWidget", "XOther", 1),
+		"lib/old.yaml": old, "lib/alpha.yaml": alpha, "functions.yaml": fn("function-dummy", "x", ""),
+	}
+	var said log
+	s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml", Progress: said.take})
+	in := session.Inputs{XRs: []string{"xr.yaml"}, AllDocuments: true, Compositions: []string{"lib"}}
+	got, err := names(t, s, in)
+	if diff := cmp.Diff([]string{"alpha", "beta"}, got); diff != "" || err != nil {
+		t.Errorf("got error %v (-want +got):\n%s", err, diff)
+	}
+	if n := strings.Count(strings.Join(said.lines, "\n"), "is of mode Resources"); n != 1 {
+		t.Errorf("it is told %d times that the Composition is converted: %q", n, said.lines)
+	}
+	in.XRs = []string{"other.yaml"}
+	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: functions of the alpha are rendered in profile alpha alone")
+}
+
+// TestAlpha refuses what only an old Crossplane could run, and says where to go.
+func TestAlpha(t *testing.T) {
+	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
+	refused(t, s, inputs, "composition.yaml:10: spec.functions: functions of the alpha are rendered in profile alpha alone")
+}
+
+func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
+	t.Helper()
+	_, err := renderOne(t.Context(), s, in)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("got error %v, want %q", err, want)
+	}
+	if got := hint.Of(err); !strings.Contains(got, "--profile alpha") || !strings.Contains(got, "convert pipeline-composition") {
+		t.Errorf("got hint %q", got)
+	}
+}
+
+// FuzzLegacy holds that what a legacy Composition becomes is a pipeline without
+// faults of its own, and that the function takes its input, which it decodes
+// strictly.
+func FuzzLegacy(f *testing.F) {
+	text, err := os.ReadFile(legacyDir + "/legacy.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(old))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		doc := manifest.Document{Path: "f.yaml", Line: 1, Text: text}
+		obj, err := doc.Object()
+		if err != nil {
+			return
+		}
+		e, err := composition.Decode(doc)
+		if !legacy.Is(obj) || err != nil || !e.Converted {
+			return
+		}
+		if len(e.Spec.Pipeline) == 0 || e.Spec.Mode != "Pipeline" {
+			t.Fatalf("it is no pipeline: %+v", e.Spec)
+		}
+		for _, step := range e.Spec.Pipeline {
+			if step.FunctionRef.Name != "function-patch-and-transform" || obj["spec"].(map[string]any)["pipeline"] != nil {
+				continue
+			}
+			unknown, err := kjson.UnmarshalStrict(step.Input.Raw, &spec.Resources{}, kjson.DisallowUnknownFields)
+			if err != nil || len(unknown) > 0 {
+				t.Errorf("the function refuses the input: %v %v\n%s", err, unknown, step.Input.Raw)
+			}
+		}
+	})
+}

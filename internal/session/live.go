@@ -1,0 +1,172 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A state is what exists. What stands in a file by itself was put there for the
+// XR that is rendered; what stands in a list, as `kubectl get -o yaml` prints it,
+// is a dump of a cluster, of which only some belongs to it.
+type state struct {
+	named, dumped []*unstructured.Unstructured
+}
+
+// state reads observed resources. Of a dumped object that is there several times
+// the first counts.
+func (s *Session) state(ctx context.Context, paths []string) (state, error) {
+	var all state
+	known := map[key]bool{}
+	for _, path := range paths {
+		docs, err := s.config.Reader.All(ctx, path)
+		if err != nil {
+			return all, fmt.Errorf("loading observed resources: %w", err)
+		}
+		for _, doc := range docs {
+			objs, listed, err := decodeAll(doc)
+			if err != nil {
+				return all, fmt.Errorf("loading observed resources: %w", err)
+			}
+			if !listed {
+				all.named = append(all.named, objs...)
+				continue
+			}
+			for _, o := range objs {
+				if k := keyOf(o); !known[k] || k.name == "" {
+					known[k] = true
+					all.dumped = append(all.dumped, o)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// decodeAll returns the objects of a document: its items if it is a list, of
+// whatever kind, else itself.
+func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
+	u, err := decode(doc)
+	if err != nil {
+		return nil, false, err
+	}
+	value, found := u.Object["items"]
+	items, ok := value.([]any)
+	if !strings.HasSuffix(u.GetKind(), "List") || !found || !ok && value != nil {
+		return []*unstructured.Unstructured{u}, false, nil
+	}
+	for i, item := range items {
+		object, _ := item.(map[string]any)
+		o := &unstructured.Unstructured{Object: object}
+		if o.GetKind() == "" {
+			field := fmt.Sprintf("items[%d]", i)
+			return nil, true, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s is no object with a kind", field)}
+		}
+		objs = append(objs, o)
+	}
+	return objs, true, nil
+}
+
+// definitions returns docs with the Compositions and XRDs of lists in place of
+// those lists.
+func definitions(docs []manifest.Document) ([]manifest.Document, error) {
+	var all []manifest.Document
+	for _, doc := range docs {
+		objs, listed, err := decodeAll(doc)
+		if err != nil || !listed {
+			// Whoever decodes it next says what is wrong with it.
+			all = append(all, doc)
+			continue
+		}
+		for _, u := range objs {
+			if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind && gvk.Kind != apiextv1.CompositeResourceDefinitionKind {
+				continue
+			}
+			item, err := document(u)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, item)
+		}
+	}
+	return all, nil
+}
+
+// addXRDs adds the XRDs of the dump to docs, but for those that are there.
+func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
+	known := map[key]bool{}
+	for _, doc := range docs {
+		if u, err := decode(doc); err == nil {
+			known[keyOf(u)] = true
+		}
+	}
+	for _, u := range s.dumped {
+		if u.GroupVersionKind().GroupKind() != apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind() || known[keyOf(u)] {
+			continue
+		}
+		doc, err := document(u)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// document returns an object as one that was read, from where there are no
+// lines.
+func document(u *unstructured.Unstructured) (manifest.Document, error) {
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		return manifest.Document{}, fmt.Errorf("encoding %s: %w", composition.Describe(u), err)
+	}
+	return manifest.Document{Path: composition.Describe(u), Text: text}, nil
+}
+
+// missing returns what is dumped and not in any of the stores.
+func (s state) missing(stores ...reconciler.Store) reconciler.Store {
+	known := map[key]bool{}
+	for _, u := range slices.Concat(stores...) {
+		known[keyOf(u)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(s.dumped), func(u *unstructured.Unstructured) bool { return known[keyOf(u)] })
+}
+
+// live returns a document for each observed XR that a Composition of the library
+// composes for, and that is not rendered as part of another. Passed are those
+// that the Compositions are not for.
+func live(library *composition.Library, c census) (docs []manifest.Document, passed []string, err error) {
+	rendered := map[key]bool{}
+	for _, o := range c.all {
+		if len(library.For(o.GroupVersionKind())) == 0 {
+			continue
+		}
+		if _, err := library.Select(o.Unstructured); err != nil {
+			passed = append(passed, fmt.Sprintf("%s: %v", composition.Describe(o.Unstructured), err))
+			continue
+		}
+		rendered[keyOf(o.Unstructured)] = true
+	}
+	for _, o := range c.all {
+		k := keyOf(o.Unstructured)
+		owner := key{o.kind, k.namespace, o.controller.Name}
+		if !rendered[k] || rendered[owner] || rendered[key{owner.kind, "", owner.name}] {
+			continue
+		}
+		doc, err := document(o.Unstructured)
+		if err != nil {
+			return nil, nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, passed, nil
+}

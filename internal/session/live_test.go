@@ -1,0 +1,161 @@
+package session_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+const widgetUID = "11111111-2222-3333-4444-555555555555"
+
+// dumped prints objects as kubectl does.
+func dumped(items ...string) string {
+	return "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- " + strings.Join(items, "\n- ") + "\n"
+}
+
+// owned is a composed resource of an XWidget, by its name in the pipeline.
+func owned(name, owner, uid, resource string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Thing, metadata: {name: %s, annotations: {crossplane.io/composition-resource-name: %s}, "+
+		"ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: %s, uid: %q, controller: true}]}, size: 1}", name, resource, owner, uid)
+}
+
+func namesOf(objs []*unstructured.Unstructured) (names []string) {
+	for _, o := range objs {
+		names = append(names, o.GetName())
+	}
+	return names
+}
+
+func TestDump(t *testing.T) {
+	live := fmt.Sprintf("{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, uid: %s}, status: {phase: up}}", widgetUID)
+	own := owned("thing-abc", "alpha", widgetUID, "thing")
+	cases := map[string]struct {
+		reason, observed string
+		want             []string
+		wantUID          string
+		wantErr          string
+	}{
+		"Own": {
+			"of a dump an XR has what it controls, and it is the one of that UID",
+			dumped(live, own, owned("other-thing", "beta", "u-2", "thing"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: loose}}"),
+			[]string{"thing-abc"},
+			widgetUID, "",
+		},
+		"WithoutXR": {"what it controls knows its UID", dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"NoResourceName": {
+			"what an XR controls but did not compose by a pipeline is not its",
+			dumped(live, strings.Replace(own, "annotations: {crossplane.io/composition-resource-name: thing}, ", "", 1)),
+			nil, widgetUID, "",
+		},
+		"OtherKinds": {"kubectl has lists of one kind, too", strings.Replace(dumped(own), "kind: List", "kind: ThingList", 1), []string{"thing-abc"}, widgetUID, ""},
+		"Named": {
+			"what stands alone was given for the XR, whoever controls it",
+			strings.ReplaceAll(owned("stray", "beta", "u-2", "thing"), "\n", ""),
+			nil, "", `observed resource "stray" is controlled by XWidget "beta"`,
+		},
+		"Both": {
+			"both may stand in one file",
+			dumped(live, own) + "---\n{apiVersion: v1, kind: Thing, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: mine}}}\n",
+			[]string{"mine", "thing-abc"},
+			widgetUID, "",
+		},
+		"Twice":   {"what is dumped twice is there once", dumped(live, own, own) + "---\n" + dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"Empty":   {"a list may be empty", "{apiVersion: v1, kind: List, items: null}", nil, "", ""},
+		"NoKind":  {"an item that is no object is named", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is no object with a kind"},
+		"NoItems": {"an object may be called a list", "{apiVersion: v1, kind: AllowList, metadata: {name: l, annotations: {crossplane.io/composition-resource-name: l}}, items: {a: b}}", []string{"l"}, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{
+				Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": patched(thing), "observed.yaml": tc.observed}),
+			})
+			in := inputs
+			in.Observed, in.Full = []string{"observed.yaml"}, true
+			r, err := renderOne(t.Context(), s, in)
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, namesOf(r.Observed)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			got := unstructured.Unstructured{Object: r.Composed[0]}
+			if uid := string(got.GetOwnerReferences()[0].UID); tc.wantUID != "" && uid != tc.wantUID {
+				t.Errorf("%s: the XR has UID %q", tc.reason, uid)
+			}
+			if slices.Contains(tc.want, "thing-abc") && got.GetName() != "thing-abc" {
+				t.Errorf("%s: the resource that exists is composed anew as %q", tc.reason, got.GetName())
+			}
+		})
+	}
+}
+
+// What is live is rendered without naming it: the XRs of a dump, by the
+// Compositions that they selected.
+func TestLive(t *testing.T) {
+	one := func(kind, name, composition, more string) string {
+		return fmt.Sprintf("{apiVersion: gold.test/v1, kind: %s, metadata: {name: %s, uid: u-%s%s}, spec: {size: 2, crossplane: {compositionRef: {name: %s}}}}", kind, name, name, more, composition)
+	}
+	const xrd = "{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: xwidgets.gold.test}, spec: {group: gold.test, scope: LegacyCluster, " +
+		"names: {kind: XWidget, plural: xwidgets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, colour: {type: string, default: red}}}}}}}]}}"
+	cases := map[string]struct {
+		reason, dump string
+		want         []string
+		notes        string
+	}{
+		"All":    {"each XR that selected the Composition", dumped(one("XWidget", "b", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"b", "a"}, ""},
+		"Others": {"but no other, which is said", dumped(one("XWidget", "a", "others", ""), one("XWidget", "b", "widgets", "")), []string{"b"}, "passing over XWidget \"a\""},
+		"Kinds":  {"what no Composition is for is passed over in silence", dumped(one("XGadget", "g", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"a"}, ""},
+		"Nested": {
+			"what another composes is rendered with that",
+			dumped(one("XWidget", "a", "widgets", ""), one("XWidget", "b", "widgets", ", ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: a, uid: u-a, controller: true}]")),
+			[]string{"a"},
+			"",
+		},
+		"XRD":  {"the XRDs of the dump count", dumped(xrd, strings.Replace(one("XWidget", "a", "", ""), "crossplane: {compositionRef: {name: }}", "compositionRef: {name: widgets}", 1)), []string{"a"}, ""},
+		"None": {"a dump without XRs has nothing to render", dumped("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"), nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var said []string
+			s := session.Open(session.Config{
+				Reader:   reader(t, map[string]string{"composition.yaml": patched(thing), "dump.yaml": tc.dump}),
+				Progress: func(e progress.Event) { said = append(said, e.Text) },
+			})
+			var got []string
+			err := s.Render(t.Context(), session.Inputs{Live: true, Full: true, Compositions: []string{"composition.yaml"}, Observed: []string{"dump.yaml"}}, func(r session.Result) error {
+				if r.Err == nil {
+					xr := unstructured.Unstructured{Object: r.XR}
+					got = append(got, xr.GetName())
+					if name == "XRD" {
+						if colour, _, _ := unstructured.NestedString(r.XR, "spec", "colour"); colour != "red" {
+							t.Errorf("the XRD's defaults are missing: %v", r.XR["spec"])
+						}
+					}
+				}
+				return r.Err
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if all := strings.Join(said, "\n"); !strings.Contains(all, tc.notes) {
+				t.Errorf("%s: got the notes %q", tc.reason, all)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// many is a file of n XRs called x0, x1, ….
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "---\napiVersion: gold.test/v1\nkind: XWidget\nmetadata: {name: x%d}\n", i)
+	}
+	return b.String()
+}
+
+// names renders many XRs and returns their names, or "!" and the error.
+func names(t *testing.T, s *session.Session, in session.Inputs) ([]string, error) {
+	t.Helper()
+	var got []string
+	err := s.Render(t.Context(), in, func(r session.Result) error {
+		if r.Err != nil {
+			got = append(got, "!"+r.Err.Error())
+			return nil
+		}
+		got = append(got, r.XR["metadata"].(map[string]any)["name"].(string))
+		return nil
+	})
+	return got, err
+}
+
+func TestManyXRs(t *testing.T) {
+	files := map[string]string{
+		"composition.yaml": steps("function-dummy"),
+		"many.yaml":        many(3),
+		"dir/b.yaml":       strings.Replace(many(1), "x0", "b", 1),
+		"dir/a.yaml":       strings.Replace(many(2), "x0", "a", 1),
+		"other.yaml":       "apiVersion: gold.test/v1\nkind: XGadget\nmetadata: {name: odd}\n",
+		"empty/x.txt":      "",
+	}
+	const odd = `!composition.yaml: the Composition "widgets" is for kind XWidget, but the composite resource "odd" is of kind XGadget`
+	cases := map[string]struct {
+		reason  string
+		in      session.Inputs
+		want    []string
+		wantErr string
+	}{
+		"First":  {"of a file the first document counts", session.Inputs{XRs: []string{"many.yaml"}}, []string{"x0"}, ""},
+		"All":    {"or all of them", session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true}, []string{"x0", "x1", "x2"}, ""},
+		"Folder": {"a folder's files count in the order of their names", session.Inputs{XRs: []string{"dir"}}, []string{"a", "b"}, ""},
+		"Both":   {"several sources count in their order", session.Inputs{XRs: []string{"dir", "many.yaml"}}, []string{"a", "b", "x0"}, ""},
+		"One":    {"one that fails does not hide the others", session.Inputs{XRs: []string{"dir", "other.yaml", "many.yaml"}}, []string{"a", "b", odd, "x0"}, ""},
+		"Empty":  {"a folder without XRs is an error", session.Inputs{XRs: []string{"empty"}}, nil, "loading the composite resource: empty: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := session.Open(session.Config{Reader: reader(t, files)})
+			tc.in.Composition = "composition.yaml"
+			got, err := names(t, s, tc.in)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestOrderAndBound lets renders end in a random order, and wants the results
+// in that of the XRs, and no more renders at a time than there are processors.
+func TestOrderAndBound(t *testing.T) {
+	var running, most atomic.Int64
+	busy := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		n := running.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		runtime.Gosched()
+		running.Add(-1)
+		return &fnv1.RunFunctionResponse{}, nil
+	})
+	s := session.Open(session.Config{
+		Reader:  reader(t, map[string]string{"composition.yaml": steps("f"), "many.yaml": many(200)}),
+		Runners: function.Mux{"f": busy},
+	})
+	got, err := names(t, s, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range got {
+		if want := fmt.Sprintf("x%d", i); name != want {
+			t.Fatalf("result %d is %s", i, name)
+		}
+	}
+	if len(got) != 200 {
+		t.Errorf("got %d results", len(got))
+	}
+	if limit := int64(runtime.GOMAXPROCS(0)); most.Load() > limit {
+		t.Errorf("%d renders ran at a time, with %d processors", most.Load(), limit)
+	}
+}
+
+func TestEachEndsTheRender(t *testing.T) {
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"composition.yaml": steps("function-dummy"), "many.yaml": many(500)})})
+	full := errors.New("the disk is full")
+	n := 0
+	err := s.Render(t.Context(), session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}, func(session.Result) error {
+		n++
+		return full
+	})
+	if !errors.Is(err, full) || n != 1 {
+		t.Errorf("got %v after %d results", err, n)
+	}
+}
+
+func TestCancelEndsTheRender(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"composition.yaml": steps("function-dummy"), "many.yaml": many(500)})})
+	err := s.Render(ctx, session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true, Composition: "composition.yaml"}, func(session.Result) error {
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,270 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/render"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// composing is a Composition for a kind of gold.test/v1, of the same name, that
+// composes these resources: "name: {resource: {…}}".
+func composing(kind string, resources ...string) string {
+	return composingNamed(strings.ToLower(kind), kind, resources...)
+}
+
+func composingNamed(name, kind string, resources ...string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: %s}, spec: {
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: %s}, mode: Pipeline,
+  pipeline: [{step: make, functionRef: {name: function-dummy}, input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {desired: {resources: {%s}}}}}]}}`,
+		name, kind, strings.Join(resources, ", "))
+}
+
+// part is a resource that a Composition composes, of gold.test/v1, with more
+// fields.
+func part(name, kind string, more ...string) string {
+	return fmt.Sprintf("%s: {resource: {%s}}", name, strings.Join(append([]string{"apiVersion: gold.test/v1", "kind: " + kind}, more...), ", "))
+}
+
+// defining is the XRD of a kind of gold.test, with more of a spec.
+func defining(version, kind string, more ...string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}, %s}}`,
+		version, strings.ToLower(kind), kind, strings.Join(append(more, "versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: {size: {default: 7}}}}}}}]"), ", "))
+}
+
+func libraryOf(t *testing.T, texts []string) *composition.Library {
+	t.Helper()
+	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := composition.Load(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// nestingOf renders by the engine itself, with the builtin dummy.
+func nestingOf(t *testing.T, texts ...string) nesting {
+	t.Helper()
+	dummy, ok := builtin.Named("function-dummy")
+	if !ok {
+		t.Fatal("there is no builtin function-dummy")
+	}
+	runner := dummy.New(builtin.Options{})
+	return nesting{library: libraryOf(t, texts), depth: DefaultDepth, render: func(ctx context.Context, s subject) (*render.Result, error) {
+		return render.Render(ctx, runner, render.Request{Input: reconciler.Input{
+			XR: s.XR, Composition: s.Composition, Legacy: s.Legacy, Observed: s.Observed,
+		}})
+	}}
+}
+
+// summary tells of each XR its parent, path and name, and what it composes.
+func summary(all []Rendered) []string {
+	var lines []string
+	for _, r := range all {
+		line := fmt.Sprintf("%d %s: %s", r.Parent, strings.Join(r.Path, "/"), composition.Describe(r.XR))
+		for _, c := range r.Composed {
+			line += fmt.Sprintf(", %v", c["kind"])
+		}
+		if len(r.Unmatched) > 0 {
+			line += fmt.Sprintf(" (unmatched: %s)", strings.Join(r.Unmatched, " "))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {}}"
+
+// renderAll renders an XR or claim and all that is nested in it.
+func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Rendered, error) {
+	root, err := n.root(u)
+	if err != nil {
+		return nil, err
+	}
+	return n.all(ctx, root)
+}
+
+func TestNested(t *testing.T) {
+	named := func(name string) string { return "metadata: {name: " + name + "}" }
+	cases := map[string]struct {
+		reason  string
+		library []string
+		xr      string
+		want    []string
+	}{
+		"Alone": {
+			"an XR that composes no XR is rendered, and nothing else",
+			[]string{composing("XWidget", part("a", "Bolt"))},
+			widget,
+			[]string{`-1 : XWidget "alpha", Bolt`},
+		},
+		"Order": {
+			"parents come before children, and those in the order of composed resources",
+			[]string{
+				composing("XWidget", part("b", "XGadget", named("b")), part("a", "XGadget", named("a")), part("c", "XPart", named("c"))),
+				composing("XGadget", part("p", "XPart", named("p")), part("bolt", "Bolt")),
+				composing("XPart", part("bolt", "Bolt")),
+			},
+			widget,
+			[]string{
+				`-1 : XWidget "alpha", XGadget, XGadget, XPart`,
+				`0 a: XGadget "a", Bolt, XPart`,
+				`1 a/p: XPart "p", Bolt`,
+				`0 b: XGadget "b", Bolt, XPart`,
+				`3 b/p: XPart "p", Bolt`,
+				`0 c: XPart "c", Bolt`,
+			},
+		},
+		"DeepSiblings": {
+			"each has a path of its own, however deep",
+			[]string{
+				composing("XWidget", part("a", "X1", named("x1"))), composing("X1", part("b", "X2", named("x2"))), composing("X2", part("c", "X3", named("x3"))),
+				composing("X3", part("d", "X4", named("d")), part("e", "X4", named("e"))), composing("X4"),
+			},
+			widget,
+			[]string{
+				`-1 : XWidget "alpha", X1`, `0 a: X1 "x1", X2`, `1 a/b: X2 "x2", X3`, `2 a/b/c: X3 "x3", X4, X4`,
+				`3 a/b/c/d: X4 "d"`, `3 a/b/c/e: X4 "e"`,
+			},
+		},
+		"Unmatched": {
+			"an XR without a Composition is told of; what is no XR is not",
+			[]string{composing("XWidget", part("a", "XGadget"), part("b", "Bolt"), part("c", "Gizmo", "spec: {}")), defining("v2", "XGadget"), defining("v1", "XGizmo", "claimNames: {kind: Gizmo}")},
+			widget,
+			[]string{`-1 : XWidget "alpha", XGadget, Bolt, Gizmo (unmatched: a c)`},
+		},
+		"OtherVersion": {
+			"a Composition for another version of a kind is not for it",
+			[]string{composing("XWidget", "a: {resource: {apiVersion: gold.test/v2, kind: XGadget}}"), composing("XGadget")},
+			widget,
+			[]string{`-1 : XWidget "alpha", XGadget`},
+		},
+		"Selected": {
+			"a composed XR selects its Composition as any other does",
+			[]string{
+				composing("XWidget", part("a", "XGadget", named("a"), "spec: {crossplane: {compositionRef: {name: second}}}")),
+				composingNamed("first", "XGadget", part("bolt", "Bolt")), composingNamed("second", "XGadget", part("nut", "Nut")),
+			},
+			widget,
+			[]string{`-1 : XWidget "alpha", XGadget`, `0 a: XGadget "a", Nut`},
+		},
+		"SameKind": {
+			"an XR may compose another of its kind, as long as it ends",
+			[]string{
+				composingNamed("outer", "XWidget", part("a", "XWidget", named("beta"), "spec: {crossplane: {compositionRef: {name: inner}}}")),
+				composingNamed("inner", "XWidget", part("bolt", "Bolt")),
+			},
+			"{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {crossplane: {compositionRef: {name: outer}}}}",
+			[]string{`-1 : XWidget "alpha", XWidget`, `0 a: XWidget "beta", Bolt`},
+		},
+		"Claim": {
+			"a claim is turned into its XR first",
+			[]string{composing("XWidget", part("a", "Bolt")), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
+			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}",
+			[]string{`-1 : XWidget "shop-fcm9r", Bolt`},
+		},
+		"ComposedClaim": {
+			"and so is one that is composed",
+			[]string{
+				composing("XGadget", part("a", "Widget", "metadata: {name: shop, namespace: retail}, spec: {}")),
+				composing("XWidget", part("a", "Bolt")), defining("v1", "XWidget", "claimNames: {kind: Widget}"),
+			},
+			"{apiVersion: gold.test/v1, kind: XGadget, metadata: {name: alpha}}",
+			[]string{`-1 : XGadget "alpha", Widget`, `0 a: XWidget "shop-fcm9r", Bolt`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := object(t, tc.xr)
+			before := u.DeepCopy()
+			n := nestingOf(t, tc.library...)
+			got, err := renderAll(t.Context(), n, u)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, summary(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(before, u); diff != "" {
+				t.Errorf("the input was changed (-want +got):\n%s", diff)
+			}
+			again, err := renderAll(t.Context(), n, u)
+			if diff := cmp.Diff(got, again); err != nil || diff != "" {
+				t.Errorf("a second run differs: %v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
+	n := nestingOf(
+		t,
+		composing("XWidget", part("a", "XGadget", "status: {lies: true}")), defining("v1", "XWidget", "claimNames: {kind: Widget}"),
+		composing("XGadget", part("bolt", "Bolt")), defining("v2", "XGadget"),
+	)
+	all, err := renderAll(t.Context(), n, object(t, "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 {
+		t.Fatalf("got %v", summary(all))
+	}
+	gadget := all[1].XR
+	composed := &unstructured.Unstructured{Object: all[0].Composed[0]}
+	if diff := cmp.Diff(composed.Object["metadata"], gadget.Object["metadata"]); diff != "" {
+		t.Errorf("the metadata of a composed XR is not what its parent's output has (-want +got):\n%s", diff)
+	}
+	if _, ok := gadget.Object["status"]; ok {
+		t.Error("a status that the parent desires got through to the XR: the API server drops it")
+	}
+	bolt := &unstructured.Unstructured{Object: all[1].Composed[0]}
+	want := map[string]string{"crossplane.io/composite": "shop-fcm9r", "crossplane.io/claim-name": "shop", "crossplane.io/claim-namespace": "retail"}
+	if diff := cmp.Diff(want, bolt.GetLabels()); diff != "" {
+		t.Errorf("the labels of the outermost XR are handed on (-want +got):\n%s", diff)
+	}
+	if owners := bolt.GetOwnerReferences(); len(owners) != 1 || owners[0].Name != gadget.GetName() || owners[0].UID == gadget.GetOwnerReferences()[0].UID {
+		t.Errorf("a nested resource has owners %v, but its own XR should own it", owners)
+	}
+	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].Result.XR, "spec", "resourceRefs"); !ok {
+		t.Error("an XR whose XRD is v1 is legacy: its references are right below its spec")
+	}
+	if _, ok, _ := unstructured.NestedFieldNoCopy(all[1].Result.XR, "spec", "crossplane", "resourceRefs"); !ok {
+		t.Error("one whose XRD is v2 is not legacy, whatever its parent is")
+	}
+}
+
+func TestNestedDefaults(t *testing.T) {
+	n := nestingOf(t, composing("XWidget", part("a", "XGadget", "spec: {}")), composing("XGadget"), defining("v2", "XGadget"))
+	all, err := renderAll(t.Context(), n, object(t, widget))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, _, _ := unstructured.NestedFieldNoCopy(all[1].XR.Object, "spec", "size"); size != float64(7) && size != int64(7) {
+		t.Errorf("the XRD's default of a composed XR was not applied: got %v", size)
+	}
+	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].Composed[0], "spec", "size"); ok {
+		t.Error("the default got into the parent's output, which has what the parent desires")
+	}
+}

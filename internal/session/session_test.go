@@ -1,0 +1,461 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/render"
+)
+
+const xr = `
+apiVersion: gold.test/v1
+kind: XWidget
+metadata: {name: alpha}
+spec: {size: 3}
+`
+
+// steps makes a Composition whose steps call functions of these names.
+func steps(names ...string) string {
+	var b strings.Builder
+	b.WriteString(`
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: widgets}
+spec:
+  compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
+  mode: Pipeline
+  pipeline:
+`)
+	for i, name := range names {
+		fmt.Fprintf(&b, "  - {step: s%d, functionRef: {name: %s}, input: {response: {}}}\n", i, name)
+	}
+	return b.String()
+}
+
+func fn(name, pkg, annotation string) string {
+	s := "---\napiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: " + name + "\n"
+	if annotation != "" {
+		s += "  annotations: {render.crossplane.io/runtime: " + annotation + "}\n"
+	}
+	return s + "spec: {package: " + pkg + "}\n"
+}
+
+func reader(t *testing.T, files map[string]string) manifest.Reader {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for path, text := range files {
+		if err := afero.WriteFile(fsys, path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return manifest.Reader{FS: fsys}
+}
+
+// shelf is a Runtime whose functions pass on what they are given. It keeps
+// account of what it started and stopped.
+type shelf struct {
+	refuse string
+
+	mu               sync.Mutex
+	started, stopped []string
+}
+
+func (r *shelf) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	if fn.Name == r.refuse {
+		return nil, fmt.Errorf("starting function %q: it exited at once: exit status 3", fn.Name)
+	}
+	if r.refuse != "" {
+		// The others are slow, so that only a cancelled start ends.
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = append(r.started, fn.Name+" "+fn.Package)
+	return &runtimes.Instance{
+		Runner: function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			return &fnv1.RunFunctionResponse{Desired: proto.CloneOf(req.GetDesired())}, nil
+		}),
+		Detail: "from " + fn.Package,
+		Stop: func(context.Context) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.stopped = append(r.stopped, fn.Name+" "+fn.Package)
+			return nil
+		},
+	}, nil
+}
+
+var inputs = session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml"}
+
+// renderOne renders one XR.
+func renderOne(ctx context.Context, s *session.Session, in session.Inputs) (session.Result, error) {
+	var result session.Result
+	err := s.Render(ctx, in, func(r session.Result) error {
+		result = r
+		return r.Err
+	})
+	return result, err
+}
+
+func TestRuntimeChoice(t *testing.T) {
+	const contrib = "xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1"
+	cases := map[string]struct {
+		reason    string
+		functions string
+		step      string
+		config    session.Config
+		want      string
+		wantErr   string
+	}{
+		"Builtin": {
+			"a package of crossplane-contrib by tag is served by the builtin",
+			fn("f", contrib, ""), "f",
+			session.Config{},
+			"Builtin " + contrib, "",
+		},
+		"BuiltinsOff": {
+			"without builtins a reference has nothing to run it",
+			fn("f", contrib, ""), "f",
+			session.Config{Builtins: builtin.Policy{Mode: builtin.Off}},
+			"", `nothing here can run package "` + contrib,
+		},
+		"Stranger": {
+			"another package by reference has nothing to run it",
+			fn("f", "ghcr.io/acme/f:v1", ""), "f",
+			session.Config{},
+			"", `choosing a runtime for function "f": nothing here can run package "ghcr.io/acme/f:v1"`,
+		},
+		"File": {
+			"a package in a file runs as a process; the path is relative to the functions file where it is there",
+			fn("f", "./f.xpkg", ""), "f",
+			session.Config{},
+			"Process fns/f.xpkg", "",
+		},
+		"FileElsewhere": {
+			"a path that is not beside the functions file is one of the working directory",
+			fn("f", "./other.xpkg", ""), "f",
+			session.Config{},
+			"Process ./other.xpkg", "",
+		},
+		"Folder": {
+			"a folder beside the functions file stays a path, and is no reference of the name fns/src",
+			fn("f", "./src", ""), "f",
+			session.Config{},
+			"Process ./fns/src", "",
+		},
+		"Package": {
+			"--package replaces the functions file's package and the annotation",
+			fn("f", contrib, "Development"), "f",
+			session.Config{Packages: map[string]string{"f": "src"}},
+			"Process src", "",
+		},
+		"Annotation": {
+			"the annotation decides for one function",
+			fn("f", contrib, "Development"), "f",
+			session.Config{},
+			"Development " + contrib, "",
+		},
+		"AnnotationCase": {
+			"the annotation's value may be written in any case",
+			fn("f", contrib, "development"), "f",
+			session.Config{},
+			"Development " + contrib, "",
+		},
+		"AnnotationUnknown": {
+			"an unknown runtime is never silently replaced",
+			fn("f", contrib, "Dockre"), "f",
+			session.Config{},
+			"", `unknown runtime "Dockre"`,
+		},
+		"Forced": {
+			"--runtime decides for all, whatever the annotation says",
+			fn("f", "./f.xpkg", "Development"), "f",
+			session.Config{Runtime: session.Process},
+			"Process fns/f.xpkg", "",
+		},
+		"ForcedBuiltinMissing": {
+			"a builtin that does not exist is an error",
+			fn("f", "ghcr.io/acme/f:v1", ""), "f",
+			session.Config{Runtime: session.Builtin},
+			"", "no builtin stands for package",
+		},
+		"ForcedBuiltinOther": {
+			"asked for by name, a builtin runs for any owner",
+			fn("f", "ghcr.io/acme/function-dummy:v1", "Builtin"), "f",
+			session.Config{},
+			"Builtin ghcr.io/acme/function-dummy:v1", "",
+		},
+		"ForcedProcessOfReference": {
+			"a reference runs as a process if that is asked for, and no builtin in its place",
+			fn("f", contrib, "Process"), "f",
+			session.Config{},
+			"Process " + contrib, "",
+		},
+		"Missing": {
+			"a function that the file lacks is named with its step",
+			fn("g", contrib, ""), "f",
+			session.Config{},
+			"", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls function "f", which is not there`,
+		},
+		"NoFile": {
+			"without a functions file a builtin is known by its name",
+			"", "function-dummy",
+			session.Config{},
+			"Builtin crossplane-contrib/function-dummy", "",
+		},
+		"NoFilePrefixed": {
+			"and by the name that the package manager gives it",
+			"", "crossplane-contrib-function-dummy",
+			session.Config{},
+			"Builtin crossplane-contrib/function-dummy", "",
+		},
+		"NoFileUnknown": {
+			"without a functions file, other functions are unknown",
+			"", "f",
+			session.Config{},
+			"", `the step "s0" calls function "f", which is not there`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.step), "fns/f.xpkg": "package", "fns/src/go.mod": "module f"}
+			if tc.functions != "" {
+				files["fns/functions.yaml"] = tc.functions
+				tc.config.Functions = "fns/functions.yaml"
+			}
+			rt := &shelf{}
+			tc.config.Reader = reader(t, files)
+			tc.config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Process: rt, session.Development: rt}
+			s := session.Open(tc.config)
+			r, err := renderOne(t.Context(), s, inputs)
+			if err := s.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if len(r.Functions) != 1 {
+				t.Fatalf("%s: got %+v", tc.reason, r.Functions)
+			}
+			if got := string(r.Functions[0].Runtime) + " " + r.Functions[0].Package; got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
+	rt := &shelf{}
+	s := session.Open(session.Config{
+		Reader: reader(t, map[string]string{
+			"xr.yaml": xr, "composition.yaml": steps("a", "b", "a"),
+			"functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("unused", "./c.xpkg", ""),
+		}),
+		Functions: "functions.yaml",
+		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
+	})
+	for range 3 {
+		if _, err := renderOne(t.Context(), s, inputs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(rt.started)
+	slices.Sort(rt.stopped)
+	want := []string{"a ./a.xpkg", "b ./b.xpkg"}
+	if diff := cmp.Diff(want, rt.started); diff != "" {
+		t.Errorf("started (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, rt.stopped); diff != "" {
+		t.Errorf("stopped (-want +got):\n%s", diff)
+	}
+}
+
+// TestCancelledRenderLeavesOthersAlone cancels one of two renders that wait for
+// the same start: the other gets its function.
+func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
+	rt := &gate{open: make(chan struct{}), entered: make(chan struct{})}
+	s := session.Open(session.Config{
+		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("a"), "functions.yaml": fn("a", "./a.xpkg", "")}),
+		Functions: "functions.yaml",
+		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := renderOne(ctx, s, inputs); first <- err }()
+	<-rt.entered
+	waits := make(chan struct{})
+	go func() {
+		close(waits)
+		_, err := renderOne(t.Context(), s, inputs)
+		second <- err
+	}()
+	<-waits
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled render ended with %v", err)
+	}
+	close(rt.open)
+	if err := <-second; err != nil {
+		t.Errorf("the other ended with %v", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := renderOne(t.Context(), s, inputs); err == nil || !strings.Contains(err.Error(), "the session is closed") {
+		t.Errorf("after Close: got %v", err)
+	}
+}
+
+// gate is a Runtime whose functions start when it is opened, or not at all if
+// their context ends first.
+type gate struct {
+	once    sync.Once
+	entered chan struct{}
+	open    chan struct{}
+	shelf
+}
+
+func (g *gate) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	g.once.Do(func() { close(g.entered) })
+	select {
+	case <-g.open:
+		return g.shelf.Start(ctx, fn)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func TestOneFailedStartEndsTheOthers(t *testing.T) {
+	rt := &shelf{refuse: "b"}
+	s := session.Open(session.Config{
+		Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("a", "b", "c"), "functions.yaml": fn("a", "./a.xpkg", "") + fn("b", "./b.xpkg", "") + fn("c", "./c.xpkg", "")}),
+		Functions: "functions.yaml",
+		Runtimes:  map[session.Runtime]runtimes.Runtime{session.Process: rt},
+	})
+	_, err := renderOne(t.Context(), s, inputs)
+	if err == nil || !strings.Contains(err.Error(), `starting function "b": it exited at once: exit status 3`) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	var mu sync.Mutex
+	var notes []string
+	s := session.Open(session.Config{
+		Reader:   reader(t, map[string]string{"xr.yaml": xr + "---\na: b\n", "composition.yaml": steps("function-dummy")}),
+		Packages: map[string]string{"typo": "x.xpkg"},
+		Progress: func(e progress.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Kind == progress.Note || e.Kind == progress.Warning {
+				notes = append(notes, e.Text)
+			}
+		},
+	})
+	if _, err := renderOne(t.Context(), s, inputs); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"xr.yaml holds several documents; only the first is used",
+		`no step uses function "typo", for which a package is given`,
+		"function-dummy: Builtin, measured against function-dummy v0.4.1",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	good := map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy"), "functions.yaml": fn("function-dummy", "crossplane-contrib/function-dummy:v1", "")}
+	cases := map[string]struct {
+		reason     string
+		file, text string
+		in         session.Inputs
+		want       string
+	}{
+		"NoXR":            {"a file that is not there is named", "", "", session.Inputs{XRs: []string{"absent.yaml"}}, `loading the composite resource: reading "absent.yaml": `},
+		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: the file holds no YAML document"},
+		"XRWithoutKind":   {"an XR has a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},
+		"XRSyntax":        {"a fault has its line", "xr.yaml", "a: 1\nb: ]\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: "},
+		"NoComposition":   {"a Composition that is not there is named", "", "", session.Inputs{Composition: "absent.yaml"}, `loading the Composition: reading "absent.yaml"`},
+		"OtherKind":       {"the Composition's file is named where it does not fit", "xr.yaml", strings.Replace(xr, "XWidget", "XGadget", 1), session.Inputs{}, "composition.yaml: the Composition \"widgets\" is for kind XWidget"},
+		"FunctionsKind":   {"what is no Function is named", "functions.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nope}\n", session.Inputs{}, `loading functions: functions.yaml:1: expected a Function, got ConfigMap "nope"`},
+		"Observed":        {"a missing observed file is named", "", "", session.Inputs{Observed: []string{"absent.yaml"}}, `loading observed resources: reading "absent.yaml"`},
+		"ObservedNoKind":  {"an observed resource has a kind", "o.yaml", "a: b\n", session.Inputs{Observed: []string{"o.yaml"}}, "loading observed resources: o.yaml:1: the object has no kind"},
+		"ContextFile":     {"a missing context file is named with its key", "", "", session.Inputs{ContextFiles: map[string]string{"k": "absent.json"}}, `loading context "k": reading "absent.json"`},
+		"ContextValue":    {"a context value has to be YAML", "", "", session.Inputs{ContextValues: map[string]string{"k": "["}}, `reading context "k": value:1: `},
+		"XRDKind":         {"an XRD has to be one", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml: expected a CompositeResourceDefinition, got ConfigMap "x"`},
+		"XRDOfAnother":    {"an XRD has to define the XR", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XGadget}}\n", session.Inputs{XRD: "xrd.yaml"}, `applying the defaults of XRD "xrd.yaml" to the composite resource "alpha"`},
+		"UnknownProfile":  {"a profile that nobody knows is named", "", "", session.Inputs{Profile: "v9"}, `unknown profile "v9"`},
+		"FullWithoutSpec": {"classic cannot show a spec that is not there", "xr.yaml", "apiVersion: gold.test/v1\nkind: XWidget\nmetadata: {name: alpha}\n", session.Inputs{Full: true, Profile: render.Classic}, render.ErrNoSpec.Error()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for path, text := range good {
+				files[path] = text
+			}
+			if tc.file != "" {
+				files[tc.file] = tc.text
+			}
+			if tc.in.XRs == nil {
+				tc.in.XRs = inputs.XRs
+			}
+			if tc.in.Composition == "" {
+				tc.in.Composition = "composition.yaml"
+			}
+			s := session.Open(session.Config{Reader: reader(t, files), Functions: "functions.yaml"})
+			if _, err := renderOne(t.Context(), s, tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestFatal(t *testing.T) {
+	composition := strings.Replace(steps("function-dummy"), "response: {}", "response: {results: [{severity: SEVERITY_FATAL, message: it broke}]}", 1)
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": composition})})
+	_, err := renderOne(t.Context(), s, inputs)
+	var fe *render.FatalError
+	if !errors.As(err, &fe) || fe.Step != "s0" || fe.Message != "it broke" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHints(t *testing.T) {
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f")})})
+	_, err := renderOne(t.Context(), s, inputs)
+	if got := hint.Of(err); !strings.Contains(got, "--package NAME=PATH") {
+		t.Errorf("got hint %q for %v", got, err)
+	}
+}

@@ -1,0 +1,298 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session/intercept"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// started is a function that is being started, and once done is closed, runs
+// or has failed.
+type started struct {
+	choice choice
+	// wanted counts the renders that wait for it; cancel ends the start when
+	// none does any more.
+	wanted int
+	cancel context.CancelCauseFunc
+
+	done     chan struct{}
+	instance *runtimes.Instance
+	err      error
+	ended    sync.Once
+}
+
+// start starts what does not run yet, all at once, and waits for it. If one
+// fails, the starts of the others are cancelled, unless another render waits
+// for them, too; what runs is stopped by Close.
+func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
+	if err := s.prepare(ctx, choices); err != nil {
+		return nil, err
+	}
+	entries, fresh, err := s.enter(ctx, choices)
+	if err != nil {
+		return nil, err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, e := range entries {
+		g.Go(func() error { return s.wait(gctx, e) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	runs := make([]Run, len(entries))
+	for i, e := range entries {
+		runs[i] = e.run()
+	}
+	for _, e := range fresh {
+		r := e.run()
+		s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
+	}
+	return runs, nil
+}
+
+// prepare fetches what functions need that do not run yet.
+func (s *Session) prepare(ctx context.Context, choices []choice) error {
+	needed := map[Runtime][]runtimes.Function{}
+	for _, c := range choices {
+		if _, runs := s.instance(c.fn.Name); !runs {
+			needed[c.runtime] = append(needed[c.runtime], c.fn)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(needed)) {
+		if p, ok := s.config.Runtimes[r].(runtimes.Preparer); ok {
+			if err := p.Prepare(ctx, needed[r]...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// enter returns the entries of the chosen functions, and those of them whose
+// start it began. One that failed to start is not tried again in this session,
+// one whose start was cancelled is.
+func (s *Session) enter(ctx context.Context, choices []choice) (all, fresh []*started, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, errors.New("the session is closed")
+	}
+	for _, c := range choices {
+		e, ok := s.running[c.fn.Name]
+		if !ok {
+			e = s.begin(ctx, c)
+			fresh = append(fresh, e)
+		}
+		e.wanted++
+		all = append(all, e)
+	}
+	return all, fresh, nil
+}
+
+// begin starts a function on behalf of all renders of the session, whichever
+// of them ends first.
+func (s *Session) begin(ctx context.Context, c choice) *started {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	e := &started{choice: c, cancel: cancel, done: make(chan struct{})}
+	s.running[c.fn.Name] = e
+	go func() {
+		defer close(e.done)
+		e.instance, e.err = s.startOne(ctx, c)
+	}()
+	return e
+}
+
+func (e *started) isDone() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait returns when the function runs or has failed to start. If ctx is done
+// before, it ends the start, unless another render waits for it, too.
+func (s *Session) wait(ctx context.Context, e *started) error {
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+	}
+	if s.isLast(e) {
+		e.cancel(context.Cause(ctx))
+		<-e.done
+		if e.err == nil {
+			// It was too late to be cancelled, and nobody else knows of it.
+			return errors.Join(e.late(ctx), e.end(context.WithoutCancel(ctx)))
+		}
+	}
+	if !e.isDone() {
+		return e.late(ctx)
+	}
+	return e.err
+}
+
+func (e *started) late(ctx context.Context) error {
+	return fmt.Errorf("starting function %q: %w", e.choice.fn.Name, context.Cause(ctx))
+}
+
+// isLast reports whether nobody but the caller has waited for a function that
+// is not started yet, and then forgets it, so that a later render begins anew.
+func (s *Session) isLast(e *started) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.wanted--; e.wanted > 0 || e.isDone() {
+		return false
+	}
+	if s.running[e.choice.fn.Name] == e {
+		delete(s.running, e.choice.fn.Name)
+	}
+	return true
+}
+
+func (s *Session) startOne(ctx context.Context, c choice) (*runtimes.Instance, error) {
+	if c.runtime == Builtin {
+		return s.startBuiltin(c), nil
+	}
+	rt, ok := s.config.Runtimes[c.runtime]
+	if !ok {
+		return nil, fmt.Errorf("starting function %q: runtime %s is not available here", c.fn.Name, c.runtime)
+	}
+	s.config.Progress.Step("starting " + c.fn.Name)
+	instance, err := rt.Start(ctx, c.fn)
+	if err != nil || c.builtin.Name == "" {
+		return instance, err
+	}
+	instance.Runner = intercept.Crosscheck(
+		intercept.Side{Name: "the builtin", Runner: c.builtin.New(s.config.BuiltinOptions)},
+		intercept.Side{Name: "the runtime " + string(c.runtime), Runner: instance.Runner},
+	)
+	instance.Detail += ", checked against the builtin " + c.builtin.Name
+	instance.Identity = ""
+	return instance, nil
+}
+
+func (s *Session) startBuiltin(c choice) *runtimes.Instance {
+	b := c.builtin
+	if err := b.CheckVersion(c.fn.Package); err != nil {
+		s.config.Progress.Warn(fmt.Sprintf("function %q: %v", c.fn.Name, err))
+	}
+	instance := &runtimes.Instance{
+		Runner: b.New(s.config.BuiltinOptions),
+		Detail: "measured against " + b.Name + " " + b.Measured,
+		Stop:   func(context.Context) error { return nil },
+	}
+	if !b.ReadsFiles {
+		instance.Identity = "builtin " + b.Name + " " + b.Measured
+	}
+	return instance
+}
+
+// advise adds to a fatal result of a builtin what to do about it.
+func (s *Session) advise(err error) error {
+	var fatal *render.FatalError
+	if !errors.As(err, &fatal) {
+		return err
+	}
+	s.mu.Lock()
+	e := s.running[fatal.Function]
+	s.mu.Unlock()
+	if e == nil || e.choice.runtime != Builtin {
+		return err
+	}
+	if advice := e.choice.builtin.Advice(fatal.Message); advice != "" {
+		return hint.Wrap(err, advice)
+	}
+	return err
+}
+
+func (e *started) run() Run {
+	return Run{Function: e.choice.fn.Name, Package: e.choice.fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail}
+}
+
+// call answers for a function that has been started, or that the caller of the
+// session answers for.
+func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	if r, ok := s.config.Runners[name]; ok {
+		return r.RunFunction(ctx, name, req)
+	}
+	instance, ok := s.instance(name)
+	if !ok {
+		return nil, fmt.Errorf("function %q does not run", name)
+	}
+	return instance.RunFunction(ctx, name, req)
+}
+
+// identity is what a cache knows a function by.
+func (s *Session) identity(name string) string {
+	if instance, ok := s.instance(name); ok && s.config.Runners[name] == nil {
+		return instance.Identity
+	}
+	return ""
+}
+
+func (s *Session) instance(name string) (*runtimes.Instance, bool) {
+	s.mu.Lock()
+	e := s.running[name]
+	s.mu.Unlock()
+	if e == nil || !e.isDone() || e.err != nil {
+		return nil, false
+	}
+	return e.instance, true
+}
+
+// Close stops every function that the session started, all at once, and ends
+// the starts that are under way. The context bounds how long it takes, so it
+// should not be one that is done. A closed session renders no more.
+func (s *Session) Close(ctx context.Context) error {
+	s.mu.Lock()
+	entries := slices.Collect(maps.Values(s.running))
+	s.closed = true
+	clear(s.running)
+	s.mu.Unlock()
+	errs := make([]error, len(entries))
+	var wg sync.WaitGroup
+	for i, e := range entries {
+		wg.Go(func() { errs[i] = e.stop(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// stop stops a function. One that starts later than ctx allows is stopped once
+// it runs, though nobody hears of it.
+func (e *started) stop(ctx context.Context) error {
+	e.cancel(errors.New("the session is closed"))
+	select {
+	case <-e.done:
+		return e.end(ctx)
+	case <-ctx.Done():
+		go func() {
+			<-e.done
+			_ = e.end(context.WithoutCancel(ctx))
+		}()
+		return fmt.Errorf("stopping function %q: %w", e.choice.fn.Name, context.Cause(ctx))
+	}
+}
+
+func (e *started) end(ctx context.Context) (err error) {
+	if e.err != nil {
+		return nil
+	}
+	e.ended.Do(func() { err = e.instance.Stop(ctx) })
+	if err != nil {
+		return fmt.Errorf("stopping function %q: %w", e.choice.fn.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// TestSteps: a step that is answered for needs no function, which need not
+// start; another step of the same function does.
+func TestSteps(t *testing.T) {
+	answer := func(asked *[]string) function.Runner {
+		return function.RunnerFunc(func(ctx context.Context, name string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			*asked = append(*asked, function.Step(ctx)+" "+name)
+			return &fnv1.RunFunctionResponse{}, nil
+		})
+	}
+	cases := map[string]struct {
+		reason          string
+		steps, answered []string
+		asked, started  []string
+	}{
+		"All":    {"nothing starts where all is answered for", []string{"f", "g"}, []string{"s0", "s1"}, []string{"s0 f", "s1 g"}, nil},
+		"Some":   {"else what is not", []string{"f", "known"}, []string{"s0"}, []string{"s0 f"}, []string{"known example.org/known:v1"}},
+		"Twice":  {"a function of two steps is called for the other one", []string{"known", "known"}, []string{"s1"}, []string{"s1 known"}, []string{"known example.org/known:v1"}},
+		"Nobody": {"nothing changes without answers", []string{"known"}, nil, nil, []string{"known example.org/known:v1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fns := &shelf{}
+			s := session.Open(session.Config{
+				Reader:    reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps(tc.steps...), "functions.yaml": fn("known", "example.org/known:v1", "Docker")}),
+				Functions: "functions.yaml", Runtimes: map[session.Runtime]runtimes.Runtime{session.Docker: fns},
+			})
+			var asked []string
+			in := session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml", Steps: map[string]function.Runner{}}
+			for _, step := range tc.answered {
+				in.Steps[step] = answer(&asked)
+			}
+			if _, err := renderOne(t.Context(), s, in); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.asked, asked); diff != "" {
+				t.Errorf("%s: asked (-want +got):\n%s", tc.reason, diff)
+			}
+			if !slices.Equal(tc.started, fns.started) {
+				t.Errorf("%s: started %q, want %q", tc.reason, fns.started, tc.started)
+			}
+		})
+	}
+}
+
+// TestUnknownStep: an answer that nobody would ask for is an error, with one
+// Composition and with several to choose from.
+func TestUnknownStep(t *testing.T) {
+	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy", "function-dummy")})})
+	for _, in := range []session.Inputs{{Composition: "composition.yaml"}, {Compositions: []string{"composition.yaml"}}} {
+		in.XRs, in.Steps = []string{"xr.yaml"}, map[string]function.Runner{"s7": function.Mux{}}
+		_, err := renderOne(t.Context(), s, in)
+		var unknown *session.UnknownStepError
+		if !errors.As(err, &unknown) || unknown.Step != "s7" || !slices.Equal(unknown.Steps, []string{"s0", "s1"}) {
+			t.Errorf("got %v", err)
+		}
+	}
+}

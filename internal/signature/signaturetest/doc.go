@@ -1,2 +1,0 @@
-// Package signaturetest makes keys for tests.
-package signaturetest

@@ -1,0 +1,160 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+const (
+	// CostLimit is how much an evaluation may cost, in CEL's units: what
+	// Kubernetes allows a rule of a CRD.
+	CostLimit = 1_000_000
+	// checks is after how many steps of a loop an evaluation looks whether it
+	// is still wanted.
+	checks = 1000
+	// most is how many programs an Env keeps.
+	most = 4096
+)
+
+// Variables are the names that expressions know.
+var Variables = []string{"self", "xr", "resources", "results", "context"}
+
+// An Env compiles expressions, and keeps what it compiled. It is safe for
+// concurrent use. The zero value is ready to use.
+type Env struct {
+	mu       sync.Mutex
+	env      *cel.Env
+	programs map[string]compiled
+}
+
+type compiled struct {
+	program cel.Program
+	err     error
+}
+
+// Eval returns whether an expression is true of values, by the names of
+// Variables. It is an error if it does not compile, is no condition, fails, or
+// costs more than CostLimit. Whole numbers have to be int64 for CEL to take them
+// for such: Plain sees to that.
+func (e *Env) Eval(ctx context.Context, expression string, values map[string]any) (bool, error) {
+	program, err := e.compile(expression)
+	if err != nil {
+		return false, err
+	}
+	all := make(map[string]any, len(Variables))
+	for _, name := range Variables {
+		all[name] = values[name]
+	}
+	out, _, err := program.ContextEval(ctx, all)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil && strings.Contains(err.Error(), "cost limit exceeded"):
+		return false, errors.New("it costs too much, as an expression does that never ends")
+	case err != nil:
+		return false, err
+	}
+	is, ok := out.Value().(bool)
+	if !ok {
+		return false, fmt.Errorf("it is no condition, but gives a value of type %s", out.Type().TypeName())
+	}
+	return is, nil
+}
+
+func (e *Env) compile(expression string) (cel.Program, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c, ok := e.programs[expression]; ok {
+		return c.program, c.err
+	}
+	if e.env == nil {
+		if err := e.open(); err != nil {
+			return nil, err
+		}
+	}
+	if len(e.programs) >= most {
+		clear(e.programs)
+	}
+	c := compiled{}
+	c.program, c.err = e.program(expression)
+	e.programs[expression] = c
+	return c.program, c.err
+}
+
+// open makes the environment, which takes milliseconds.
+func (e *Env) open() error {
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	options := make([]cel.EnvOption, 0, len(Variables))
+	for _, name := range Variables {
+		options = append(options, cel.Variable(name, cel.DynType))
+	}
+	env, err := base.StoredExpressionsEnv().Extend(options...)
+	if err != nil {
+		return fmt.Errorf("preparing CEL: %w", err)
+	}
+	e.env, e.programs = env, map[string]compiled{}
+	return nil
+}
+
+func (e *Env) program(expression string) (cel.Program, error) {
+	ast, issues := e.env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("it does not compile: %s", firstLine(err.Error()))
+	}
+	if t := ast.OutputType(); !t.IsAssignableType(cel.BoolType) {
+		return nil, fmt.Errorf("it is no condition, but gives a value of type %s", t)
+	}
+	program, err := e.env.Program(ast,
+		cel.CostLimit(CostLimit),
+		cel.CostTracking(&library.CostEstimator{}),
+		cel.InterruptCheckFrequency(checks))
+	if err != nil {
+		return nil, fmt.Errorf("it does not compile: %w", err)
+	}
+	return program, nil
+}
+
+// firstLine returns what CEL says first, without the picture of the expression,
+// and with the column in place of its "ERROR: <input>:1:5: ".
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	rest, ok := strings.CutPrefix(line, "ERROR: <input>:")
+	if !ok {
+		return line
+	}
+	_, rest, _ = strings.Cut(rest, ":")
+	column, message, _ := strings.Cut(rest, ": ")
+	return fmt.Sprintf("%s at column %s", message, column)
+}
+
+// Plain returns a copy of a value in which numbers without a fraction are int64,
+// as they are written.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			out[key] = Plain(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Plain(e)
+		}
+		return out
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	}
+	return v
+}

@@ -1,0 +1,79 @@
+package check_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/xfn-dev/xfn/internal/suite/check"
+)
+
+func TestEval(t *testing.T) {
+	values := map[string]any{
+		"self":      check.Plain(3.0),
+		"xr":        check.Plain(map[string]any{"spec": map[string]any{"max": 5.0, "half": 0.5, "memory": "1Gi", "list": []any{1.0, "a"}}}),
+		"resources": map[string]any{"a-b": map[string]any{"kind": "Bolt"}},
+	}
+	const forever = "[1,2,3,4,5,6,7,8,9,0].all(a, [1,2,3,4,5,6,7,8,9,0].all(b, [1,2,3,4,5,6,7,8,9,0].all(c, [1,2,3,4,5,6,7,8,9,0].all(d, [1,2,3,4,5,6,7,8,9,0].all(e, [1,2,3,4,5,6,7,8,9,0].all(f, [1,2,3,4,5,6,7,8,9,0].all(g, [1,2,3,4,5,6,7,8,9,0].all(h, true))))))))"
+	cases := map[string]struct {
+		reason, expression string
+		want               bool
+		err                string
+	}{
+		"True":      {"values are known by their names", "self <= xr.spec.max && xr.spec.half < 1", true, ""},
+		"False":     {"a condition may not hold", "self > xr.spec.max", false, ""},
+		"Whole":     {"whole numbers are ints, in lists too", "self + 1 == 4 && xr.spec.list[0] + 1 == 2 && xr.spec.list[1] == 'a'", true, ""},
+		"Resource":  {"resources are looked up by name", "resources['a-b'].kind == 'Bolt'", true, ""},
+		"Absent":    {"what is not given is null", "context == null", true, ""},
+		"Library":   {"functions of Kubernetes are there", "quantity(xr.spec.memory).isGreaterThan(quantity('1Mi')) && 'ab'.matches('^a') && isURL('https://example.org')", true, ""},
+		"Syntax":    {"an expression that does not compile says where", "self ==", false, "it does not compile: Syntax error: mismatched input '<EOF>'"},
+		"Unknown":   {"so does a name that nobody knows", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1"},
+		"NoBool":    {"a number is no condition", "1 + 1", false, "it is no condition, but gives a value of type int"},
+		"NoBoolDyn": {"nor is one that is only known when it runs", "self", false, "it is no condition, but gives a value of type int"},
+		"Failing":   {"a missing field is an error", "xr.spec.min > 1", false, "no such key: min"},
+		"Forever":   {"what would never end is stopped", forever, false, "it costs too much"},
+	}
+	var env check.Env
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // compiled once, or not
+				got, err := env.Eval(t.Context(), tc.expression, values)
+				if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+					t.Fatalf("%s: got error %v, want %q", tc.reason, err, tc.err)
+				}
+				if got != tc.want {
+					t.Errorf("%s: got %t", tc.reason, got)
+				}
+			}
+		})
+	}
+}
+
+// TestCancel: an evaluation ends with its context.
+func TestCancel(t *testing.T) {
+	gone := errors.New("the time is up")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	var env check.Env
+	_, err := env.Eval(ctx, "[1,2,3].all(a, [1,2,3].all(b, [1,2,3].all(c, true)))", nil)
+	if !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestConcurrent compiles the same and others from many goroutines.
+func TestConcurrent(t *testing.T) {
+	var env check.Env
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			expr := []string{"self == 1", "self >= 1"}[i%2]
+			if ok, err := env.Eval(t.Context(), expr, map[string]any{"self": int64(1)}); !ok || err != nil {
+				t.Errorf("%s: got %t, %v", expr, ok, err)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,259 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// width is how many columns a value is shown in.
+const width = 200
+
+func show(v any) string { return report.Text(v, width) }
+
+// fieldsOf is an object whose fields are checked.
+type fieldsOf struct {
+	// what names it, and resource is its name in the Composition, or "" for the
+	// composite resource.
+	what, resource string
+	object         map[string]any
+	path           []string
+	// unset says that no step sets its fields, as far as a trace tells.
+	unset bool
+}
+
+// fields checks fields by their paths, in the order of these.
+func (r *run) fields(of fieldsOf, all map[string]spec.Matcher) {
+	for _, text := range slices.Sorted(maps.Keys(all)) {
+		c := field{run: r, of: of, text: text, path: append(slices.Clone(of.path), text)}
+		c.check(all[text])
+	}
+}
+
+// A field is one of an object, by a path that may have wildcards.
+type field struct {
+	*run
+	of   fieldsOf
+	text string
+	path []string
+}
+
+func (f field) check(m spec.Matcher) {
+	p, err := fieldpath.Parse(f.text)
+	if err != nil || len(p) == 0 {
+		f.failf(f.path, "%s: %s: this is no path of a field: %v", f.of.what, f.text, err)
+		return
+	}
+	paths, err := p.Expand(f.of.object)
+	if err != nil || len(paths) == 0 {
+		f.absent(p, m)
+		return
+	}
+	for _, one := range paths {
+		v, err := one.Get(f.of.object)
+		if err != nil {
+			f.absent(one, m)
+			continue
+		}
+		f.text = one.String()
+		f.match(v, m)
+	}
+}
+
+// absent is what a field that is not there has to say to a matcher.
+func (f field) absent(p fieldpath.Path, m spec.Matcher) {
+	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
+		return
+	}
+	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.of.what, f.text, f.nearby(p))})
+}
+
+// nearby says what there is where a path stops leading anywhere.
+func (f field) nearby(p fieldpath.Path) string {
+	var at any = f.of.object
+	for i, segment := range p {
+		next, err := (fieldpath.Path{segment}).Get(at)
+		if err == nil {
+			at = next
+			continue
+		}
+		around := f.of.what
+		if i > 0 {
+			around = p[:i].String()
+		}
+		switch at := at.(type) {
+		case map[string]any:
+			return among(around, segment.Key, keysOf(at))
+		case []any:
+			return fmt.Sprintf(": %s has %s", around, report.Count(len(at), "element"))
+		default:
+			return fmt.Sprintf(": %s is %s", around, show(at))
+		}
+	}
+	return ""
+}
+
+func among(around, key string, names []string) string {
+	if near := hint.Nearest(key, names); near != "" {
+		return fmt.Sprintf(": %s has %s: is it %s?", around, list(names), near)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf(": %s is empty", around)
+	}
+	return fmt.Sprintf(": %s has %s", around, list(names))
+}
+
+// wrong adds a failure of the field, with the step that set it.
+func (f field) wrong(format string, args ...any) { f.wrongAt(f.text, format, args...) }
+
+// wrongAt is wrong for what is at a path below the field.
+func (f field) wrongAt(path, format string, args ...any) {
+	step := ""
+	if !f.of.unset {
+		step = f.subject.step(f.of.resource, path)
+	}
+	text := fmt.Sprintf("%s: %s: ", f.of.what, f.text) + fmt.Sprintf(format, args...) + by(step)
+	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Step: step, Text: text})
+}
+
+func (f field) match(v any, m spec.Matcher) {
+	if m.Value != nil {
+		f.equals(m.Value.Any, v)
+	}
+	if m.Equals != nil {
+		f.equals(m.Equals.Any, v)
+	}
+	if m.Exists != nil && !*m.Exists || m.Absent != nil && *m.Absent {
+		f.wrong("want no such field, got %s", show(v))
+	}
+	if m.In != nil && !slices.ContainsFunc(m.In, func(want any) bool { return same(want, v) }) {
+		f.wrong("want one of %s, got %s", show(m.In), show(v))
+	}
+	if m.Length != nil {
+		f.length(*m.Length, v)
+	}
+	if m.Matches != nil {
+		f.matches(*m.Matches, v)
+	}
+	if m.CEL != nil {
+		before := len(f.failures)
+		f.holds(*m.CEL, v, fmt.Sprintf("%s: %s: ", f.of.what, f.text), f.path)
+		for i := range f.failures[before:] {
+			f.blame(&f.failures[before+i])
+		}
+	}
+}
+
+// blame adds to a failure which step set the field.
+func (f field) blame(failure *Failure) {
+	failure.Resource, failure.Field = f.of.resource, f.text
+	if !f.of.unset {
+		failure.Step = f.subject.step(f.of.resource, f.text)
+		failure.Text += by(failure.Step)
+	}
+}
+
+// same reports whether two values are equal, as numbers are: 1 is 1.0.
+func same(a, b any) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return len(report.Diff(a, b)) == 0
+}
+
+func (f field) equals(want, got any) {
+	if same(want, got) {
+		return
+	}
+	if kind(want) == kind(got) && kind(want) != "" {
+		var texts []string
+		changes := report.Diff(want, got)
+		for _, c := range changes {
+			texts = append(texts, change(c))
+		}
+		at := f.text
+		if i := slices.IndexFunc(changes, func(c report.Change) bool { return c.Op != report.Removed }); i >= 0 {
+			at = below(f.text, changes[i].Path)
+		}
+		f.wrongAt(at, "it differs: %s", strings.Join(texts, ", "))
+		return
+	}
+	f.wrong("want %s, got %s", show(want), show(got))
+}
+
+// below is the path of a field of an object, or of a list, at another path.
+func below(parent, path string) string {
+	if path == "" || path[0] == '[' {
+		return parent + path
+	}
+	return parent + "." + path
+}
+
+func change(c report.Change) string {
+	at := c.Path
+	if at == "" {
+		at = "it"
+	}
+	switch c.Op {
+	case report.Added:
+		return fmt.Sprintf("%s %s is unexpected", at, show(c.New))
+	case report.Removed:
+		return fmt.Sprintf("%s %s is missing", at, show(c.Old))
+	default:
+		return fmt.Sprintf("%s: want %s, got %s", at, show(c.Old), show(c.New))
+	}
+}
+
+// kind tells values that have others in them.
+func kind(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "list"
+	}
+	return ""
+}
+
+func (f field) length(want int, v any) {
+	got := -1
+	switch v := v.(type) {
+	case string:
+		got = utf8.RuneCountInString(v)
+	case []any:
+		got = len(v)
+	case map[string]any:
+		got = len(v)
+	}
+	switch {
+	case got < 0:
+		f.wrong("want a length of %d, but %s has none", want, show(v))
+	case got != want:
+		f.wrong("want a length of %d, got %d: %s", want, got, show(v))
+	}
+}
+
+func (f field) matches(expr string, v any) {
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		f.failf(f.path, "%s: %s: this is no regular expression: %v", f.of.what, f.text, err)
+		return
+	}
+	text, ok := v.(string)
+	if !ok {
+		text = report.Text(v, 0)
+	}
+	if kind(v) != "" || v == nil {
+		f.wrong("want a text that matches %s, got %s", expr, show(v))
+	} else if !re.MatchString(text) {
+		f.wrong("want a match of %s, got %s", expr, show(v))
+	}
+}

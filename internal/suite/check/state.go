@@ -1,0 +1,338 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// only checks that there are no other resources than those of a list, if there
+// is one.
+func (r *run) only(names []string) {
+	if names == nil {
+		return
+	}
+	allowed := map[string]bool{}
+	for i, name := range names {
+		obj, err := r.subject.find(name)
+		if err != nil {
+			r.failErr([]string{"expect", "only", fmt.Sprintf("[%d]", i)}, err)
+			continue
+		}
+		allowed[kindAndName(obj)+nameOf(obj)] = true
+	}
+	for _, obj := range r.subject.Composed {
+		if allowed[kindAndName(obj)+nameOf(obj)] {
+			continue
+		}
+		step := r.stepOf(obj)
+		r.fail(Failure{Path: []string{"expect", "only"}, Resource: nameOf(obj), Step: step, Text: fmt.Sprintf("%s: this resource (%s) is unexpected%s", nameOf(obj), kindAndName(obj), by(step))})
+	}
+}
+
+// count checks how many resources there are.
+func (r *run) count(want map[string]int) {
+	kinds := map[string]int{"total": len(r.subject.Composed)}
+	for _, obj := range r.subject.Composed {
+		kinds[text(obj, "kind")]++
+		kinds[text(obj, "apiVersion")+"/"+text(obj, "kind")]++
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if kinds[key] == want[key] {
+			continue
+		}
+		what := "of kind " + key
+		if key == "total" {
+			what = "in total"
+		}
+		r.failf([]string{"expect", "count", key}, "want %s %s, got %d%s", report.Count(want[key], "resource"), what, kinds[key], r.present())
+	}
+}
+
+// present says which resources there are.
+func (r *run) present() string {
+	if len(r.subject.Composed) == 0 {
+		return ": nothing is composed"
+	}
+	var all []string
+	for _, obj := range r.subject.Composed {
+		all = append(all, fmt.Sprintf("%s (%s)", nameOf(obj), text(obj, "kind")))
+	}
+	return ": there are " + list(all)
+}
+
+// results checks what functions reported.
+func (r *run) results(want []spec.Result) {
+	for i, w := range want {
+		path := []string{"expect", "results", fmt.Sprintf("[%d]", i)}
+		var found []Reported
+		for _, got := range r.subject.Results {
+			ok, err := fits(w, got)
+			if err != nil {
+				r.failErr(path, err)
+				return
+			}
+			if ok {
+				found = append(found, got)
+			}
+		}
+		switch {
+		case w.Absent && len(found) > 0:
+			r.failf(path, "want no result%s, got %s", wanted(w), said(found[0]))
+		case !w.Absent && len(found) == 0:
+			r.failf(path, "there is no result%s%s", wanted(w), r.reported())
+		}
+	}
+}
+
+func fits(w spec.Result, got Reported) (bool, error) {
+	if w.Severity != "" && w.Severity != got.Severity || w.Step != "" && w.Step != got.Step {
+		return false, nil
+	}
+	ok, err := Match(w.Message, got.Message)
+	if !ok || err != nil {
+		return false, err
+	}
+	return Match(w.Reason, got.Reason)
+}
+
+// wanted puts in words which result is meant.
+func wanted(w spec.Result) string {
+	var words []string
+	add := func(format, v string) {
+		if v != "" {
+			words = append(words, fmt.Sprintf(format, v))
+		}
+	}
+	add("of severity %s", w.Severity)
+	add("of step %s", w.Step)
+	add("with a message that %s", Words(w.Message))
+	add("with a reason that %s", Words(w.Reason))
+	if len(words) == 0 {
+		return ""
+	}
+	return " " + strings.Join(words, ", ")
+}
+
+func said(r Reported) string {
+	return fmt.Sprintf("%s of step %s: %s", r.Severity, r.Step, show(r.Message))
+}
+
+// reported says which results there are.
+func (r *run) reported() string {
+	const most = 5
+	if len(r.subject.Results) == 0 {
+		return ": functions reported nothing"
+	}
+	var all []string
+	for _, got := range r.subject.Results {
+		all = append(all, said(got))
+	}
+	if len(all) > most {
+		all = append(all[:most], fmt.Sprintf("and %d more", len(all)-most))
+	}
+	return "; there are: " + strings.Join(all, "; ")
+}
+
+// Match reports whether a text is as expected; nil expects nothing. An invalid
+// regular expression is an error.
+func Match(want *spec.Text, got string) (bool, error) {
+	if want == nil {
+		return true, nil
+	}
+	if want.Matches != nil {
+		re, err := regexp.Compile(*want.Matches)
+		if err != nil {
+			return false, fmt.Errorf("%q is no regular expression: %w", *want.Matches, err)
+		}
+		if !re.MatchString(got) {
+			return false, nil
+		}
+	}
+	return (want.Contains == nil || strings.Contains(got, *want.Contains)) && (want.Equals == nil || *want.Equals == got), nil
+}
+
+// Words puts in words what is expected of a text: "contains …".
+func Words(want *spec.Text) string {
+	if want == nil {
+		return ""
+	}
+	var words []string
+	for _, w := range []struct {
+		verb string
+		text *string
+	}{{"contains", want.Contains}, {"equals", want.Equals}, {"matches", want.Matches}} {
+		if w.text != nil {
+			words = append(words, w.verb+" "+show(*w.text))
+		}
+	}
+	return strings.Join(words, " and ")
+}
+
+// conditionsOf returns the conditions of the composite resource, by type.
+func (s *Subject) conditionsOf() map[string]map[string]any {
+	status, _ := s.XR["status"].(map[string]any)
+	all, _ := status["conditions"].([]any)
+	byType := map[string]map[string]any{}
+	for _, c := range all {
+		if c, ok := c.(map[string]any); ok {
+			byType[text(c, "type")] = c
+		}
+	}
+	return byType
+}
+
+func (r *run) conditions(want map[string]spec.Condition) {
+	got := r.subject.conditionsOf()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		path, w := []string{"expect", "conditions", name}, want[name]
+		c, ok := got[name]
+		if !ok {
+			r.failf(path, "condition %s: there is none%s", name, among("the composite resource", name, slices.Sorted(maps.Keys(got))))
+			continue
+		}
+		if w.Status != "" && string(w.Status) != text(c, "status") {
+			r.failf(path, "condition %s: want status %s, got %s%s", name, w.Status, text(c, "status"), because(c))
+		}
+		r.conditionText(path, name, "reason", w.Reason, c)
+		r.conditionText(path, name, "message", w.Message, c)
+	}
+}
+
+func (r *run) conditionText(path []string, name, key string, want *spec.Text, c map[string]any) {
+	switch ok, err := Match(want, text(c, key)); {
+	case err != nil:
+		r.failf(path, "condition %s: %v", name, err)
+	case !ok:
+		r.failf(path, "condition %s: want a %s that %s, got %s", name, key, Words(want), show(text(c, key)))
+	}
+}
+
+// because says why a condition is as it is.
+func because(c map[string]any) string {
+	why := text(c, "reason")
+	if m := text(c, "message"); m != "" {
+		why += ": " + m
+	}
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+func (r *run) ready(want spec.Ready) {
+	c := r.subject.conditionsOf()[reconciler.TypeReady]
+	isReady := text(c, "status") == "True"
+	path := []string{"expect", "ready"}
+	if want.XR != nil && *want.XR != isReady {
+		r.failf(path, "the composite resource is %sready%s%s", not(isReady), because(c), r.unready())
+	}
+	since := r.subject.ReadySince
+	switch {
+	case want.After == nil || want.XR != nil && !*want.XR:
+	case !isReady:
+		r.failf(path, "the composite resource is not ready after %s%s%s", passes(r.subject.Passes), because(c), r.unready())
+	case since > *want.After:
+		r.failf(path, "the composite resource is ready after %s, want %d", passes(since), *want.After)
+	}
+	r.readiness("resources", want.Resources, true)
+	r.readiness("unready", want.Unready, false)
+}
+
+func not(is bool) string {
+	if is {
+		return ""
+	}
+	return "not "
+}
+
+// unready names the resources that nobody calls ready.
+func (r *run) unready() string {
+	var names []string
+	for _, name := range r.subject.names {
+		if !r.subject.Ready[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; resources that are not ready: " + list(names)
+}
+
+func (r *run) readiness(key string, names []string, want bool) {
+	for i, name := range names {
+		path := []string{"expect", "ready", key, fmt.Sprintf("[%d]", i)}
+		obj, err := r.subject.find(name)
+		switch {
+		case err != nil:
+			r.failErr(path, err)
+		case r.subject.Ready[nameOf(obj)] != want:
+			r.fail(Failure{Path: path, Resource: nameOf(obj), Text: fmt.Sprintf("%s: functions do %scall this resource ready", name, not(!want))})
+		}
+	}
+}
+
+// passes says how many.
+func passes(n int) string {
+	if n == 1 {
+		return "1 pass"
+	}
+	return fmt.Sprintf("%d passes", n)
+}
+
+func (r *run) passes(want *int) {
+	if want == nil {
+		return
+	}
+	switch s := r.subject; {
+	case !s.Settled:
+		r.failf([]string{"expect", "passes"}, "after %s it still changes", passes(s.Passes))
+	case s.Passes > *want:
+		r.failf([]string{"expect", "passes"}, "want nothing to change after %s, but that takes %d", passes(*want), s.Passes)
+	}
+}
+
+// valid checks objects against the schemas of the case. A faulty Composition is
+// not what a case means that wants something not to fit: it has no say there.
+func (r *run) valid(want spec.Valid) {
+	if want.All == nil {
+		return
+	}
+	path := []string{"expect", "valid"}
+	objects := append([]map[string]any{r.subject.XR}, r.subject.Composed...)
+	faults, err := r.Validate(r.ctx, r.form.Schemas, objects, want.Ignore)
+	switch {
+	case err != nil:
+		r.failErr(path, err)
+	case !*want.All && !slices.ContainsFunc(faults, func(f Fault) bool { return f.Object != OfComposition }):
+		r.failf(path, "want something that does not fit its schema, but all does")
+	case *want.All:
+		for _, fault := range faults {
+			if fault.Object == OfComposition {
+				r.fail(Failure{Path: path, Text: fault.Text})
+				continue
+			}
+			r.invalid(path, objects[fault.Object], fault)
+		}
+	}
+}
+
+func (r *run) invalid(path []string, obj map[string]any, fault Fault) {
+	what, name := "composite resource", ""
+	if fault.Object > 0 {
+		name = nameOf(obj)
+		what = name
+	}
+	step := r.subject.step(name, fault.Field)
+	if fault.Field == "" {
+		step = ""
+	}
+	r.fail(Failure{Path: path, Resource: name, Field: fault.Field, Step: step, Text: what + ": " + fault.Text + by(step)})
+}

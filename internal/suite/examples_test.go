@@ -1,0 +1,51 @@
+package suite_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+// TestExamples runs the suite of the example of builtins. That of the platform
+// needs programs, and is in a script.
+func TestExamples(t *testing.T) {
+	o := options(afero.NewBasePathFs(afero.NewOsFs(), filepath.FromSlash("../../examples/bucket")))
+	for _, out := range run(t, o, suite.Selection{}) {
+		if out.Status != suite.Passed {
+			t.Error(lines([]suite.Outcome{out}))
+		}
+	}
+}
+
+// TestJobExample: the objects of the Kubernetes example have no field that
+// Kubernetes does not know, and one number of shards.
+func TestJobExample(t *testing.T) {
+	text, err := os.ReadFile("../../examples/ci/kubernetes-job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := manifest.Split("job", text)
+	if err != nil || len(docs) != 3 {
+		t.Fatalf("%v: %d documents", err, len(docs))
+	}
+	job := &batchv1.Job{}
+	for i, into := range []any{job, &appsv1.Deployment{}, &corev1.Service{}} {
+		if err := yaml.UnmarshalStrict(docs[i].Text, into); err != nil {
+			t.Errorf("document %d: %v", i+1, err)
+		}
+	}
+	c := job.Spec.Template.Spec.Containers[0]
+	if *job.Spec.CompletionMode != batchv1.IndexedCompletion || *job.Spec.Completions != 8 || c.Env[0].Name != "XFN_SHARDS" || c.Env[0].Value != "8" {
+		t.Errorf("got %d completions, %v", *job.Spec.Completions, c.Env)
+	}
+}

@@ -1,0 +1,106 @@
+package format
+
+import (
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+// A Document is what became of all cases, for programs.
+type Document struct {
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"`
+	Skipped int    `json:"skipped"`
+	Cases   []Case `json:"cases"`
+}
+
+// A Case is what became of one.
+type Case struct {
+	Suite string `json:"suite"`
+	// Case is empty for a suite that could not run.
+	Case     string       `json:"case,omitempty"`
+	Path     string       `json:"path"`
+	Line     int          `json:"line,omitempty"`
+	Status   suite.Status `json:"status"`
+	Seconds  float64      `json:"seconds"`
+	Reason   string       `json:"reason,omitempty"`
+	Failures []Failure    `json:"failures,omitempty"`
+	Updated  []string     `json:"updated,omitempty"`
+}
+
+// A Failure is what one failed with.
+type Failure struct {
+	Path     string           `json:"path"`
+	Line     int              `json:"line,omitempty"`
+	Text     string           `json:"text"`
+	Hint     string           `json:"hint,omitempty"`
+	Resource string           `json:"resource,omitempty"`
+	Field    string           `json:"field,omitempty"`
+	Step     string           `json:"step,omitempty"`
+	Diffs    []report.DocDiff `json:"diffs,omitempty"`
+}
+
+// Take adds an outcome.
+func (d *Document) Take(o suite.Outcome) {
+	switch o.Status {
+	case suite.Failed:
+		d.Failed++
+	case suite.Skipped:
+		d.Skipped++
+	default:
+		d.Passed++
+	}
+	c := Case{
+		Suite: o.Suite, Case: o.Case, Path: o.Path, Line: o.Line, Status: o.Status, Seconds: o.Took.Seconds(),
+		Reason: o.Reason, Updated: o.Updated,
+	}
+	for _, f := range o.Failures {
+		c.Failures = append(c.Failures, Failure{f.Path, f.Line, f.Text, f.Hint, f.Resource, f.Field, f.Step, f.Diffs})
+	}
+	d.Cases = append(d.Cases, c)
+}
+
+// JUnit collects outcomes as JUnit's suites, which are those of files.
+type JUnit struct {
+	suites []report.JUnitSuite
+	index  map[string]int
+}
+
+// Take adds an outcome.
+func (j *JUnit) Take(o suite.Outcome) error {
+	i, ok := j.index[o.Suite]
+	if !ok {
+		if j.index == nil {
+			j.index = map[string]int{}
+		}
+		i = len(j.suites)
+		j.index[o.Suite] = i
+		j.suites = append(j.suites, report.JUnitSuite{Name: o.Suite})
+	}
+	s := &j.suites[i]
+	c := report.JUnitCase{Name: o.Case, Class: o.Suite, Seconds: o.Took.Seconds(), Skipped: o.Reason}
+	if c.Name == "" {
+		c.Name = o.Path
+	}
+	if o.Status == suite.Failed {
+		var err error
+		if c.Failure, err = failure(o); err != nil {
+			return err
+		}
+	}
+	s.Seconds += c.Seconds
+	s.Cases = append(s.Cases, c)
+	return nil
+}
+
+// Suites returns what was taken.
+func (j *JUnit) Suites() []report.JUnitSuite { return j.suites }
+
+// failure says in one line what is wrong first, and in others all.
+func failure(o suite.Outcome) (*report.JUnitFailure, error) {
+	text, err := Failures(o)
+	message := ""
+	if len(o.Failures) > 0 {
+		message = o.Failures[0].Text
+	}
+	return &report.JUnitFailure{Message: message, Text: text}, err
+}

@@ -1,0 +1,168 @@
+package format_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/suite"
+	"github.com/xfn-dev/xfn/internal/suite/check"
+	"github.com/xfn-dev/xfn/internal/suite/format"
+)
+
+// outcomes are some of each kind, with a stranger's words.
+func outcomes() []suite.Outcome {
+	return []suite.Outcome{
+		{Suite: "one", Case: "good", Path: "one.yaml", Line: 4, Status: suite.Passed, Took: 1500 * time.Millisecond, Updated: []string{"g.yaml"}},
+		{Suite: "one", Case: "bad", Path: "one.yaml", Line: 9, Status: suite.Failed, Took: 20 * time.Millisecond, Failures: []suite.Failure{
+			{Path: "one.yaml", Line: 12, Failure: check.Failure{Text: "bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line", Resource: "bolt", Field: "spec.size", Step: "make"}},
+			{Path: "one.yaml", Line: 13, Failure: check.Failure{Text: "two\n::error::lines\x1b[31m", Hint: "look"}},
+			{Path: "one.yaml", Line: 14, Failure: check.Failure{Text: "it differs", Hint: "look", Diffs: []report.DocDiff{
+				{Kind: "Bolt", Name: "a", Op: report.Changed, Changes: []report.Change{{Path: "spec.size", Op: report.Changed, Old: 1, New: 2, Step: "make"}}},
+				{Kind: "Nut", Name: "b", Op: report.Removed},
+			}}},
+		}},
+		{Suite: "one", Case: "odd", Path: "one.yaml", Line: 20, Status: suite.Skipped, Reason: "later"},
+		{Suite: "two", Path: "two.yaml", Status: suite.Failed, Failures: []suite.Failure{{Path: "two.yaml", Failure: check.Failure{Text: "broken"}}}},
+		{Suite: "three", Case: "x", Path: "three.yaml", Line: 1, Status: suite.Passed},
+	}
+}
+
+const failures = `one.yaml:12: bolt: spec.size: want 1, got 2 and so many more words that
+    they do not fit into one line
+one.yaml:13: two
+    : :error::lines\x1b[31m
+hint: look
+one.yaml:14: it differs
+    ~ Bolt a differs
+        ~ spec.size: 1 → 2
+            set by step make
+
+    - Nut b is missing
+`
+
+func indented() string {
+	return strings.ReplaceAll("    "+strings.ReplaceAll(strings.TrimSuffix(failures, "\n"), "\n", "\n    "), "\n    \n", "\n\n") + "\n"
+}
+
+func TestText(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		text   format.Text
+		want   string
+	}{
+		"Plain": {
+			"what fails is told, and each suite",
+			format.Text{},
+			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
+				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
+		},
+		"Quiet": {
+			"suites that pass need not be told",
+			format.Text{Quiet: true},
+			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
+				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
+		},
+		"Verbose": {
+			"or each case",
+			format.Text{Verbose: true},
+			"--- PASS: one/good (1.50s)\nupdated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "--- SKIP: one/odd (0.00s)\n    later\nFAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
+				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\n--- PASS: three/x (0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			tc.text.W = &b
+			for _, o := range outcomes() {
+				if err := tc.text.Take(o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tc.text.End(2 * time.Second); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestColour(t *testing.T) {
+	var b bytes.Buffer
+	text := format.Text{W: &b, Colour: true}
+	for _, o := range outcomes()[1:2] {
+		if err := text.Take(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := text.End(0); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), "\x1b[31m--- FAIL: one/bad (0.02s)\x1b[0m\n") || strings.Contains(b.String(), "lines\x1b") || !strings.Contains(b.String(), "\x1b[33m~ spec.size: 1 → 2\x1b[0m") {
+		t.Errorf("got %q", b.String())
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("the pipe is closed") }
+
+func TestWriteErrors(t *testing.T) {
+	text := format.Text{W: broken{}, Verbose: true}
+	if err := text.Take(outcomes()[0]); err == nil {
+		t.Error("an outcome that cannot be written is no error")
+	}
+	if err := text.End(0); err == nil {
+		t.Error("nor is the end")
+	}
+}
+
+func TestJUnit(t *testing.T) {
+	var j format.JUnit
+	for _, o := range outcomes() {
+		if err := j.Take(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []report.JUnitSuite{
+		{Name: "one", Seconds: 1.52, Cases: []report.JUnitCase{
+			{Name: "good", Class: "one", Seconds: 1.5},
+			{Name: "bad", Class: "one", Seconds: 0.02, Failure: &report.JUnitFailure{Message: outcomes()[1].Failures[0].Text, Text: failures}},
+			{Name: "odd", Class: "one", Skipped: "later"},
+		}},
+		{Name: "two", Cases: []report.JUnitCase{{Name: "two.yaml", Class: "two", Failure: &report.JUnitFailure{Message: "broken", Text: "two.yaml: broken\n"}}}},
+		{Name: "three", Cases: []report.JUnitCase{{Name: "x", Class: "three"}}},
+	}
+	if diff := cmp.Diff(want, j.Suites()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	d := format.Document{}
+	for _, o := range outcomes() {
+		d.Take(o)
+	}
+	if d.Passed != 2 || d.Failed != 2 || d.Skipped != 1 || len(d.Cases) != 5 {
+		t.Errorf("got %+v", d)
+	}
+	got, err := json.Marshal(d.Cases[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"suite":"one","case":"bad","path":"one.yaml","line":9,"status":"failed","seconds":0.02,"failures":[` +
+		`{"path":"one.yaml","line":12,"text":"bolt: spec.size: want 1, got 2 and so many more words that they do not fit into one line","resource":"bolt","field":"spec.size","step":"make"},` +
+		`{"path":"one.yaml","line":13,"text":"two\n::error::lines\u001b[31m","hint":"look"},` +
+		`{"path":"one.yaml","line":14,"text":"it differs","hint":"look","diffs":[{"kind":"Bolt","name":"a","op":"changed","changes":[{"path":"spec.size","op":"changed","old":1,"new":2,"step":"make"}]},{"kind":"Nut","name":"b","op":"removed","changes":null}]}]}`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,215 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+// A Text writes outcomes for people, as they come: cases that fail with what is
+// wrong, a line for each suite, and one for all.
+type Text struct {
+	// W is written to.
+	W io.Writer
+	// Colour adds colours, Verbose tells of cases that pass, and Quiet tells
+	// nothing of suites that do.
+	Colour, Verbose, Quiet bool
+
+	suite string
+	one   tally
+	all   tally
+}
+
+// A tally counts outcomes.
+type tally struct {
+	cases, failed, skipped int
+	took                   time.Duration
+}
+
+func (t *tally) add(o suite.Outcome) {
+	t.cases++
+	t.took += o.Took
+	switch o.Status {
+	case suite.Failed:
+		t.failed++
+	case suite.Skipped:
+		t.skipped++
+	}
+}
+
+// Take writes what is to be told of an outcome. Outcomes of one suite have to
+// come one after another.
+func (t *Text) Take(o suite.Outcome) error {
+	if o.Suite != t.suite {
+		if err := t.endSuite(); err != nil {
+			return err
+		}
+		t.suite = o.Suite
+	}
+	t.one.add(o)
+	t.all.add(o)
+	var b bytes.Buffer
+	switch {
+	case o.Status == suite.Failed:
+		if err := t.failed(&b, o); err != nil {
+			return err
+		}
+	case o.Status == suite.Skipped && t.Verbose:
+		t.line(&b, yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), seconds(o.Took)))
+		t.message(&b, o.Reason)
+	case t.Verbose:
+		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), seconds(o.Took)))
+	}
+	for _, path := range o.Updated {
+		t.line(&b, "", "updated "+path)
+	}
+	_, err := t.W.Write(b.Bytes())
+	return err
+}
+
+func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
+	t.line(b, red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
+	hints := map[string]bool{"": true}
+	for _, f := range o.Failures {
+		t.message(b, position(f)+": "+f.Text)
+		if len(f.Diffs) > 0 {
+			var diff bytes.Buffer
+			if err := report.WriteDiff(&diff, f.Diffs, t.Colour); err != nil {
+				return err
+			}
+			indent(b, diff.String())
+		}
+		if !hints[f.Hint] {
+			hints[f.Hint] = true
+			t.message(b, "hint: "+f.Hint)
+		}
+	}
+	return nil
+}
+
+// columns is how wide a text may be, where its words are not longer.
+const columns = 80
+
+// message writes words below a case, wrapped, all lines but the first indented
+// further.
+func (t *Text) message(b *bytes.Buffer, text string) {
+	left := "    "
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		width := columns - 8
+		if strings.HasPrefix(paragraph, " ") {
+			width = len(paragraph) // it has a form of its own
+		}
+		for _, l := range report.Wrap(report.Printable(paragraph), width) {
+			t.line(b, "", left+l)
+			left = "        "
+		}
+	}
+}
+
+func position(f suite.Failure) string {
+	if f.Line == 0 {
+		return f.Path
+	}
+	return fmt.Sprintf("%s:%d", f.Path, f.Line)
+}
+
+func indent(b *bytes.Buffer, text string) {
+	for l := range strings.Lines(text) {
+		if l != "\n" {
+			b.WriteString("        ")
+		}
+		b.WriteString(l)
+	}
+}
+
+// line writes a line, in which nothing of a stranger's text is a control
+// character, or a command to GitHub Actions, whose commands begin with "::".
+func (t *Text) line(b *bytes.Buffer, colour, text string) {
+	text = report.Printable(text)
+	if trimmed := strings.TrimLeft(text, " "); strings.HasPrefix(trimmed, "::") {
+		text = text[:len(text)-len(trimmed)] + ": :" + trimmed[2:]
+	}
+	if t.Colour && colour != "" {
+		text = colour + text + reset
+	}
+	b.WriteString(text)
+	b.WriteByte('\n')
+}
+
+func (t *Text) endSuite() error {
+	one := t.one
+	t.one = tally{}
+	if one.cases == 0 || one.failed == 0 && t.Quiet {
+		return nil
+	}
+	var b bytes.Buffer
+	colour := green
+	if one.failed > 0 {
+		colour = red
+	}
+	t.line(&b, colour, fmt.Sprintf("%-4s %s %s", one.verdict(), t.suite, one.counts()))
+	_, err := t.W.Write(b.Bytes())
+	return err
+}
+
+func (t tally) verdict() string {
+	if t.failed > 0 {
+		return "FAIL"
+	}
+	return "ok"
+}
+
+// counts is "(3 cases, 1 failed, 0.01s)".
+func (t tally) counts() string {
+	parts := []string{report.Count(t.cases, "case")}
+	if t.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", t.failed))
+	}
+	if t.skipped > 0 {
+		parts = append(parts, fmt.Sprintf("%d skipped", t.skipped))
+	}
+	return "(" + strings.Join(append(parts, seconds(t.took)), ", ") + ")"
+}
+
+// End writes the lines that come last: those of the last suite, and of all. The
+// whole run took that long.
+func (t *Text) End(took time.Duration) error {
+	if err := t.endSuite(); err != nil {
+		return err
+	}
+	all := t.all
+	all.took = took
+	colour := green
+	if all.failed > 0 {
+		colour = red
+	}
+	var b bytes.Buffer
+	t.line(&b, colour, all.verdict()+" "+all.counts())
+	_, err := t.W.Write(b.Bytes())
+	return err
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
+
+// Failures returns what a case failed with as it is told to people.
+func Failures(o suite.Outcome) (string, error) {
+	var b bytes.Buffer
+	t := Text{}
+	if err := t.failed(&b, o); err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(b.String(), "\n") // the case is named elsewhere
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+rest, "\n    ", "\n"), "\n"), nil
+}

@@ -1,0 +1,88 @@
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// goldens are the golden files of a run.
+type goldens struct {
+	fs afero.Fs
+	// write is nil if nothing is to be updated.
+	write func(path string, text []byte) error
+
+	mu      sync.Mutex
+	written map[string][]byte
+}
+
+// caseGoldens are those of one case.
+type caseGoldens struct {
+	*goldens
+	of *attempt
+}
+
+// Read returns the documents of a file.
+func (g caseGoldens) Read(file string) ([]map[string]any, error) {
+	path := g.of.path(file)
+	text, err := afero.ReadFile(g.fs, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading golden file %q: %w", path, fsx.Cause(err))
+	}
+	docs, err := manifest.Split(path, text)
+	if err != nil {
+		return nil, fmt.Errorf("reading a golden file: %w", err)
+	}
+	objs := make([]map[string]any, len(docs))
+	for i, doc := range docs {
+		if objs[i], err = doc.Object(); err != nil {
+			return nil, fmt.Errorf("reading a golden file: %w", err)
+		}
+	}
+	return objs, nil
+}
+
+// Update writes a file, unless another case has written something else to it in
+// this run.
+func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
+	if g.write == nil {
+		return false, nil
+	}
+	path := g.of.path(file)
+	var text bytes.Buffer
+	if err := manifest.Write(&text, docs...); err != nil {
+		return false, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if before, ok := g.written[path]; ok && !bytes.Equal(before, text.Bytes()) {
+		return false, fmt.Errorf("golden file %s is that of another case, too, which renders something else", path)
+	}
+	g.written[path] = text.Bytes()
+	if err := g.write(path, text.Bytes()); err != nil {
+		return false, fmt.Errorf("writing golden file %q: %w", path, err)
+	}
+	g.of.out.Updated = append(g.of.out.Updated, path)
+	return true, nil
+}
+
+// WriteGolden is an Options.Update: it writes a golden file on this machine, in a
+// folder that may not be there yet.
+func WriteGolden(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return fsx.WriteFile(path, 0o644, text)
+}

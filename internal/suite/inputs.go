@@ -1,0 +1,270 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image/lock"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/session/converge"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+	"github.com/xfn-dev/xfn/render"
+)
+
+// path returns a path of the suite's file as one of this process.
+func (a *attempt) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(filepath.Dir(a.item.Suite.Path), filepath.FromSlash(p))
+}
+
+// inputs returns what to render. Documents that are in no file are held until
+// release is called, which always can be.
+func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func(), err error) {
+	h := &holder{attempt: a, ctx: ctx}
+	release = func() { a.inline.drop(h.held) }
+	f := a.form
+	if in.Profile, err = f.RenderProfile(); err != nil {
+		return in, release, fmt.Errorf("crossplaneVersion: %w", err)
+	}
+	in.XRs = []string{h.xr()}
+	in.Composition = h.one(f.Composition, "composition")
+	if f.XRD != "" {
+		in.XRD = a.path(f.XRD)
+	}
+	in.Observed = h.all(f.Observed, "observed")
+	in.Required = h.all(f.Required, "required")
+	in.Extra = h.all(f.Extra, "extraResources")
+	in.Credentials = h.all(f.Credentials, "credentials")
+	for _, p := range f.OpenAPI {
+		in.Schemas = append(in.Schemas, a.path(p))
+	}
+	in.ContextValues = h.context(f.Context)
+	in.ContextFiles = map[string]string{}
+	for key, p := range f.ContextFile {
+		in.ContextFiles[key] = a.path(p)
+	}
+	in.ObserveLoop = a.loop()
+	in.ObserveFixtures = h.fixtures()
+	in.Steps = h.mocks()
+	if in.Profile != render.Alpha {
+		in.Around = func(_ int, r function.Runner) function.Runner {
+			a.tape = &tape{next: r, now: a.options.Now}
+			return a.tape
+		}
+	}
+	return in, release, errors.Join(h.errs...)
+}
+
+// loop is how often what was rendered is observed.
+func (a *attempt) loop() int {
+	passes := a.form.Observe.Passes
+	for _, want := range []*int{a.form.Expect.Ready.After, a.form.Expect.Passes} {
+		if a.form.Observe.Passes == 0 && want != nil {
+			passes = max(passes, *want)
+		}
+	}
+	if passes == 0 && len(a.form.Observe.Fixtures) > 0 {
+		passes = defaultPasses
+	}
+	return max(passes-1, 0)
+}
+
+// defaultPasses is how many are made where there are fixtures, and nobody says
+// how many.
+const defaultPasses = 10
+
+// A holder gives documents paths, and notes what is wrong with them.
+type holder struct {
+	*attempt
+	ctx  context.Context
+	held []string
+	errs []error
+}
+
+func (h *holder) fault(err error, path ...string) {
+	h.errs = append(h.errs, &manifest.Error{Path: h.item.Suite.Path, Line: h.item.Case.Position(path...), Err: err})
+}
+
+// hold returns a path for an object that stands in the suite.
+func (h *holder) hold(obj map[string]any, path ...string) string {
+	doc, err := h.document(obj, path...)
+	if err != nil {
+		h.fault(err, path...)
+	}
+	p := h.inline.keep(doc.Position(), []manifest.Document{doc})
+	h.held = append(h.held, p)
+	return p
+}
+
+// document returns an object that stands in the suite as a document.
+func (a *attempt) document(obj map[string]any, path ...string) (manifest.Document, error) {
+	text, err := json.Marshal(obj)
+	if err != nil {
+		err = fmt.Errorf("encoding an object: %w", err)
+	}
+	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...), Text: text}, err
+}
+
+// documents returns those of a source.
+func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) ([]manifest.Document, error) {
+	if s.Object == nil {
+		r := a.options.Config.Reader
+		return r.All(ctx, lock.Metadata(r.FS, a.path(s.File)))
+	}
+	doc, err := a.document(s.Object, path...)
+	return []manifest.Document{doc}, err
+}
+
+func (h *holder) one(s spec.Source, field string) string {
+	switch {
+	case s.Object != nil:
+		return h.hold(s.Object, field)
+	case s.File == "":
+		h.fault(fmt.Errorf("the case names no %s", field))
+		return ""
+	default:
+		return h.attempt.path(s.File)
+	}
+}
+
+func (h *holder) all(sources []spec.Source, path ...string) []string {
+	var paths []string
+	for i, s := range sources {
+		if s.Object != nil {
+			paths = append(paths, h.hold(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...))
+		} else {
+			paths = append(paths, h.attempt.path(s.File))
+		}
+	}
+	return paths
+}
+
+func (h *holder) context(values map[string]any) map[string]string {
+	texts := make(map[string]string, len(values))
+	for key, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			h.fault(err, "context", key)
+		}
+		texts[key] = string(text)
+	}
+	return texts
+}
+
+// fixtures returns the paths of what comes to observed resources.
+func (h *holder) fixtures() []string {
+	var sources []spec.Source
+	for _, s := range h.form.Observe.Fixtures {
+		if s.Object != nil && s.Object["kind"] != converge.Kind {
+			s.Object = map[string]any{"apiVersion": converge.APIVersion, "kind": converge.Kind, "fixtures": []any{s.Object}}
+		}
+		sources = append(sources, s)
+	}
+	return h.all(sources, "observe", "fixtures")
+}
+
+func (h *holder) mocks() map[string]function.Runner {
+	steps := map[string]function.Runner{}
+	for _, name := range slices.Sorted(maps.Keys(h.form.Mocks)) {
+		r, err := h.mock(h.form.Mocks[name])
+		if err != nil {
+			h.fault(fmt.Errorf("mocks.%s: %w", name, err), "mocks", name)
+			continue
+		}
+		steps[name] = r
+	}
+	return steps
+}
+
+// xr returns the path of the composite resource.
+func (h *holder) xr() string {
+	xr := h.form.XR
+	if xr.File != "" && xr.Patch == nil && xr.From == "" {
+		return h.attempt.path(xr.File)
+	}
+	obj, err := h.resolve(h.item.Case, xr, 0)
+	if err != nil {
+		h.fault(err, "xr")
+		return ""
+	}
+	return h.hold(obj, "xr")
+}
+
+// mostPatches is how many composite resources may be patches of one another.
+const mostPatches = 100
+
+// resolve returns the composite resource that a case asks for.
+func (h *holder) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[string]any, err error) {
+	switch {
+	case depth > mostPatches:
+		return nil, errors.New("xr: it is a patch of itself")
+	case xr.Object != nil:
+		return xr.Object, nil
+	case xr.From != "" && xr.File != "":
+		return nil, errors.New("xr: file and from cannot both say what is patched")
+	case xr.From != "":
+		obj, err = h.from(xr.From, depth)
+	case xr.File != "":
+		obj, err = h.read(xr.File)
+	case xr.Patch != nil:
+		obj, err = h.byDefault(c, depth)
+	default:
+		return nil, errors.New("the case names no composite resource (xr)")
+	}
+	if err != nil || xr.Patch == nil {
+		return obj, err
+	}
+	patched, _ := spec.MergePatch(obj, xr.Patch).(map[string]any)
+	return patched, nil
+}
+
+func (h *holder) read(file string) (map[string]any, error) {
+	doc, _, err := h.options.Config.Reader.First(h.ctx, h.attempt.path(file))
+	if err != nil {
+		return nil, err
+	}
+	return doc.Object()
+}
+
+// byDefault returns the composite resource of the suite's defaults.
+func (h *holder) byDefault(c *spec.Case, depth int) (map[string]any, error) {
+	xr, ok, err := c.DefaultXR()
+	if err != nil {
+		return nil, err
+	}
+	if !ok || xr.File == "" && xr.From == "" && xr.Object == nil {
+		return nil, hint.Wrap(errors.New("xr: there is nothing to patch: the defaults name no composite resource"), "name its file or the case it is from, beside patch")
+	}
+	return h.resolve(c, xr, depth+1)
+}
+
+// from returns the composite resource of another case.
+func (h *holder) from(name string, depth int) (map[string]any, error) {
+	var names []string
+	for _, other := range h.item.Suite.Cases {
+		if other.Name != name {
+			names = append(names, other.Name)
+			continue
+		}
+		mine := *other // it may run at the same time
+		f, err := mine.Form()
+		if err != nil {
+			return nil, fmt.Errorf("xr: case %q is not in order itself: %w", name, err)
+		}
+		return h.resolve(&mine, f.XR, depth+1)
+	}
+	if near := hint.Nearest(name, names); near != "" {
+		return nil, fmt.Errorf("xr: there is no case %q: is it %q?", name, near)
+	}
+	return nil, fmt.Errorf("xr: there is no case %q", name)
+}

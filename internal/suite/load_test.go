@@ -1,0 +1,111 @@
+package suite_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+// TestLoad finds suites, and nothing else.
+func TestLoad(t *testing.T) {
+	good := head + "cases: [{name: a}]\n"
+	fsys := example(t, map[string]string{
+		"t/b.yaml": "a: 1\n---\n" + good + "---\n" + head + "metadata: {name: second}\ncases: [{name: b}]\n",
+		"t/a.yml":  head + "metadata: {name: same}\ncases: [{name: a}]\n", "t/sub/deep.test.yaml": head + "metadata: {name: same}\ncases: [{name: a}]\n",
+		"t/broken.yaml": head + "case: [\n", "t/wrong.yaml": head + "cas: []\n", "t/other.yaml": "apiVersion: example.org/v1\nkind: TestSuite\n",
+		"t/.hidden/s.yaml": good, "t/s.txt": good, "t/chart.yaml": "{{ if .x }}\nkind: Other\n", "t/empty.yaml": "# none\n",
+	})
+	cases := map[string]struct {
+		reason string
+		paths  []string
+		want   []string
+		err    string
+	}{
+		"Folder": {"a folder and those below it are looked through", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
+		"Dots":   {"as Go's tools name it", []string{"./t/sub/..."}, []string{"same"}, ""},
+		"File":   {"a file may be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
+		"Twice":  {"what is named twice runs once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},
+		"NoKind": {"one that is named has to be a suite", []string{"t/other.yaml"}, []string{`t/other.yaml! t/other.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "example.org/v1"` + "\nt/other.yaml:1: cases is missing"}, ""},
+		"Empty":  {"and hold something", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: the file holds no YAML document"}, ""},
+		"None":   {"there may be none", []string{"t/.hidden/x", "t"}, nil, `looking for suites in "t/.hidden/x"`},
+		"NoneIn": {"in a folder", []string{"t/sub2"}, nil, `looking for suites in "t/sub2"`},
+		"Other":  {"with other files", []string{"xr.yaml", "composition.yaml"}, []string{"composition.yaml!", "xr.yaml!"}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			suites, err := suite.Load(t.Context(), manifest.Reader{FS: fsys}, tc.paths)
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			var got []string
+			for i, s := range suites {
+				got = append(got, s.Name)
+				if s.Err != nil {
+					got[i] += "! " + s.Err.Error()
+				}
+				if name == "Other" {
+					got[i] = s.Name + "!"
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(tc.want)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	if _, err := suite.Load(t.Context(), manifest.Reader{FS: example(t, nil)}, []string{"."}); !errors.Is(err, suite.ErrNone) {
+		t.Errorf("got %v, want that there is none", err)
+	}
+}
+
+// TestBrokenSuite: a suite that cannot run is one failure, with all that is wrong.
+func TestBrokenSuite(t *testing.T) {
+	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
+	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))
+	want := []string{"a.yaml failed", "  3: cas: there is no such field: is it cases?", "  1: cases is missing", "b.yaml/x passed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLoadLink follows a link to a folder that is named, and none in a folder.
+func TestLoadLink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "real", "sub", "s.yaml"), []byte(head+"cases: [{name: a}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{
+		"link":     {filepath.Join(dir, "link", "sub", "s.yaml")},
+		"link/...": {filepath.Join(dir, "link", "sub", "s.yaml")},
+		"":         {filepath.Join(dir, "real", "sub", "s.yaml")},
+	} {
+		suites, err := suite.Load(t.Context(), manifest.Reader{FS: afero.NewOsFs()}, []string{filepath.Join(dir, path)})
+		if err != nil {
+			t.Errorf("%q: %v", path, err)
+		}
+		var got []string
+		for _, s := range suites {
+			got = append(got, s.Path)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", path, diff)
+		}
+	}
+}

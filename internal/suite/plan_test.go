@@ -1,0 +1,140 @@
+package suite_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+// TestPlan selects, repeats and shards.
+func TestPlan(t *testing.T) {
+	fsys := example(t, map[string]string{"s.yaml": head + "metadata: {name: s}\ncases: [{name: a}, {name: b}, {name: ab}]"})
+	suites, err := suite.Load(t.Context(), manifest.Reader{FS: fsys}, []string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(sel suite.Selection) string {
+		items, err := suite.Plan(suites, sel)
+		if err != nil {
+			return err.Error()
+		}
+		var all []string
+		for _, i := range items {
+			all = append(all, i.Name())
+		}
+		return strings.Join(all, " ")
+	}
+	for want, sel := range map[string]suite.Selection{
+		"s/a s/b s/ab":                    {},
+		"s/a s/ab":                        {Run: regexp.MustCompile("s/a")},
+		"s/b s/b":                         {Run: regexp.MustCompile("/b$"), Count: 2},
+		"there is no shard 3 of 2":        {Shard: suite.Shard{Index: 3, Count: 2}},
+		"there is no shard 0 of 2":        {Shard: suite.Shard{Index: 0, Count: 2}},
+		"cases cannot run less than once": {Count: -1},
+		"3 cases cannot run 999999999 times: at most 1000000 may run in all": {Count: 999_999_999},
+	} {
+		if got := names(sel); got != want {
+			t.Errorf("%+v: got %q, want %q", sel, got, want)
+		}
+	}
+	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "there is no shard 0 of 4", "5/4": "there is no shard 5 of 4", "x": `"x" is no shard`, "1/x": "is no shard", "0/0": "there is no shard 0 of 0", "-1/-1": "there is no shard"} {
+		if _, err := suite.ParseShard(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// generated returns a suite of n cases: of each hundred one fails when it was
+// rendered, one is skipped, and the others pass, most without a function.
+func generated(n int) string {
+	var b strings.Builder
+	b.WriteString(head + "metadata: {name: many}\ndefaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n")
+	for i := range n {
+		switch {
+		case i%100 == 0:
+			fmt.Fprintf(&b, "- {name: case %d, expect: {count: {total: 2}}}\n", i)
+		case i%100 == 1:
+			fmt.Fprintf(&b, "- {name: case %d, skip: later}\n", i)
+		case i%10 == 2:
+			fmt.Fprintf(&b, "- {name: case %d, xr: {patch: {spec: {bucketRegion: r%d}}}, expect: {resources: {storage-bucket: {spec.forProvider.region: r%d}}}}\n", i, i, i)
+		default:
+			fmt.Fprintf(&b, "- {name: case %d, composition: xr.yaml, expect: {error: expected a Composition}}\n", i)
+		}
+	}
+	return b.String()
+}
+
+// TestShards: ten thousand cases over 1, 4 and 16 shards have the same outcomes,
+// each in one shard, with about the same number in each. Another case moves none.
+func TestShards(t *testing.T) {
+	const n = 10_000
+	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
+	suites, more := loaded(t, o), loaded(t, options(example(t, map[string]string{"s.yaml": generated(n + 1)})))
+	want := outcomes(t, o, planned(t, suites, suite.Shard{}))
+	tally := map[suite.Status]int{}
+	for _, s := range want {
+		tally[s]++
+	}
+	if diff := cmp.Diff(map[suite.Status]int{suite.Failed: n / 100, suite.Skipped: n / 100, suite.Passed: n - n/50}, tally); diff != "" {
+		t.Fatalf("in one shard (-want +got):\n%s", diff)
+	}
+	for _, count := range []int{4, 16} {
+		got := map[string]suite.Status{}
+		for index := range count {
+			shard := suite.Shard{Index: index + 1, Count: count}
+			items := planned(t, suites, shard)
+			if mean := n / count; len(items) < mean*85/100 || len(items) > mean*115/100 {
+				t.Errorf("shard %d of %d has %d cases, which is not about %d", index+1, count, len(items), mean)
+			}
+			maps.Copy(got, outcomes(t, o, items))
+			if after := len(planned(t, more, shard)) - len(items); after != 0 && after != 1 {
+				t.Errorf("when a case came, shard %d of %d had %d more", index+1, count, after)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in %d shards (-want +got):\n%s", count, diff)
+		}
+	}
+}
+
+func loaded(t *testing.T, o suite.Options) []*suite.Suite {
+	t.Helper()
+	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return suites
+}
+
+func planned(t *testing.T, suites []*suite.Suite, shard suite.Shard) []suite.Item {
+	t.Helper()
+	items, err := suite.Plan(suites, suite.Selection{Shard: shard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items
+}
+
+// outcomes runs items, each of which has a name of its own.
+func outcomes(t *testing.T, o suite.Options, items []suite.Item) map[string]suite.Status {
+	t.Helper()
+	got := map[string]suite.Status{}
+	err := suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
+		if _, twice := got[out.Name()]; twice {
+			t.Errorf("%s ran twice", out.Name())
+		}
+		got[out.Name()] = out.Status
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

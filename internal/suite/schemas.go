@@ -1,0 +1,206 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/internal/composition/validate"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/suite/check"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+// schemas are those of a run, by what they were read from.
+type schemas struct {
+	mu    sync.Mutex
+	known map[string]func() (*validate.Validator, error)
+	// judged are the faults of Compositions.
+	judged map[judgement][]check.Fault
+}
+
+// A judgement is that of a Composition by some schemas.
+type judgement struct {
+	by             *validate.Validator
+	position, text string
+}
+
+// of returns what judges by the definitions that documents hold, which are read
+// once.
+func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
+	var key strings.Builder
+	for _, doc := range docs {
+		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
+	}
+	s.mu.Lock()
+	read, ok := s.known[key.String()]
+	if !ok {
+		if s.known == nil {
+			s.known = map[string]func() (*validate.Validator, error){}
+		}
+		read = sync.OnceValues(func() (*validate.Validator, error) { return define(docs) })
+		s.known[key.String()] = read
+	}
+	s.mu.Unlock()
+	return read()
+}
+
+// define reads definitions. Objects that define nothing are passed over.
+func define(docs []manifest.Document) (*validate.Validator, error) {
+	var all []validate.Definition
+	for _, doc := range docs {
+		obj, err := doc.Object()
+		if err != nil {
+			return nil, err
+		}
+		if !crd.Defines(obj) {
+			continue
+		}
+		crds, err := crd.All(obj)
+		if err != nil {
+			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
+		}
+		for _, c := range crds {
+			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line})
+		}
+	}
+	return validate.New(all, validate.Options{}), nil
+}
+
+// validate returns what is wrong with objects, the composite resource first, and
+// with the Composition, by the schemas that the case names and its XRD. A kind
+// without a schema is a fault, unless it is to be ignored or is one of
+// Kubernetes' own.
+func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects []map[string]any, ignore []string) ([]check.Fault, error) {
+	v, err := a.validator(ctx, sources)
+	if err != nil {
+		return nil, fmt.Errorf("loading schemas: %w", err)
+	}
+	xr := unstructured.Unstructured{Object: objects[0]}
+	composed := v.In(fallback)
+	if v.ClusterScoped(xr.GroupVersionKind().GroupKind()) {
+		composed = v
+	}
+	var faults []check.Fault
+	for i, obj := range objects {
+		judge := composed
+		if i == 0 {
+			judge = v.In(fallback)
+		}
+		if ignored(obj, ignore) {
+			continue
+		}
+		for _, r := range judge.Objects(ctx, obj) {
+			faults = append(faults, wrong(i, r)...)
+		}
+	}
+	more, err := a.validateComposition(ctx, v, ignore)
+	return append(faults, more...), err
+}
+
+// validator returns what judges by the schemas of the case.
+func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*validate.Validator, error) {
+	if a.form.XRD != "" {
+		sources = append(slices.Clip(sources), spec.Source{File: a.form.XRD})
+	}
+	var docs []manifest.Document
+	for i, source := range sources {
+		some, err := a.documents(ctx, source, "schemas", fmt.Sprintf("[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, some...)
+	}
+	return a.schemas.of(docs)
+}
+
+func ignored(obj map[string]any, kinds []string) bool {
+	u := unstructured.Unstructured{Object: obj}
+	return slices.Contains(kinds, u.GetKind()) || slices.Contains(kinds, u.GetAPIVersion()+"/"+u.GetKind())
+}
+
+// validateComposition returns the errors of the case's Composition, in the mode
+// of its annotation.
+func (a *attempt) validateComposition(ctx context.Context, v *validate.Validator, ignore []string) ([]check.Fault, error) {
+	doc, err := a.composition(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if obj, err := doc.Object(); err != nil || ignored(obj, ignore) {
+		return nil, err
+	}
+	return a.schemas.composition(ctx, v, doc)
+}
+
+// composition returns the document of the case's Composition.
+func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
+	source := a.form.Composition
+	if source.Object != nil {
+		return a.document(source.Object, "composition")
+	}
+	doc, _, err := a.options.Config.Reader.First(ctx, a.path(source.File))
+	return doc, err
+}
+
+// composition returns what is wrong with a Composition, which is judged once by
+// the same schemas.
+func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc manifest.Document) ([]check.Fault, error) {
+	key := judgement{v, doc.Position(), string(doc.Text)}
+	s.mu.Lock()
+	faults, ok := s.judged[key]
+	s.mu.Unlock()
+	if ok {
+		return faults, nil
+	}
+	one := func(yield func(manifest.Document, error) bool) { yield(doc, nil) }
+	err := v.Documents(ctx, one, func(r validate.Result) error {
+		for _, f := range r.Faults {
+			if !f.Warning {
+				at := manifest.Document{Path: r.Path, Line: cmp.Or(f.Line, r.Line)}
+				faults = append(faults, check.Fault{Object: check.OfComposition, Field: f.Field, Text: fmt.Sprintf("Composition at %s: %s", at.Position(), f)})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.judged == nil {
+		s.judged = map[judgement][]check.Fault{}
+	}
+	s.judged[key] = faults
+	return faults, nil
+}
+
+// fallback is the namespace that kubectl gives, and so have composed resources
+// that name none.
+const fallback = "default"
+
+// wrong puts in words what was found wrong with an object, or with its definition.
+func wrong(object int, r validate.Result) []check.Fault {
+	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
+		return nil // the definition is faulty, which is told besides
+	}
+	if r.Status == validate.NoSchema {
+		return []check.Fault{{Object: object, Text: fmt.Sprintf("there is no schema of %s of %s: name one by schemas, or the kind by expect.valid.ignore", r.Kind, r.APIVersion)}}
+	}
+	var all []check.Fault
+	for _, f := range r.Faults {
+		text := f.String()
+		if r.Path != "" {
+			text = fmt.Sprintf("its definition at %s is faulty: %s", manifest.Document{Path: r.Path, Line: r.Line}.Position(), text)
+		}
+		if !f.Warning {
+			all = append(all, check.Fault{Object: object, Field: f.Field, Text: text})
+		}
+	}
+	return all
+}

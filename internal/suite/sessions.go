@@ -1,0 +1,154 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/session"
+)
+
+// sessions are those of a run: one for each set of functions, so that each
+// function starts once.
+type sessions struct {
+	config session.Config
+
+	mu    sync.Mutex
+	open  map[string]*session.Session
+	order []string
+}
+
+// forFunctions returns the session of the case's functions.
+func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Session, error) {
+	var docs []manifest.Document
+	for i, source := range a.form.Functions {
+		some, err := a.documents(ctx, source, "functions", fmt.Sprintf("[%d]", i))
+		if err != nil {
+			return nil, fmt.Errorf("loading functions: %w", err)
+		}
+		docs = append(docs, some...)
+	}
+	key := identity(docs)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.open[key]; ok {
+		return known, nil
+	}
+	config := s.config
+	switch sources := a.form.Functions; {
+	case len(sources) == 1 && sources[0].Object == nil:
+		config.Functions = a.path(sources[0].File)
+	case len(docs) > 0:
+		config.Functions = a.inline.keep("the functions of "+a.item.Suite.Path, docs)
+	}
+	s.open[key] = session.Open(config)
+	s.order = append(s.order, key)
+	return s.open[key], nil
+}
+
+// hasPath matches functions whose packages may be files.
+var hasPath = regexp.MustCompile(`package["']?\s*:\s*["']?[./]|\.xpkg`)
+
+// identity is the same for the same functions, wherever they were read from,
+// unless they name files.
+func identity(docs []manifest.Document) string {
+	var b strings.Builder
+	for _, doc := range docs {
+		if hasPath.Match(doc.Text) {
+			b.WriteString(filepath.Dir(doc.Path))
+		}
+		b.WriteByte(0)
+		b.Write(doc.Text)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// close stops all functions.
+func (s *sessions) close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var wg sync.WaitGroup
+	errs := make([]error, len(s.order))
+	for i, key := range s.order {
+		wg.Go(func() { errs[i] = s.open[key].Close(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// once hands on each note and warning one time: what is true of a Composition
+// would be told for each case.
+func once(next progress.Func) progress.Func {
+	var mu sync.Mutex
+	told := map[progress.Event]bool{}
+	return func(e progress.Event) {
+		if e.Kind == progress.Note || e.Kind == progress.Warning {
+			mu.Lock()
+			again := told[e]
+			if len(told) < mostTold {
+				told[e] = true
+			}
+			mu.Unlock()
+			if again {
+				return
+			}
+		}
+		if next != nil {
+			next(e)
+		}
+	}
+}
+
+// mostTold is how many notes are remembered.
+const mostTold = 10_000
+
+// inline are documents that are in no file.
+type inline struct {
+	// next is asked for what is not here.
+	next func(path string) ([]manifest.Document, bool)
+
+	mu   sync.RWMutex
+	docs map[string][]manifest.Document
+}
+
+func newInline(next func(string) ([]manifest.Document, bool)) *inline {
+	return &inline{next: next, docs: map[string][]manifest.Document{}}
+}
+
+func (in *inline) documents(path string) ([]manifest.Document, bool) {
+	in.mu.RLock()
+	docs, ok := in.docs[path]
+	in.mu.RUnlock()
+	if !ok && in.next != nil {
+		return in.next(path)
+	}
+	return slices.Clone(docs), ok
+}
+
+// keep returns a path for documents that is like a name.
+func (in *inline) keep(name string, docs []manifest.Document) string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	path := name
+	for n := 2; in.docs[path] != nil; n++ {
+		path = fmt.Sprintf("%s #%d", name, n)
+	}
+	in.docs[path] = docs
+	return path
+}
+
+func (in *inline) drop(paths []string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, p := range paths {
+		delete(in.docs, p)
+	}
+}

@@ -1,0 +1,203 @@
+package spec
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// A Case is a case of a suite, or one row of its table.
+type Case struct {
+	// Name is unique in its suite, unless Form returns an error.
+	Name string
+
+	suite  *Suite
+	index  int
+	raw    map[string]any
+	row    any
+	hasRow bool
+	err    error
+	// renamed are keys as the file has them, by the path of what they became.
+	renamed map[string]string
+}
+
+// mergeable are the fields in which a case adds to the defaults.
+var mergeable = []string{"context", "contextFiles", "mocks", "expect"}
+
+// Form returns what the case says, with what it takes over from the defaults
+// and with its row of the table put in. The error is all that is wrong with it,
+// each as a *manifest.Error. Position knows the row's keys from then on: who uses
+// a case at the same time as others has to have a copy of it.
+func (c *Case) Form() (Form, error) {
+	if c.err != nil {
+		return Form{}, c.err
+	}
+	said := merged(c.suite.defaults, c.raw)
+	delete(said, "each")
+	c.renamed = map[string]string{}
+	value, err := c.replace(said, nil)
+	if err != nil {
+		return Form{}, err
+	}
+	var f Form
+	var errs []error
+	for _, fault := range manifest.DecodeStrict(value, &f) {
+		errs = append(errs, c.errorAt(fault.Path, fault))
+	}
+	return f, errors.Join(errs...)
+}
+
+// DefaultXR returns the composite resource of the suite's defaults, with the
+// case's row put in.
+func (c *Case) DefaultXR() (XR, bool, error) {
+	raw, ok := c.suite.defaults["xr"]
+	if !ok {
+		return XR{}, false, nil
+	}
+	value, err := c.replace(raw, []string{"xr"})
+	if err != nil {
+		return XR{}, true, err
+	}
+	var xr XR
+	if faults := manifest.DecodeStrict(value, &xr); len(faults) > 0 {
+		faults[0].Path = append([]string{"defaults", "xr"}, faults[0].Path...)
+		return xr, true, c.suite.fault(faults[0])
+	}
+	return xr, true, nil
+}
+
+// merged returns what a case says, with what the defaults add to it.
+func merged(defaults, own map[string]any) map[string]any {
+	all := maps.Clone(defaults)
+	if all == nil {
+		all = map[string]any{}
+	}
+	for key, v := range own {
+		was, is := all[key], v
+		if slices.Contains(mergeable, key) && !(key == "expect" && ends(v)) {
+			is = added(was, v)
+		}
+		if all[key] = is; is == nil {
+			delete(all, key)
+		}
+	}
+	return all
+}
+
+// ends reports whether expectations are those of a render that does not succeed,
+// of which the defaults' would not hold.
+func ends(expect any) bool {
+	m, _ := expect.(map[string]any)
+	return m["fatal"] != nil || m["error"] != nil
+}
+
+// added returns a value with what another adds to it: objects merge, a null takes
+// out what is there, all else takes its place.
+func added(value, other any) any {
+	to, ok := value.(map[string]any)
+	with, isObject := other.(map[string]any)
+	if !ok || !isObject {
+		return other
+	}
+	to = maps.Clone(to)
+	for key, v := range with {
+		if was, has := to[key]; has && v == nil {
+			delete(to, key)
+		} else {
+			to[key] = added(was, v)
+		}
+	}
+	return to
+}
+
+// MergePatch returns what a JSON merge patch (RFC 7386) makes of a value, which
+// stays as it is.
+func MergePatch(value, patch any) any {
+	with, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	from, _ := value.(map[string]any)
+	to := make(map[string]any, len(from)+len(with))
+	maps.Copy(to, from)
+	for key, v := range with {
+		if v == nil {
+			delete(to, key)
+		} else {
+			to[key] = MergePatch(to[key], v)
+		}
+	}
+	return to
+}
+
+// Line is the line of the file on which the case begins.
+func (c *Case) Line() int { return c.suite.lines().Of(c.at(nil)) }
+
+// Position returns the line of the file on which a field of the case stands, in
+// the case or, if it says nothing of the kind, in the defaults. The path has
+// keys, and indices as "[0]".
+func (c *Case) Position(path ...string) int { return c.suite.lines().Of(c.at(path)) }
+
+func (c *Case) errorAt(path []string, err error) error {
+	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
+}
+
+// at returns the field of the document that a path of the case stands for: that
+// of the case or of the defaults, whichever has more of it.
+func (c *Case) at(path []string) string {
+	path = c.original(path)
+	own := "cases[" + strconv.Itoa(c.index) + "]"
+	if depth(c.suite.defaults, path) > depth(c.raw, path) {
+		own = "defaults"
+	}
+	return manifest.JoinPath(append([]string{own}, path...))
+}
+
+// original puts back what was put into keys.
+func (c *Case) original(path []string) []string {
+	out := slices.Clone(path)
+	for i := range path {
+		if key, ok := c.renamed[strings.Join(path[:i+1], "\x00")]; ok {
+			out[i] = key
+		}
+	}
+	return out
+}
+
+// depth returns how many segments of a path a value has.
+func depth(v any, path []string) int {
+	for i, key := range path {
+		next, ok := get(v, key)
+		if !ok {
+			return i
+		}
+		v = next
+	}
+	return len(path)
+}
+
+func lookup(v any, path []string) any {
+	for _, key := range path {
+		v, _ = get(v, key)
+	}
+	return v
+}
+
+func get(v any, key string) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		e, ok := v[key]
+		return e, ok
+	case []any:
+		i, err := strconv.Atoi(strings.Trim(key, "[]"))
+		if err != nil || i < 0 || i >= len(v) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}

@@ -1,0 +1,301 @@
+package spec_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/suite/spec"
+)
+
+const head = "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"
+
+func document(text string) manifest.Document {
+	return manifest.Document{Path: "s.yaml", Line: 1, Text: []byte(text)}
+}
+
+func parse(t *testing.T, text string) *spec.Suite {
+	t.Helper()
+	s, err := spec.Parse(document(head + text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestParseErrors: what is wrong with all of a suite is told at once, each with
+// its line.
+func TestParseErrors(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"Syntax":     {"it has to be YAML", "a: [", []string{"s.yaml:1: did not find expected node content"}},
+		"Twice":      {"a key that occurs twice would hide one", head + "cases: []\ncases: []\n", []string{`s.yaml:4: key "cases" already set in map`}},
+		"List":       {"it has to be an object", "[]", []string{"s.yaml:1: expected an object, got a list"}},
+		"Version":    {"of a version that is known", "apiVersion: xfn.dev/v9\nkind: TestSuite\ncases: [{name: a}]", []string{`s.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "xfn.dev/v9"`}},
+		"Kind":       {"and of its kind", "apiVersion: xfn.dev/v1alpha1\nkind: Testsuite\ncases: [{name: a}]", []string{`s.yaml:2: kind: expected TestSuite, got "Testsuite"`}},
+		"NoCases":    {"with cases", head + "cases: []", []string{"s.yaml:3: the suite has no cases"}},
+		"Missing":    {"that are there", head, []string{"s.yaml:1: cases is missing"}},
+		"Field":      {"all unknown fields are named", head + "case: []\ndefaults:\n  compositon: c.yaml\n  expect: {fatl: x}\ncases: [{name: a}]", []string{"s.yaml:3: case: there is no such field: is it cases?", "s.yaml:5: defaults.compositon: there is no such field: is it composition?", "s.yaml:6: defaults.expect.fatl: there is no such field: is it fatal?"}},
+		"Default":    {"defaults are no case", head + "defaults: {name: x}\ncases: [{name: a}]", []string{"s.yaml:3: defaults.name: only a case has that"}},
+		"TooMany":    {"there is a most", head + "cases: [{name: a, each: [" + strings.Repeat("1,", spec.MostCases+1) + "]}]", []string{"s.yaml:3: the suite has more than 100000 cases"}},
+		"NotEndless": {"aliases cannot multiply", head + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\ncases: [{name: a}]", []string{"s.yaml:1: document contains excessive aliasing"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := spec.Parse(document(tc.text))
+			if diff := cmp.Diff(strings.Join(tc.want, "\n"), fmt.Sprint(err)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestCaseErrors: what is wrong with a case is its own.
+func TestCaseErrors(t *testing.T) {
+	cases := map[string]struct{ reason, text, name, want string }{
+		"Scalar":      {"a case is an object", "- 3", "case 2", "s.yaml:6: expected an object, got a number"},
+		"NameNoText":  {"of text, which YAML takes y not to be", "- {name: y}", "case 2", "s.yaml:6: name: expected text, got a boolean"},
+		"NoName":      {"with a name", "- {skip: x}", "case 2", "s.yaml:6: the case has no name"},
+		"SameName":    {"of its own", "- name: good", "good", `s.yaml:6: the name "good" is that of the case on line 5, too`},
+		"Unknown":     {"and known fields", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},
+		"Deep":        {"at any depth", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec.size: {equal: 3}\n    ready: {resorces: [a]}", "a", "s.yaml:11: expect.ready.resorces: there is no such field: is it resources?\ns.yaml:10: expect.resources.bolt.spec.size.equal: there is no such field: is it equals?"},
+		"NoTable":     {"a variable needs a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} stands in a case without a table (each)"},
+		"EmptyTable":  {"a table has rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},
+		"TableObject": {"in a list", "- name: a\n  each: {}", "a", "s.yaml:7: each: expected a list, got an object"},
+		"Variable":    {"a variable is in the row", "- name: a\n  each: [{size: 1}]\n  xrd: x-${each.sise}.yaml", "a/1", "s.yaml:8: ${each.sise}: the row of the table has no sise: is it size?"},
+		"NoObject":    {"if the row has any", "- name: a\n  each: [3]\n  xrd: ${each.size}", "a/1", "s.yaml:8: ${each.size}: the row of the table is no object"},
+		"Name":        {"also that of a name", "- name: a ${each.q}\n  each: [{size: 1}]", "a ${each.q}/1", "s.yaml:6: name: ${each.q}: the row of the table has no q, only size"},
+		"Default":     {"a fault of the defaults that a row makes is shown there", "- name: a\n  each: [{size: x}]", "a/1", "s.yaml:3: expect.passes: expected a whole number, got a string"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			defaults := "defaults: {}"
+			if name == "Default" {
+				defaults = "defaults: {expect: {passes: '${each.size}'}}"
+			}
+			s := parse(t, defaults+"\ncases:\n- {name: good, expect: {passes: 1}}\n"+tc.text+"\n")
+			if _, err := s.Cases[0].Form(); err != nil {
+				t.Errorf("the other case: %v", err)
+			}
+			c := s.Cases[1]
+			if _, err := c.Form(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
+				t.Errorf("%s: got case %q with\n%v\nwant\n%s", tc.reason, c.Name, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestForm decodes every field.
+func TestForm(t *testing.T) {
+	s := parse(t, `metadata: {name: bolts, labels: {a: b}}
+defaults:
+  composition: c.yaml
+  context: {a: 1, b: {c: 2, d: 3}}
+  observed: [x.yaml, y.yaml]
+  expect:
+    count: {total: 1}
+    xr: {spec.size: 3, spec.old: {absent: true}}
+cases:
+- name: a
+  timeout: 30s
+  xr: {patch: {spec: {x: null}}}
+  functions: {kind: Function}
+  observed: z.yaml
+  context: {b: {c: null, e: 4}}
+  mocks: {s: {response: {}}}
+  expect:
+    count: {Bolt: 2}
+    xr: {spec.size: {in: [1, null]}, spec.none: null, spec.old: null}
+    conditions: {Ready: True, Other: {status: "False", reason: why}}
+    ready: true
+    golden: g.yaml
+    cel: a == b
+    only: []
+    resources: {bolt: {}, nut: absent}
+    results: {severity: Warning, message: {matches: x}}
+- name: fatal
+  expect: {fatal: boom}
+`)
+	f, err := s.Cases[0].Form()
+	if err != nil || s.Name != "bolts" {
+		t.Fatal(err, s.Name)
+	}
+	type value = map[string]any
+	text := func(s string) *spec.Text { return &spec.Text{Matches: &s} }
+	why, yes := "why", true
+	for name, pair := range map[string][2]any{
+		"timeout":     {30 * time.Second, f.Timeout.Duration},
+		"composition": {spec.Source{File: "c.yaml"}, f.Composition},
+		"xr":          {spec.XR{Patch: value{"spec": value{"x": nil}}}, f.XR},
+		"functions":   {[]spec.Source{{Object: value{"kind": "Function"}}}, f.Functions},
+		"observed":    {[]spec.Source{{File: "z.yaml"}}, f.Observed},
+		"context":     {value{"a": int64(1), "b": value{"d": int64(3), "e": int64(4)}}, f.Context},
+		"mocks":       {map[string]spec.Mock{"s": {Response: value{}}}, f.Mocks},
+		"count":       {map[string]int{"total": 1, "Bolt": 2}, f.Expect.Count},
+		"conditions":  {map[string]spec.Condition{"Ready": {Status: "True"}, "Other": {Status: "False", Reason: &spec.Text{Contains: &why}}}, f.Expect.Conditions},
+		"ready":       {spec.Ready{XR: &yes}, f.Expect.Ready},
+		"golden":      {spec.Golden{File: "g.yaml"}, f.Expect.Golden},
+		"cel":         {[]string{"a == b"}, f.Expect.CEL},
+		"only":        {[]string{}, f.Expect.Only},
+		"resources":   {map[string]spec.Resource{"bolt": {Fields: map[string]spec.Matcher{}}, "nut": {State: "absent"}}, f.Expect.Resources},
+		"results":     {[]spec.Result{{Severity: "Warning", Message: text("x")}}, f.Expect.Results},
+	} {
+		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	xr := f.Expect.XR
+	if _, ok := xr["spec.old"]; ok || len(xr["spec.size"].In) != 2 || xr["spec.none"].Value == nil || xr["spec.none"].Value.Any != nil {
+		t.Errorf("fields: got %+v", xr)
+	}
+	fatal, err := s.Cases[1].Form()
+	if err != nil || fatal.Expect.Fatal == nil || fatal.Expect.Count != nil {
+		t.Errorf("a case that ends in a fatal result: got %+v, %v, and what defaults expect does not hold there", fatal.Expect, err)
+	}
+}
+
+// TestTable puts rows into texts, keys and whole values, which keep their types.
+func TestTable(t *testing.T) {
+	s := parse(t, `defaults:
+  xr: {file: "${each.file}.yaml", patch: {spec: {size: "${each.size}"}}}
+cases:
+- name: size ${each.size}
+  each:
+  - {size: 1, file: one, list: [a, b]}
+  - {size: two, file: other, list: []}
+  context: {"${each.file}": "${each.list}", text: "$${each.size} is ${each.size}, ${each.list}", other: "${size}"}
+  expect:
+    resources:
+      "bolt-${each.size}":
+        spec.size: "${each.size}"
+- name: rows
+  each: [x, 2]
+  xr: x.yaml
+  xrd: ${each}.yaml
+`)
+	var names []string
+	for _, c := range s.Cases {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"size 1", "size two", "rows/1", "rows/2"}, names); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	f, err := s.Cases[0].Form()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"one": []any{"a", "b"}, "text": `${each.size} is 1, ["a","b"]`, "other": "${size}"}
+	if diff := cmp.Diff(want, f.Context); diff != "" {
+		t.Errorf("context (-want +got):\n%s", diff)
+	}
+	if got := f.Expect.Resources["bolt-1"].Fields["spec.size"].Value.Any; got != int64(1) {
+		t.Errorf("a whole value keeps its type, got %T", got)
+	}
+	if got := s.Cases[0].Position("expect", "resources", "bolt-1", "spec.size"); got != 14 {
+		t.Errorf("below a key with a variable: line %d", got)
+	}
+	xr, ok, err := s.Cases[1].DefaultXR()
+	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
+		t.Errorf("the defaults' XR: got %+v, %v", xr, err)
+	}
+	if f, err = s.Cases[3].Form(); err != nil || f.XRD != "2.yaml" {
+		t.Errorf("a row that is no object: got %q, %v", f.XRD, err)
+	}
+}
+
+// TestPosition: what a case takes over stands with the defaults.
+func TestPosition(t *testing.T) {
+	s := parse(t, `defaults:
+  xrd: x.yaml
+  expect:
+    count: {total: 1}
+cases:
+- name: a
+  expect:
+    xr:
+      spec.size: 3
+      metadata.labels[a.b/c]: d
+    results:
+    - {severity: Normal}
+    - {severity: Warning}
+`)
+	c := s.Cases[0]
+	for want, path := range map[int][]string{
+		4:  {"xrd"},
+		6:  {"expect", "count", "total"},
+		8:  {"name"},
+		9:  {"expect"},
+		11: {"expect", "xr", "spec.size", "equals"},
+		12: {"expect", "xr", "metadata.labels[a.b/c]"},
+		15: {"expect", "results", "[1]", "message"},
+	} {
+		if got := c.Position(path...); got != want {
+			t.Errorf("%v: line %d, want %d", path, got, want)
+		}
+	}
+	if c.Line() != 8 {
+		t.Errorf("the case: line %d", c.Line())
+	}
+}
+
+// TestMergePatch has the examples of RFC 7386, appendix A.
+func TestMergePatch(t *testing.T) {
+	for _, tc := range [][3]string{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`["a","b"]`, `["c","d"]`, `["c","d"]`},
+		{`{"a":"b"}`, `["c"]`, `["c"]`},
+		{`{"a":"foo"}`, `null`, `null`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		var v [3]any
+		for i, text := range tc {
+			var err error
+			if v[i], err = document(text).Value(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(v[2], spec.MergePatch(v[0], v[1])); diff != "" {
+			t.Errorf("%s with %s (-want +got):\n%s", tc[0], tc[1], diff)
+		}
+	}
+}
+
+// FuzzParse: no text makes a suite that cannot be asked for its cases.
+func FuzzParse(f *testing.F) {
+	f.Add(head + "defaults: {each: [1]}\ncases: [{name: '${each}', xr: x, expect: {xr: {a: 1}}}]")
+	f.Add(head + "cases: [{name: a, each: [{b: 1}], expect: {resources: {'${each.b}': {x: {in: [1]}}}}}]")
+	f.Add(head + "cases: [3, {name: b, expect: {golden: {resources: {a: b}}, conditions: {Ready: true}}}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Count(text, "\n") > 1000 {
+			t.Skip()
+		}
+		s, err := spec.Parse(document(text))
+		if err != nil {
+			return
+		}
+		for i, c := range s.Cases[:min(len(s.Cases), 100)] {
+			if _, err := c.Form(); err != nil && !strings.Contains(err.Error(), "s.yaml:") {
+				t.Errorf("case %d: the error has no line: %v", i, err)
+			}
+			_, _, _ = c.DefaultXR()
+			if c.Line() < 1 {
+				t.Errorf("case %d: line %d", i, c.Line())
+			}
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+)
+
+// MostCases is how many cases a suite may have, those of tables included.
+const MostCases = 100_000
+
+// A Suite is a document of kind TestSuite. Its cases are decoded one by one, so
+// that what is wrong with one is no matter for the others.
+type Suite struct {
+	// Name is metadata.name, or "".
+	Name string
+	// Document is where it was read from.
+	Document manifest.Document
+	// Cases are those of the file, in its order, each row of a table one.
+	Cases []*Case
+
+	defaults map[string]any
+	lines    func() manifest.Lines
+}
+
+// Is reports whether an object says that it is a suite, of whatever version.
+func Is(obj map[string]any) bool {
+	apiVersion, _ := obj["apiVersion"].(string)
+	return obj["kind"] == Kind && strings.HasPrefix(apiVersion, "xfn.dev/")
+}
+
+// Parse reads a suite. What is wrong with it as a whole, its defaults included,
+// is returned, all of it, each as a *manifest.Error.
+func Parse(doc manifest.Document) (*Suite, error) {
+	s := &Suite{Document: doc, lines: sync.OnceValue(doc.Lines)}
+	if _, err := doc.StrictJSON(); err != nil {
+		return nil, err
+	}
+	obj, err := doc.Object()
+	if err != nil {
+		return nil, err
+	}
+	outer := maps.Clone(obj)
+	list, isList := obj["cases"].([]any)
+	if isList {
+		outer["cases"] = []any{} // each is looked at by itself
+	}
+	var f file
+	var errs []error
+	for _, fault := range manifest.DecodeStrict(outer, &f) {
+		if !s.isVariable(obj, fault.Path) {
+			errs = append(errs, s.fault(fault))
+		}
+	}
+	s.Name = f.Metadata.Name
+	s.defaults, _ = obj["defaults"].(map[string]any)
+	if err := s.checkDefaults(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		errs = append(errs, s.addCases(list))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// isVariable reports whether what does not fit is a text that a table's row is
+// still to replace.
+func (s *Suite) isVariable(obj map[string]any, path []string) bool {
+	text, ok := lookup(obj, path).(string)
+	return ok && hasVariable(text)
+}
+
+func (s *Suite) checkDefaults() error {
+	for _, field := range []string{"name", "skip"} {
+		if _, ok := s.defaults[field]; ok {
+			return s.errorAt([]string{"defaults", field}, fmt.Errorf("defaults.%s: only a case has that", field))
+		}
+	}
+	return nil
+}
+
+// fault turns a fault of decoding into an error with its line.
+func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, f) }
+
+func (s *Suite) errorAt(path []string, err error) error {
+	return &manifest.Error{Path: s.Document.Path, Line: s.lines().Of(manifest.JoinPath(path)), Err: err}
+}
+
+// addCases adds the cases, a row of a table each.
+func (s *Suite) addCases(list []any) error {
+	if len(list) == 0 {
+		return s.errorAt([]string{"cases"}, errors.New("the suite has no cases"))
+	}
+	names := map[string]*Case{}
+	for i, raw := range list {
+		obj, _ := raw.(map[string]any)
+		for _, c := range s.rows(i, raw, obj) {
+			if other := names[c.Name]; other != nil && c.err == nil {
+				c.err = hint.Wrap(c.errorAt([]string{"name"}, fmt.Errorf("the name %q is that of the case on line %d, too", c.Name, other.Line())), "of a table, say ${each.key} in the name")
+			}
+			names[c.Name] = c
+			s.Cases = append(s.Cases, c)
+		}
+		if len(s.Cases) > MostCases {
+			return s.errorAt([]string{"cases"}, fmt.Errorf("the suite has more than %d cases", MostCases))
+		}
+	}
+	return nil
+}
+
+// rows returns the cases that an element of the list stands for.
+func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
+	one := &Case{suite: s, index: i, raw: obj, Name: fmt.Sprintf("case %d", i+1)}
+	name, named := obj["name"].(string)
+	if named && name != "" {
+		one.Name = name
+	}
+	table, given := obj["each"]
+	if !given {
+		table, given = s.defaults["each"]
+	}
+	list, isList := table.([]any)
+	switch {
+	case obj == nil:
+		one.err = one.errorAt(nil, fmt.Errorf("expected an object, got %s", manifest.DescribeValue(raw)))
+	case !named && obj["name"] != nil:
+		one.err = one.errorAt([]string{"name"}, hint.Wrap(fmt.Errorf("name: expected text, got %s", manifest.DescribeValue(obj["name"])), "put it in quotes"))
+	case name == "":
+		one.err = one.errorAt(nil, errors.New("the case has no name"))
+	case given && !isList:
+		one.err = one.errorAt([]string{"each"}, fmt.Errorf("each: expected a list, got %s", manifest.DescribeValue(table)))
+	case given && len(list) == 0:
+		one.err = one.errorAt([]string{"each"}, errors.New("each: the table has no rows"))
+	case given:
+		return one.expand(list)
+	}
+	return []*Case{one}
+}
+
+// expand returns a case for each row of a table.
+func (c *Case) expand(table []any) []*Case {
+	all := make([]*Case, len(table))
+	for n, row := range table {
+		one := *c
+		one.row, one.hasRow = row, true
+		if !hasVariable(c.Name) {
+			one.Name = fmt.Sprintf("%s/%d", c.Name, n+1)
+		} else if text, err := one.substitute(c.Name); err != nil {
+			one.Name, one.err = fmt.Sprintf("%s/%d", c.Name, n+1), one.errorAt([]string{"name"}, fmt.Errorf("name: %w", err))
+		} else {
+			one.Name = fmt.Sprint(text)
+		}
+		all[n] = &one
+	}
+	return all
+}

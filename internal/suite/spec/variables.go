@@ -1,0 +1,137 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// variable is what stands for a value of a table's row: ${each.key}, or ${each}
+// for the row itself. Two dollars make it plain text.
+var variable = regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`)
+
+func hasVariable(s string) bool {
+	return strings.Contains(s, "${each") && variable.MatchString(s)
+}
+
+// replace returns a value with the case's row put in.
+func (c *Case) replace(v any, path []string) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return c.replaceText(v, path)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			r, err := c.replace(e, append(path, "["+strconv.Itoa(i)+"]"))
+			if err != nil {
+				return nil, err
+			}
+			out[i] = r
+		}
+		return out, nil
+	case map[string]any:
+		return c.replaceObject(v, path)
+	}
+	return v, nil
+}
+
+func (c *Case) replaceText(s string, path []string) (any, error) {
+	if !hasVariable(s) {
+		return s, nil
+	}
+	v, err := c.substitute(s)
+	if err != nil {
+		return nil, c.errorAt(path, err)
+	}
+	return v, nil
+}
+
+func (c *Case) replaceObject(v map[string]any, path []string) (any, error) {
+	out := make(map[string]any, len(v))
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		became, err := c.replaceText(key, append(path, key))
+		if err != nil {
+			return nil, err
+		}
+		name, ok := became.(string)
+		if !ok {
+			name = text(became)
+		}
+		at := append(slices.Clone(path), name)
+		if name != key && c.renamed != nil {
+			c.renamed[strings.Join(at, "\x00")] = key
+		}
+		if out[name], err = c.replace(v[key], at); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// substitute returns a text with the variables in it replaced. One that is
+// nothing but a variable is the variable's value.
+func (c *Case) substitute(s string) (any, error) {
+	if m := variable.FindString(s); m == s && !strings.HasPrefix(s, "$$") {
+		return c.value(s)
+	}
+	var failed error
+	out := variable.ReplaceAllStringFunc(s, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		v, err := c.value(m)
+		if err != nil {
+			failed = err
+			return m
+		}
+		return text(v)
+	})
+	return out, failed
+}
+
+// value returns what a variable stands for.
+func (c *Case) value(name string) (any, error) {
+	if !c.hasRow {
+		return nil, fmt.Errorf("%s stands in a case without a table (each)", name)
+	}
+	key := variable.FindStringSubmatch(name)[1]
+	if key == "" {
+		return c.row, nil
+	}
+	path, err := fieldpath.Parse(key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	v, err := path.Get(c.row)
+	if err == nil {
+		return v, nil
+	}
+	row, ok := c.row.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: the row of the table is no object", name)
+	}
+	names := slices.Sorted(maps.Keys(row))
+	if near := hint.Nearest(key, names); near != "" {
+		return nil, fmt.Errorf("%s: the row of the table has no %s: is it %s?", name, key, near)
+	}
+	return nil, fmt.Errorf("%s: the row of the table has no %s, only %s", name, key, strings.Join(names, ", "))
+}
+
+// text returns a value as it stands in a text.
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}

@@ -1,0 +1,612 @@
+package suite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/session"
+	"github.com/xfn-dev/xfn/internal/suite"
+)
+
+const head = "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"
+
+// example returns the files of the documents' example, and others.
+func example(t testing.TB, more map[string]string) afero.Fs {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{"xr.yaml", "composition.yaml", "functions.yaml"} {
+		text, err := os.ReadFile(filepath.Join("../../examples/bucket", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	maps.Copy(files, more)
+	fsys := afero.NewMemMapFs()
+	for path, text := range files {
+		if err := afero.WriteFile(fsys, filepath.FromSlash(path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fsys
+}
+
+func options(fsys afero.Fs) suite.Options {
+	return suite.Options{Config: session.Config{Reader: manifest.Reader{FS: fsys}}, Now: time.Now}
+}
+
+// run loads and runs all cases below the current folder.
+func run(t testing.TB, o suite.Options, sel suite.Selection) []suite.Outcome {
+	t.Helper()
+	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := suite.Plan(suites, sel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []suite.Outcome
+	if err := suite.Run(t.Context(), items, o, func(out suite.Outcome) error {
+		all = append(all, out)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// lines puts outcomes in words: "name status", and a line for each failure.
+func lines(all []suite.Outcome) []string {
+	var out []string
+	for _, o := range all {
+		out = append(out, o.Name()+" "+string(o.Status))
+		for _, f := range o.Failures {
+			line := fmt.Sprintf("  %d: %s", f.Line, f.Text)
+			if f.Hint != "" {
+				line += " | " + f.Hint
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// patches returns a Composition that patches from a field, to be judged in a mode.
+func patches(mode, from string) string {
+	return `apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: c, annotations: {crossplane.io/composition-schema-aware-validation-mode: ` + mode + `}}
+spec:
+  compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}
+  mode: Pipeline
+  pipeline:
+  - step: patch-and-transform
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: storage-bucket
+        base: {apiVersion: s3.aws.upbound.io/v1beta1, kind: Bucket, spec: {forProvider: {}}}
+        patches:
+        - type: FromCompositeFieldPath
+          fromFieldPath: ` + from + `
+          toFieldPath: spec.forProvider.region
+`
+}
+
+// TestCases has a file of cases for each thing that a case may say.
+func TestCases(t *testing.T) {
+	const bucket = "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\n"
+	const literal = `defaults:
+  xr: {apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: a}, spec: {bucketRegion: r}}
+  composition:
+    apiVersion: apiextensions.crossplane.io/v1
+    kind: Composition
+    metadata: {name: literal}
+    spec:
+      compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}
+      mode: Pipeline
+      pipeline:
+      - {step: one, functionRef: {name: function-literal}, input: {response: {}}}
+      - {step: two, functionRef: {name: function-panics}}
+`
+	cases := map[string]struct {
+		reason, text string
+		files        map[string]string
+		want         []string
+	}{
+		"Pass": {"an empty expectation is that the render succeeds", bucket + "cases:\n- name: a\n", nil, []string{"s.yaml/a passed"}},
+		"XR": {
+			"the composite resource is a file, an object, or a patch of another", bucket + `cases:
+- {name: file, xr: xr.yaml, expect: {xr: {spec.bucketRegion: us-east-2}}}
+- {name: object, xr: {apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: b}, spec: {bucketRegion: b}}, expect: {xr: {spec.bucketRegion: b, metadata.name: b}}}
+- {name: patch, xr: {patch: {spec: {bucketRegion: p}, metadata: {labels: {a: b}}}}, expect: {xr: {spec.bucketRegion: p, metadata.name: example-render, metadata.labels.a: b}}}
+- {name: of file, xr: {file: xr.yaml, patch: {spec: {bucketRegion: f}}}, expect: {xr: {spec.bucketRegion: f}}}
+- {name: of case, xr: {from: patch, patch: {spec: {x: 1}}}, expect: {xr: {spec.bucketRegion: p, spec.x: 1}}}
+- {name: row, each: [q, r], xr: {patch: {spec: {bucketRegion: "${each}"}}}, expect: {xr: {spec.bucketRegion: "${each}"}}}
+- {name: of row, xr: {from: row/2}, expect: {xr: {spec.bucketRegion: r}}}
+`, nil,
+			[]string{"s.yaml/file passed", "s.yaml/object passed", "s.yaml/patch passed", "s.yaml/of file passed", "s.yaml/of case passed", "s.yaml/row/1 passed", "s.yaml/row/2 passed", "s.yaml/of row passed"},
+		},
+		"XRErrors": {
+			"or nothing of these", "defaults: {composition: composition.yaml, functions: functions.yaml}\n" + `cases:
+- {name: none}
+- {name: no default, xr: {patch: {}}}
+- {name: itself, xr: {from: itself, patch: {}}}
+- {name: unknown, xr: {from: itslef}}
+- {name: missing, xr: other.yaml}
+- {name: two, xr: {from: a, file: b}}
+- {name: broken, xr: s-broken.yaml}
+`,
+			map[string]string{"s-broken.yaml": "a: ["},
+			[]string{
+				"s.yaml/none failed", "  5: the case names no composite resource (xr)",
+				"s.yaml/no default failed", "  6: xr: there is nothing to patch: the defaults name no composite resource | name its file or the case it is from, beside patch",
+				"s.yaml/itself failed", "  7: xr: it is a patch of itself",
+				"s.yaml/unknown failed", `  8: xr: there is no case "itslef": is it "itself"?`,
+				"s.yaml/missing failed", `  9: loading the composite resource: reading "other.yaml": file does not exist`,
+				"s.yaml/two failed", "  10: xr: file and from cannot both say what is patched",
+				"s.yaml/broken failed", "  11: loading the composite resource: s-broken.yaml:1: did not find expected node content",
+			},
+		},
+		"Alone": {
+			"what is wrong with one case is no matter for the others", bucket + `cases:
+- {name: unknown, expcet: {}}
+- {name: missing, composition: nowhere.yaml}
+- {name: none, composition: null}
+- {name: cel, expect: {cel: "1 +"}}
+- {name: forever, expect: {cel: "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, true))))))"}}
+- {name: golden, expect: {golden: broken.yaml}}
+- {name: good}
+- {name: mock, mocks: {patch: {response: {}}}}
+- {name: response, mocks: {patch-and-transform: {response: {x: 1}}}}
+- {name: both, mocks: {patch-and-transform: {response: {}, recording: x}}}
+- {name: recording, mocks: {patch-and-transform: {recording: x}}}
+- {name: version, crossplaneVersion: v0.9}
+- {name: skip, skip: later}
+`,
+			map[string]string{"broken.yaml": "a: b: c"},
+			[]string{
+				"s.yaml/unknown failed", "  5: expcet: there is no such field: is it expect?",
+				"s.yaml/missing failed", `  6: loading the Composition: reading "nowhere.yaml": file does not exist`,
+				"s.yaml/none failed", "  7: the case names no composition",
+				"s.yaml/cel failed", "  8: CEL 1 +: it does not compile: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} at column 4",
+				"s.yaml/forever failed", "  9: CEL [0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, true)))))): it costs too much, as an expression does that never ends",
+				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context | write it anew by --update",
+				"s.yaml/good passed",
+				"s.yaml/mock failed", `  12: there is no pipeline step "patch" to answer for, only patch-and-transform`,
+				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: it is no RunFunctionResponse: (WORDS OF PROTOBUF)",
+				"s.yaml/both failed", "  14: mocks.patch-and-transform: expected either a response or a recording",
+				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings cannot be read here",
+				"s.yaml/version failed", `  16: crossplaneVersion: there were no functions in Crossplane v0.9: v1.11 was the first that had them`,
+				"s.yaml/skip skipped",
+			},
+		},
+		"Panic": {
+			"a function that panics fails its case", literal + `cases:
+- {name: panics}
+- {name: mocked, mocks: {two: {response: {}}}}
+- {name: expected, expect: {error: panicked}}
+`, nil,
+			[]string{"s.yaml/panics failed", `  16: rendering composite resource "a": running pipeline step "two": function "function-panics" panicked: oh`, "s.yaml/mocked passed", "s.yaml/expected passed"},
+		},
+		"Mock": {
+			"a mock adds to what earlier steps desire, as functions do", literal + `cases:
+- name: adds
+  mocks:
+    one: {response: {desired: {resources: {a: {ready: READY_TRUE, resource: {apiVersion: v1, kind: ConfigMap}}}}, context: {k: 1}}}
+    two: {response: {desired: {resources: {b: {resource: {apiVersion: v1, kind: Secret}}}, composite: {resource: {status: {url: u}}, connectionDetails: {pass: c2VjcmV0}}}, results: [{severity: SEVERITY_WARNING, message: hm}], conditions: [{type: Own, status: STATUS_CONDITION_TRUE, reason: Good}]}}
+  expect:
+    only: [a, b]
+    ready: {resources: a, unready: b, xr: false}
+    xr: {status.url: u}
+    results: {severity: Warning, message: hm, step: two}
+    conditions: {Own: {status: True, reason: Good}}
+    context: {k: 1}
+    connectionDetails: {pass: secret}
+`, nil,
+			[]string{"s.yaml/adds passed"},
+		},
+		"Fatal": {
+			"a fatal result may be what is expected", literal + `  mocks: {one: {response: {results: [{severity: SEVERITY_FATAL, message: no region}]}}}
+  expect: {ready: true}
+cases:
+- {name: met, expect: {fatal: region}}
+- {name: other, expect: {fatal: {equals: "no"}}}
+- {name: unexpected}
+- {name: none, mocks: {one: {response: {results: null}}, two: {response: {}}}, expect: {fatal: x}}
+- {name: no error, mocks: {one: {response: {results: null}}, two: {response: {}}}, expect: {error: x}}
+- {name: error, expect: {error: {matches: 'step "one"'}}}
+- {name: pattern, expect: {fatal: {matches: '('}}}
+`, nil,
+			[]string{
+				"s.yaml/met passed",
+				"s.yaml/other failed", `  19: want a fatal result that equals "no", got: no region`,
+				"s.yaml/unexpected failed", `  20: rendering composite resource "a": pipeline step "one" returned a fatal result: no region`,
+				"s.yaml/none failed", `  21: want a fatal result that contains "x", but the render succeeded`,
+				"s.yaml/no error failed", `  22: want an error that contains "x", but the render succeeded`,
+				"s.yaml/error passed",
+				"s.yaml/pattern failed", "  24: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`",
+			},
+		},
+		"Observe": {
+			"readiness comes with passes", bucket + `cases:
+- {name: ready, observe: {fixtures: [{match: {resource: storage-bucket}, ready: true}]}, expect: {ready: {after: 2}, passes: 3}}
+- {name: soon, observe: {fixtures: [{match: {resource: storage-bucket}, from: 2, ready: true}]}, expect: {ready: {after: 2}}}
+- {name: later, observe: {fixtures: [{match: {resource: storage-bucket}, from: 2, ready: true}]}, expect: {ready: {after: 3}}}
+- {name: file, observe: {fixtures: f.yaml, passes: 4}, expect: {ready: true}}
+- {name: bad, observe: {fixtures: [{match: {}, redy: true}]}}
+`,
+			map[string]string{"f.yaml": "apiVersion: xfn.dev/v1alpha1\nkind: ObserveFixtures\nfixtures:\n- {match: {resource: storage-bucket}, ready: true}\n"},
+			[]string{
+				"s.yaml/ready passed",
+				"s.yaml/soon failed", "  6: the composite resource is not ready after 2 passes (Creating: Unready resources: storage-bucket); resources that are not ready: storage-bucket",
+				"s.yaml/later passed",
+				"s.yaml/file passed",
+				"s.yaml/bad failed", "  9: loading fixtures: s.yaml:9: unknown field fixtures[0].redy",
+			},
+		},
+		"Inputs": {
+			"whatever a render takes, a case has", literal + `  mocks: {two: {response: {}}}
+cases:
+- {name: profile, profile: v1.20, expect: {xr: {spec.bucketRegion: r, metadata.name: a}}}
+- {name: version, crossplaneVersion: v1.20, expect: {xr: {metadata.name: a}}}
+- {name: xrd, xrd: xrd.yaml, expect: {xr: {spec.size: 3}}}
+- {name: xrd missing, xrd: other.yaml}
+- {name: context, context: {a: {b: 1}}, contextFiles: {c: c.yaml}, mocks: {one: {response: {context: {d: 2}}}}, expect: {context: {a.b: 1, c: [x], d: 2}}}
+- {name: observed, observed: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {crossplane.io/composition-resource-name: s}}}], mocks: {one: {response: {desired: {resources: {s: {resource: {apiVersion: v1, kind: Secret}}}}}}}, expect: {resources: {s: {metadata.name: s}}}}
+- {name: required, required: nope.yaml}
+- {name: functions, functions: [{apiVersion: v1, kind: Secret}]}
+`,
+			map[string]string{
+				"c.yaml":   "[x]",
+				"xrd.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 3}}}}}}}]}}",
+			},
+			[]string{
+				"s.yaml/profile passed", "s.yaml/version passed", "s.yaml/xrd passed",
+				"s.yaml/xrd missing failed", `  20: loading the XRD: reading "other.yaml": file does not exist`,
+				"s.yaml/context passed", "s.yaml/observed passed",
+				"s.yaml/required failed", `  23: loading required resources: reading "nope.yaml": file does not exist`,
+				"s.yaml/functions failed", `  24: loading functions: s.yaml:24: expected a Function, got a Secret without a name`,
+			},
+		},
+		"Valid": {
+			"what is composed fits its schema", bucket + `  ` + `
+cases:
+- {name: none, expect: {valid: true}}
+- {name: fits, schemas: [crd.yaml, xrd.yaml], expect: {valid: true}}
+- {name: not, xr: {patch: {spec: {bucketRegion: 7}}}, schemas: [crd.yaml, xrd.yaml], expect: {valid: true}}
+- {name: unknown, schemas: crd.yaml, expect: {valid: true}}
+- {name: ignored, schemas: crd.yaml, expect: {valid: {all: true, ignore: example.crossplane.io/v1/XBucket}}}
+- {name: want none, schemas: [crd.yaml, xrd.yaml], expect: {valid: false}}
+- {name: bad schema, schemas: bad.yaml, expect: {valid: true}}
+- {name: no file, schemas: nope.yaml, expect: {valid: true}}
+- {name: own kinds, mocks: {patch-and-transform: {response: {desired: {resources: {c: {resource: {apiVersion: v1, kind: ConfigMap, dta: {}}}}}}}}, expect: {valid: {all: true, ignore: XBucket}}}
+`,
+			map[string]string{
+				"crd.yaml": "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
+				"bad.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buckets.s3.aws.upbound.io}\nspec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true,\n  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: objct}}}}}]}\n",
+				"xrd.yaml": "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: x}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {x-kubernetes-preserve-unknown-fields: true}}}}}}}]}}",
+			},
+			[]string{
+				"s.yaml/none failed", "  6: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore", "  6: storage-bucket: there is no schema of Bucket of s3.aws.upbound.io/v1beta1: name one by schemas, or the kind by expect.valid.ignore",
+				"s.yaml/fits passed",
+				"s.yaml/not failed", `  8: storage-bucket: spec.forProvider.region: Invalid value: "integer": spec.forProvider.region in body must be of type string: "integer" (set by step patch-and-transform)`,
+				"s.yaml/unknown failed", "  9: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore",
+				"s.yaml/ignored passed",
+				"s.yaml/want none failed", "  11: want something that does not fit its schema, but all does",
+				"s.yaml/bad schema failed", "  12: composite resource: there is no schema of XBucket of example.crossplane.io/v1: name one by schemas, or the kind by expect.valid.ignore", `  12: storage-bucket: its definition at bad.yaml:1 is faulty: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "objct": supported values: "array", "boolean", "integer", "number", "object", "string"`,
+				"s.yaml/no file failed", `  13: loading schemas: reading "nope.yaml": file does not exist`,
+				"s.yaml/own kinds failed", `  14: c: unknown field "dta", did you mean data? (set by step patch-and-transform)`,
+			},
+		},
+		"ValidComposition": {
+			"and so does the Composition, in its mode", `defaults: {xr: xr.yaml, functions: functions.yaml, xrd: xrd.yaml, schemas: crd.yaml, composition: loose.yaml, expect: {valid: true}}
+cases:
+- {name: loose}
+- {name: again}
+- {name: warn, composition: warn.yaml}
+- {name: strict, composition: strict.yaml, schemas: []}
+- {name: integrity, composition: integrity.yaml}
+- {name: inline, composition: {apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: c}, sepc: {}, spec: {mode: Pipeline, compositeTypeRef: {apiVersion: example.crossplane.io/v1, kind: XBucket}, pipeline: [{step: a, functionRef: {name: function-literal}, input: {response: {}}}]}}}
+- {name: ignored, expect: {valid: {all: true, ignore: Composition}}}
+- {name: want none, expect: {valid: false}}
+`,
+			map[string]string{
+				"crd.yaml":       "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: buckets.s3.aws.upbound.io}, spec: {scope: Cluster, group: s3.aws.upbound.io, names: {kind: Bucket, plural: buckets}, versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {forProvider: {type: object, properties: {region: {type: string}}}}}}}}}]}}",
+				"xrd.yaml":       "{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, metadata: {name: xbuckets.example.crossplane.io}, spec: {scope: Cluster, group: example.crossplane.io, names: {kind: XBucket, plural: xbuckets}, versions: [{name: v1, served: true, referenceable: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bucketRegion: {type: string}}}}}}}]}}",
+				"warn.yaml":      patches("warn", "spec.bucketRegoin"),
+				"loose.yaml":     patches("loose", "spec.bucketRegoin"),
+				"strict.yaml":    patches("strict", "spec.bucketRegion"),
+				"integrity.yaml": strings.Replace(patches("warn", "spec.bucketRegion"), "  - step", "  - stepp: x\n    step", 1),
+			},
+			[]string{
+				"s.yaml/loose failed", "  3: Composition at loose.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.bucketRegoin",
+				"s.yaml/again failed", "  3: Composition at loose.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.bucketRegoin",
+				"s.yaml/warn passed",
+				"s.yaml/strict failed", "  3: storage-bucket: there is no schema of Bucket of s3.aws.upbound.io/v1beta1: name one by schemas, or the kind by expect.valid.ignore", "  3: Composition at strict.yaml:15: spec.pipeline[0].input.resources[0].base: there is no schema of kind Bucket of s3.aws.upbound.io/v1beta1, so what is read and written of it is not checked",
+				"s.yaml/integrity failed", `  3: Composition at integrity.yaml:8: unknown field "spec.pipeline[0].stepp", did you mean step?`,
+				"s.yaml/inline failed", `  3: Composition at s.yaml:10: unknown field "sepc", did you mean spec?`,
+				"s.yaml/ignored passed",
+				"s.yaml/want none failed", "  12: want something that does not fit its schema, but all does",
+			},
+		},
+	}
+	words := regexp.MustCompile(`(it is no RunFunctionResponse: ).*`)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := options(example(t, tc.files))
+			if err := afero.WriteFile(o.Config.Reader.FS, "s.yaml", []byte(head+tc.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			o.Config.Runners = function.Mux{
+				"function-literal": functiontest.Literal(),
+				"function-panics": function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+					panic("oh")
+				}),
+			}
+			got := lines(run(t, o, suite.Selection{}))
+			for i := range got {
+				got[i] = words.ReplaceAllString(got[i], "${1}(WORDS OF PROTOBUF)")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUpdate writes golden files, once, and only where they differ.
+func TestUpdate(t *testing.T) {
+	fsys := example(t, map[string]string{"t/s.yaml": head + `defaults: {xr: ../xr.yaml, composition: ../composition.yaml, functions: ../functions.yaml}
+cases:
+- {name: a, expect: {golden: g/all.yaml}}
+- {name: b, expect: {golden: {resources: {storage-bucket: g/bucket.yaml}}}}
+- {name: c, xr: {patch: {spec: {bucketRegion: x}}}, expect: {golden: {resources: {storage-bucket: g/bucket.yaml}}}}
+`})
+	o := options(fsys)
+	var mu sync.Mutex
+	written := map[string]int{}
+	o.Parallel = 1
+	o.Update = func(path string, text []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		written[path]++
+		return afero.WriteFile(fsys, path, text, 0o644)
+	}
+	got := lines(run(t, o, suite.Selection{}))
+	want := []string{"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is that of another case, too, which renders something else"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"t/g/all.yaml": 1, "t/g/bucket.yaml": 1}, written); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	// What is as it was stays, whatever its form.
+	text, err := afero.ReadFile(fsys, "t/g/all.yaml")
+	if err != nil || !strings.HasPrefix(string(text), "---\napiVersion: example.crossplane.io/v1\n") {
+		t.Fatalf("got %s, %v", text, err)
+	}
+	commented := append([]byte("# ours\n"), text...)
+	if err := afero.WriteFile(fsys, "t/g/all.yaml", commented, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, o, suite.Selection{Run: regexp.MustCompile("/a$")})
+	if text, _ = afero.ReadFile(fsys, "t/g/all.yaml"); string(text) != string(commented) {
+		t.Errorf("a golden file that fits was written anew")
+	}
+	o.Update = nil
+	all := run(t, o, suite.Selection{})
+	if all[0].Status != suite.Passed || all[2].Status != suite.Failed || len(all[2].Failures[0].Diffs) != 1 {
+		t.Errorf("got %v", lines(all))
+	}
+	change := all[2].Failures[0].Diffs[0].Changes[0]
+	if change.Path != "spec.forProvider.region" || change.Step != "patch-and-transform" {
+		t.Errorf("the difference: got %+v", change)
+	}
+}
+
+// counting is a Runtime that counts what it starts.
+type counting struct {
+	mu               sync.Mutex
+	started, stopped map[string]int
+}
+
+func (c *counting) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started[fn.Package]++
+	return &runtimes.Instance{
+		Runner: function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			return &fnv1.RunFunctionResponse{Desired: req.GetDesired()}, nil
+		}),
+		Stop: func(context.Context) error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stopped[fn.Package]++
+			return nil
+		},
+	}, nil
+}
+
+// TestFunctionsStartOnce: those that several suites name the same start once,
+// but not those that are files beside different ones.
+func TestFunctionsStartOnce(t *testing.T) {
+	functions := func(pkg string) string {
+		return "{apiVersion: pkg.crossplane.io/v1, kind: Function, metadata: {name: function-patch-and-transform}, spec: {package: " + pkg + "}}"
+	}
+	text := func(fns string) string {
+		return head + "defaults: {xr: ../xr.yaml, composition: ../composition.yaml, functions: " + fns + "}\ncases:\n- {name: a, each: [1, 2, 3, 4, 5]}\n"
+	}
+	fsys := example(t, map[string]string{
+		"a/s.yaml": text("f.yaml"), "a/f.yaml": functions("example.org/f:v1"),
+		"b/s.yaml": text("f.yaml"), "b/f.yaml": functions("example.org/f:v1"),
+		"c/s.yaml": text(functions("example.org/f:v2")),
+		"d/s.yaml": text("f.yaml"), "d/f.yaml": functions("./f.xpkg"), "d/f.xpkg": "",
+		"e/s.yaml": text("f.yaml"), "e/f.yaml": functions("./f.xpkg"), "e/f.xpkg": "",
+	})
+	c := &counting{started: map[string]int{}, stopped: map[string]int{}}
+	o := options(fsys)
+	o.Config.Runtimes = map[session.Runtime]runtimes.Runtime{session.Docker: c}
+	o.Config.Runtime = session.Docker
+	for _, out := range run(t, o, suite.Selection{Count: 2}) {
+		if out.Status != suite.Passed {
+			t.Errorf("%s: %v", out.Name(), lines([]suite.Outcome{out}))
+		}
+	}
+	want := map[string]int{"example.org/f:v1": 1, "example.org/f:v2": 1, filepath.Join("d", "f.xpkg"): 1, filepath.Join("e", "f.xpkg"): 1}
+	if diff := cmp.Diff(want, c.started); diff != "" {
+		t.Errorf("started (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, c.stopped); diff != "" {
+		t.Errorf("stopped (-want +got):\n%s", diff)
+	}
+}
+
+// TestTimeout: a case that takes too long fails, and no other.
+func TestTimeout(t *testing.T) {
+	fsys := example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
+cases:
+- {name: slow, timeout: 1ms}
+- {name: other, mocks: {patch-and-transform: {response: {}}}}
+`})
+	o := options(fsys)
+	o.Config.Runners = function.Mux{"function-patch-and-transform": function.RunnerFunc(func(ctx context.Context, _ string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})}
+	all := run(t, o, suite.Selection{})
+	if all[0].Status != suite.Failed || !strings.Contains(all[0].Failures[0].Text, "the case took longer than 1ms") || all[1].Status != suite.Passed {
+		t.Errorf("got %v", lines(all))
+	}
+}
+
+// TestFailFast ends a run with the first failure.
+func TestFailFast(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n- {name: good}\n")
+	for i := range 500 {
+		fmt.Fprintf(&text, "- {name: bad %d, expect: {count: {total: 9}}}\n", i)
+	}
+	o := options(example(t, map[string]string{"s.yaml": text.String()}))
+	o.FailFast = true
+	if got := lines(run(t, o, suite.Selection{})); len(got) != 3 || got[1] != "s.yaml/bad 0 failed" {
+		t.Errorf("got %d lines: %.3q", len(got), got)
+	}
+}
+
+// TestConcurrent runs the same cases at once, which are patches of each other.
+func TestConcurrent(t *testing.T) {
+	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
+cases:
+- {name: a, each: [{k: spec, r: x}, {k: spec, r: z}], xr: {patch: {"${each.k}": {bucketRegion: "${each.r}"}}}, expect: {resources: {storage-bucket: {"${each.k}.forProvider.region": "${each.r}"}}}}
+- {name: b, xr: {from: a/1}, expect: {resources: {storage-bucket: {spec.forProvider.region: x}}}}
+- {name: c, xr: {from: a/2, patch: {spec: {more: 1}}}, expect: {resources: {storage-bucket: {spec.forProvider.region: z}}}}
+`}))
+	o.Parallel = 16
+	all := run(t, o, suite.Selection{Count: 20})
+	for _, out := range all {
+		if out.Status != suite.Passed {
+			t.Errorf("got %v", lines([]suite.Outcome{out}))
+		}
+	}
+	if len(all) != 80 {
+		t.Errorf("%d ran", len(all))
+	}
+}
+
+// TestTrace: a case that fails has a trace, if that is wanted, whatever it
+// failed with.
+func TestTrace(t *testing.T) {
+	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
+cases:
+- {name: good}
+- {name: bad, expect: {count: {total: 9}}}
+- {name: fatal, mocks: {patch-and-transform: {response: {results: [{severity: SEVERITY_FATAL, message: nope}]}}}}
+`}))
+	for _, wanted := range []bool{false, true} {
+		o.Trace = wanted
+		all := run(t, o, suite.Selection{})
+		if all[0].Trace != nil || (all[1].Trace != nil) != wanted || (all[2].Trace != nil) != wanted {
+			t.Fatalf("wanted %t: got %v, %v, %v", wanted, all[0].Trace, all[1].Trace, all[2].Trace)
+		}
+		if !wanted {
+			continue
+		}
+		if s := all[1].Trace.Steps; len(s) != 1 || s[0].Runtime != "Builtin" || len(s[0].Changes) != 2 {
+			t.Errorf("got steps %+v", s)
+		}
+		if tr := all[2].Trace; !tr.Failed() || !strings.Contains(tr.Error, "returned a fatal result: nope") {
+			t.Errorf("got %+v", tr)
+		}
+	}
+}
+
+// TestRecording: what answers from recordings is the caller's.
+func TestRecording(t *testing.T) {
+	o := options(example(t, map[string]string{"t/s.yaml": head + "cases: [{name: a, xr: ../xr.yaml, composition: ../composition.yaml, mocks: {patch-and-transform: {recording: calls}}}]"}))
+	var asked string
+	o.Recording = func(path string) (function.Runner, error) {
+		asked = path
+		return nil, errors.New("it is gone")
+	}
+	got := lines(run(t, o, suite.Selection{}))
+	if len(got) != 2 || got[1] != "  3: mocks.patch-and-transform: it is gone" || asked != filepath.Join("t", "calls") {
+		t.Errorf("got %q, asked for %s", got, asked)
+	}
+}
+
+// TestNotes: what is true of all cases is told once.
+func TestNotes(t *testing.T) {
+	o := options(example(t, map[string]string{"s.yaml": generated(50)}))
+	var mu sync.Mutex
+	told := map[string]int{}
+	o.Config.Progress = func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[e.Text]++
+	}
+	run(t, o, suite.Selection{})
+	if len(told) != 1 || told["function-patch-and-transform: Builtin, measured against function-patch-and-transform v0.10.9"] != 1 {
+		t.Errorf("got %v", told)
+	}
+}
+
+// BenchmarkSuite runs a thousand cases of the documents' example.
+func BenchmarkSuite(b *testing.B) {
+	text := head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n- name: region ${each.region}\n  each:\n"
+	for i := range 1000 {
+		text += fmt.Sprintf("  - {region: r%d}\n", i)
+	}
+	text += `  xr: {patch: {spec: {bucketRegion: "${each.region}"}}}
+  expect: {count: {total: 1}, resources: {storage-bucket: {spec.forProvider.region: "${each.region}"}}}
+`
+	o := options(example(b, map[string]string{"s.yaml": text}))
+	for b.Loop() {
+		for _, out := range run(b, o, suite.Selection{}) {
+			if out.Status != suite.Passed {
+				b.Fatal(lines([]suite.Outcome{out}))
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package xpkg
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// These bound what the folders hold: the layers are made in memory, and each
+// client that pulls the package pulls them too.
+const (
+	// maxFolders leaves the runtime most of the 125 layers that engines stack.
+	maxFolders = 32
+	maxBytes   = 64 << 20
+	maxEntries = 10_000
+	// maxExtensionName is the most bytes of a path, as on Linux.
+	maxExtensionName = 4 << 10
+)
+
+// A Layer is a folder as a layer.
+type ExtensionLayer struct {
+	v1.Layer
+	// Name is the folder's, which marks the layer.
+	Name string
+}
+
+// folderName is what a layer may be marked with: no character that is special in
+// a path, and no dot first.
+var folderName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// ReadExtensions returns the folders in the directory dir as layers, in the order of their
+// names. A layer holds its folder, "icons/icon.svg" say. It has neither the
+// owners nor the times and modes of this machine: folders are 0755, files 0644.
+//
+// A link to a file in dir becomes that file. What would get lost, or would change
+// more than its own folder, is an error: a file beside the folders, a link that
+// leads out of dir or to a folder, the name of a mark that packages use
+// themselves, a name that deletes files (OCI image spec, "Whiteouts") or that
+// could be taken for the package's own package.yaml. Folders have up to 64 MiB
+// and 10,000 files in all.
+func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading extensions root %q: %w", dir, fsx.Cause(err))
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("reading extensions root %q: %w", dir, fsx.Cause(err))
+	}
+	if len(entries) == 0 || len(entries) > maxFolders {
+		return nil, fmt.Errorf("reading extensions root %q: it has %d folders, and must have 1 to %d", dir, len(entries), maxFolders)
+	}
+	r := &reader{ctx: ctx, dir: dir, root: root, bytes: maxBytes, entries: maxEntries}
+	for _, e := range entries {
+		l, err := r.layer(e)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, ExtensionLayer{l, e.Name()})
+	}
+	return layers, nil
+}
+
+// A reader reads folders below root, up to so many bytes and entries.
+type reader struct {
+	ctx            context.Context
+	dir            string
+	root           *os.Root
+	bytes, entries int64
+}
+
+func (r *reader) layer(folder fs.DirEntry) (v1.Layer, error) {
+	name := folder.Name()
+	switch {
+	case !folder.IsDir():
+		return nil, hint.Wrap(fmt.Errorf("%q is not a folder, and only folders become layers", r.path(name)), "move it into a folder")
+	case !folderName.MatchString(name):
+		return nil, fmt.Errorf("%q cannot mark a layer: use up to 63 letters, digits, '-', '_' and '.', no dot first", r.path(name))
+	case name == "base" || name == "upbound":
+		return nil, fmt.Errorf("%q cannot mark a layer: %q is the mark of a layer that packages have themselves", r.path(name), name)
+	}
+	return oci.TarLayer(func(tw *tar.Writer) error {
+		return fs.WalkDir(r.root.FS(), name, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return fmt.Errorf("reading %q: %w", r.path(name), fsx.Cause(err))
+			}
+			return r.add(tw, name, d)
+		})
+	})
+}
+
+// path returns the path of a name in root as the user would write it.
+func (r *reader) path(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
+
+func (r *reader) add(tw *tar.Writer, name string, d fs.DirEntry) error {
+	if r.ctx.Err() != nil {
+		return fmt.Errorf("reading %q: %w", r.path(name), context.Cause(r.ctx))
+	}
+	if r.entries--; r.entries < 0 || len(name) > maxExtensionName {
+		return fmt.Errorf("reading %q: there are more than %d files, or longer names than %d bytes", r.path(name), maxEntries, maxExtensionName)
+	}
+	switch base := path.Base(name); {
+	case strings.HasPrefix(base, ".wh."):
+		return fmt.Errorf("%q would delete a file of the image: in a layer, \".wh.\" means that", r.path(name))
+	case d.IsDir():
+		return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
+	case base == "package.yaml":
+		return hint.Wrap(fmt.Errorf("%q would be taken for the package's own by readers that do not know layers apart", r.path(name)), "rename it")
+	}
+	info, err := r.root.Stat(filepath.FromSlash(name))
+	link := d.Type()&fs.ModeSymlink != 0
+	switch {
+	case link && (err != nil || info.IsDir()):
+		return hint.Wrap(fmt.Errorf("%q is a link that does not lead to a file in %q", r.path(name), r.dir), "replace the link by what it points at")
+	case err != nil:
+		return fmt.Errorf("reading %q: %w", r.path(name), fsx.Cause(err))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("reading %q: it is neither a file nor a folder", r.path(name))
+	}
+	if err := r.file(tw, name, info.Size()); err != nil {
+		return fmt.Errorf("reading %q: %w", r.path(name), fsx.Cause(err))
+	}
+	return nil
+}
+
+func (r *reader) file(tw *tar.Writer, name string, size int64) error {
+	if r.bytes -= size; r.bytes < 0 {
+		return fmt.Errorf("the folders have more than %d MiB", maxBytes>>20)
+	}
+	f, err := r.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644}); err != nil {
+		return err
+	}
+	// A file that shrinks meanwhile ends too early.
+	_, err = io.CopyN(tw, oci.Reader(r.ctx, f), size)
+	return err
+}

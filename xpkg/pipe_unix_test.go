@@ -1,0 +1,23 @@
+//go:build unix
+
+package xpkg_test
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// Nobody writes to a pipe: reading it would never end.
+func TestReadRefusesPipes(t *testing.T) {
+	dir := tree(t, "docs/a", "docs/link -> pipe")
+	if err := syscall.Mkfifo(filepath.Join(dir, "docs", "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := xpkg.ReadExtensions(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "neither a file nor a folder") {
+		t.Errorf("got %v, want an error", err)
+	}
+}
