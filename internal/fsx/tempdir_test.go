@@ -16,7 +16,7 @@ import (
 
 // tempDirVar names the folder in which this program makes a directory, when it is
 // run as another process.
-const tempDirVar = "XFN_TEST_HOLD"
+const tempDirVar = "XFN_TEST_HOLD_DIR"
 
 // holdTempDir makes a directory, says which, and waits for the end of its stdin.
 func holdTempDir(parent string) {

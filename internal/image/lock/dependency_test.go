@@ -183,7 +183,7 @@ func TestMetadata(t *testing.T) {
 
 func TestIsPath(t *testing.T) {
 	for pkg, want := range map[string]bool{
-		".": true, "../..": true, "./f": true, "../../f": true, "f.xpkg": true,
+		".": true, "..": true, "./f": true, "../f": true, "f.xpkg": true,
 		"registry.example.org/acme/f:v1": false, "acme/f": false, "": false, ".hidden": false,
 	} {
 		if got := lock.IsPath(pkg); got != want {

@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 func full() *lock.Lock {
 	return &lock.Lock{
 		Path:  "l",
-		Files: []string{"../../conf", "functions.yaml"},
+		Files: []string{"../conf", "functions.yaml"},
 		Functions: []lock.Image{
 			{Reference: "registry.example.org/acme/f:v1.2.0", Constraint: ">=v1.0.0, <v2", Digest: one, Platforms: []string{"linux/amd64", "linux/arm64/v8"}},
 			{Reference: "registry.example.org/acme/e:v1", Digest: two},

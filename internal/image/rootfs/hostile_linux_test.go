@@ -74,7 +74,7 @@ func assertRefused(t testing.TB, img v1.Image, want string, limits rootfs.Limits
 const up = "../../../../../"
 
 func TestHostilePathTraversal(t *testing.T) {
-	for _, name := range []string{"../../evil", up + "evil", "a/../../evil", "/../" + up + "evil", "../.."} {
+	for _, name := range []string{"../evil", up + "evil", "a/../../evil", "/../" + up + "evil", ".."} {
 		for _, kind := range []byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeChar} {
 			h := tar.Header{Typeflag: kind, Name: name, Mode: 0o755}
 			assertRefused(t, imageOf(t, []tar.Header{h}), "it leads out of the root", rootfs.Limits{})
@@ -161,7 +161,7 @@ func TestHostileHardLinkToOutside(t *testing.T) {
 	for target, want := range map[string]string{
 		up + "outside/secret": "it leads out of the root",
 		o.target + "/secret":  "the image has no such file", // under its root
-		"../..":               "it leads out of the root",
+		"..":                  "it leads out of the root",
 		".":                   "the image has no such file",
 		"a":                   "the image has no such file", // a directory
 	} {

@@ -107,7 +107,7 @@ func TestOpenRefuses(t *testing.T) {
 		"DockerNotTar":   {"a layer must be a tar", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: strings.Repeat("x", 600)}), "not a tar"},
 		"DockerBadGzip":  {"a layer must be what it seems", docker(`[{"Config":"c","Layers":["l"]}]`, configOf(sha("x")), member{name: "l", text: "\x1f\x8bnot gzip at all"}), "not valid gzip"},
 		"DockerLinkLoop": {"links end", docker(`[{"Config":"c"}]`, member{name: "c", link: "c", kind: tar.TypeSymlink}), "it has no c"},
-		"DockerOutside":  {"a link that leads out leads nowhere", docker(`[{"Config":"c"}]`, member{name: "c", link: "../../../etc/passwd", kind: tar.TypeSymlink}), "it has no c"},
+		"DockerOutside":  {"a link that leads out leads nowhere", docker(`[{"Config":"c"}]`, member{name: "c", link: "../../etc/passwd", kind: tar.TypeSymlink}), "it has no c"},
 		"DockerDevice":   {"a device is no file", docker(`[{"Config":"c"}]`, member{name: "c", kind: tar.TypeFifo}), "it has no c"},
 	}
 	for name, tc := range cases {
@@ -158,7 +158,7 @@ func TestOpenFollowsLinks(t *testing.T) {
 	config := `{"rootfs":{"type":"layers","diff_ids":["sha256:` + sha(layer) + `","sha256:` + sha(layer) + `","sha256:` + sha(layer) + `"]}}`
 	data := tarOf(t,
 		member{name: "./1/layer.tar", text: layer},
-		member{name: "2/layer.tar", link: "../../../xpkg/1/layer.tar", kind: tar.TypeSymlink},
+		member{name: "2/layer.tar", link: "../1/layer.tar", kind: tar.TypeSymlink},
 		member{name: "3/layer.tar", link: "2/layer.tar", kind: tar.TypeLink},
 		member{name: "c.json", text: config},
 		member{name: "manifest.json", text: `[{"Config":"c.json","Layers":["1/layer.tar","2/layer.tar","/3/layer.tar"]}]`},

@@ -61,7 +61,7 @@ func archives(t testing.TB) map[string][]byte {
 		"OurIndex":  write(t, index(t, image(t, "linux", "amd64"), image(t, "linux", "arm64"))),
 		"Crane":     readFile(t, saved),
 		"Layout":    tarOf(t, layoutOf(desc(manifestType, manifest), blob(manifest), blob(config), blob(layer), blob(other), blob(zipped))...),
-		"Unordered": tarOf(t, docker("3/layer.tar", "1/layer.tar", "2/layer.tar"), member{name: "1/json", text: "{}"}, member{name: "1/layer.tar", text: other}, member{name: "2/layer.tar", link: "../../../xpkg/3/layer.tar", kind: tar.TypeSymlink}, member{name: "c.json", text: config}, member{name: "3/layer.tar", text: layer}),
+		"Unordered": tarOf(t, docker("3/layer.tar", "1/layer.tar", "2/layer.tar"), member{name: "1/json", text: "{}"}, member{name: "1/layer.tar", text: other}, member{name: "2/layer.tar", link: "../3/layer.tar", kind: tar.TypeSymlink}, member{name: "c.json", text: config}, member{name: "3/layer.tar", text: layer}),
 		"Zipped":    tarOf(t, docker("1", "2", "1"), member{name: "c.json", text: config}, member{name: "1", text: zipped}, member{name: "2", text: string(zstandard(t, []byte(other)))}),
 	}
 }

@@ -159,7 +159,7 @@ var groupName = regexp.MustCompile(`(?:GroupName|Group)\s+= "([^"]*)"`)
 // groupOf reads the group's name from the file that registers its types.
 func groupOf(t *testing.T, dir string) string {
 	t.Helper()
-	for _, file := range []string{"register.go", "../../register.go"} {
+	for _, file := range []string{"register.go", "../register.go"} {
 		text, err := os.ReadFile(filepath.Join(dir, file))
 		if m := groupName.FindSubmatch(text); err == nil && m != nil {
 			return string(m[1])
