@@ -7,14 +7,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
-// bounds are the limits that this process keeps over a sandbox, from outside.
+// bounds are the limits that this process enforces on a sandbox from outside.
 type bounds struct {
 	group  *cgroup.Group
 	remove func() error
 }
 
-// bound puts a supervisor, and so all it will start, into a control group, as
-// far as the system lets this user do it.
+// bound puts a supervisor, and every process that it starts, into a control
+// group, as far as the system permits this user to.
 func bound(pid int, l Limits) *bounds {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -26,14 +26,15 @@ func bound(pid int, l Limits) *bounds {
 	}
 	group := cgroup.Make(string(mounts), string(own), cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs})
 	if group.Add(pid) != nil {
-		return unbound() // resource limits are the other way
+		return unbound() // resource limits apply instead
 	}
 	return &bounds{group, sync.OnceValue(group.Remove)}
 }
 
 func unbound() *bounds { return &bounds{remove: func() error { return nil }} }
 
-// report returns what will be in force, save for what the supervisor finds out.
+// report returns the limits that are in force, without those that only the
+// supervisor can determine.
 func (b *bounds) report(s Spec) Report {
 	r := Report{Tmp: s.Limits.Tmp, HostID: os.Geteuid(), IDs: 1, Network: s.Network}
 	if MapsIDs() {
@@ -54,8 +55,8 @@ func (b *bounds) report(s Spec) Report {
 	return r
 }
 
-// limit is a limit in force: the one that is kept, or else a resource limit of
-// at least some value.
+// limit returns the limit in force: the one that the control group enforces, or
+// else a resource limit of at least the value least.
 func limit(asked, kept int64, by Enforcer, least int64) Limit {
 	switch {
 	case kept > 0:

@@ -21,27 +21,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// confinedName is what a process is called with that confines itself: its whole
-// command line.
+// confinedName is the whole command line of a process that confines itself.
 const confinedName = "xfn-confined"
 
-// Confine starts a function where no sandbox can be made: as a process in the
-// caller's namespaces that gives up, before it begins, what it can give up
-// without new ones. When ctx ends the function is killed with its process group,
-// and it ends with the caller, however that ends. What it starts, and takes out
-// of its process group, stays.
+// Confine starts a function where sandboxes are not available: as a process in
+// the caller's namespaces that gives up all rights that it can give up without
+// new namespaces. The function and its process group are killed when ctx ends,
+// and when the caller ends for any reason. Processes that leave the process
+// group are not killed.
 //
-// Where the caller may, the root of the spec becomes the function's, and its
-// user one that has no rights on this machine; see [Becomes]. Else the function
-// keeps the caller's root and user: its program has to be static, or the error
-// is a [ProgramError], and Args[0] and Dir are still paths inside of the root.
-// Either way it has no capabilities, a seccomp filter and resource limits, and
-// no supervisor; where the kernel has Landlock, it reads nothing but its root,
-// and writes to a private directory only, which TMPDIR names and which goes with
-// it. With the network Isolated it may listen on Port, and reach nobody. It
-// cannot make unix sockets.
+// If the caller has the capabilities, the root of the spec becomes the
+// function's root, and the function runs as a user without rights on this
+// machine; see [Becomes]. Otherwise the function keeps the caller's root and
+// user: its program must then be static, or Confine returns a [ProgramError].
+// Args[0] and Dir are paths inside of the root in both cases.
 //
-// Hostname, Writable, Resolver, Listener and Limits.Tmp and CPU say nothing here.
+// In both cases the function has no capabilities, a seccomp filter, resource
+// limits, and no supervisor. Where the kernel has Landlock, the function reads
+// only its root, and writes only to a private directory that TMPDIR names and
+// that is removed at the end. With an isolated network it may listen on Port,
+// and cannot connect to any address. It cannot create unix sockets.
+//
+// Confine ignores Hostname, Writable, Resolver, Listener, Limits.Tmp and
+// Limits.CPU.
 func Confine(ctx context.Context, spec Spec) (*Process, error) {
 	spec, err := spec.withDefaults()
 	if err == nil {
@@ -73,18 +75,19 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 	return p.begin(ctx, launch, func() orders { return confinedOrders(spec, p.report, private) })
 }
 
-// Becomes reports whether a function of [Confine] gets its own root, and a user
-// other than the caller's: [Spec.HostID] and what its image says. Who unpacks a
-// root for it gives the files to these ids, which begin at [DefaultHostID].
+// Becomes reports whether [Confine] gives a function its own root, and a user
+// other than the caller's: [Spec.HostID] and the user of its image. The code
+// that unpacks the root must give the files to these ids, which begin at
+// [DefaultHostID].
 func Becomes() bool {
-	// To become the user, to give it its files and remove what it made of them,
-	// and to end its process.
+	// The capabilities to change to the user, to give it its files, to
+	// remove the files that it created, and to kill its process.
 	const need = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_KILL
 	return mayChroot() && capable(need) && MapsIDs()
 }
 
-// mayChroot tells whether this process may change roots, by changing to the one
-// that it has.
+// mayChroot reports whether this process may change its root. It tries to
+// change to the current root.
 func mayChroot() bool { return unix.Chroot("/") == nil }
 
 func confinedReport(spec Spec) Report {
@@ -92,8 +95,8 @@ func confinedReport(spec Spec) Report {
 	r.Memory = limit(spec.Limits.Memory, 0, Nothing, minData)
 	if Becomes() {
 		r.HostID = spec.HostID + spec.UID
-		// The limit is one of all processes of a user. Those of the caller may be
-		// many already.
+		// RLIMIT_NPROC counts all processes of a user. The caller may
+		// already have many.
 		r.PIDs = limit(spec.Limits.PIDs, 0, Nothing, 1)
 	}
 	return r
@@ -123,22 +126,22 @@ func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	})
 }
 
-// endGroup waits for the leader of a process group to end, and kills the others.
-// Until the leader is reaped its id, and so the group's, is nobody else's.
+// endGroup waits until the leader of a process group ends, and kills the
+// others. The group's id cannot be reused until the leader is reaped.
 func endGroup(leader int) {
 	for errors.Is(unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
-	_ = unix.Kill(-leader, unix.SIGKILL) // there may be none
+	_ = unix.Kill(-leader, unix.SIGKILL) // the group may have no other processes
 }
 
-// confine has this process become the function. It returns only if that fails.
+// confine turns this process into the function. It returns only on failure.
 func confine() int {
-	runtime.LockOSThread() // whose rights the function inherits
+	runtime.LockOSThread() // the function inherits the rights of this thread
 	control := os.NewFile(controlFD, "control")
 	out := json.NewEncoder(control)
 	err := becomeFunction(json.NewDecoder(control), out)
 	var unfit *ProgramError
-	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)}) // the caller may be gone
+	_ = out.Encode(reply{Error: err.Error(), Unfit: errors.As(err, &unfit)}) // the caller may have ended
 	return 1
 }
 
@@ -154,8 +157,8 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	// Who may not do this has no capability that executing a program could keep,
-	// as there are no new privileges.
+	// A process without CAP_SETPCAP has no capability that could survive
+	// execve, because of no_new_privs.
 	if capable(1 << unix.CAP_SETPCAP) {
 		if err := lockCapabilities(); err != nil {
 			return err
@@ -184,9 +187,9 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 	return fmt.Errorf("executing %q: %w", o.Args[0], syscall.Exec(program, o.Args, o.Env))
 }
 
-// enter changes to the root, if it may, and says where paths inside of it lead
-// from then on. The way to it may be open to the caller only: this is still its
-// user.
+// enter changes the root, if it may, and returns where paths inside of the root
+// are from then on. The path to the root may be accessible to the caller only;
+// the process still has the caller's user.
 func enter(o orders) (view, error) {
 	if o.Chroot {
 		err := unix.Chroot(string(o.Root))
@@ -205,19 +208,20 @@ func enter(o orders) (view, error) {
 	return func(name string) (string, error) { return lead(root, path.Join("/", o.Dir, name), name) }, nil
 }
 
-// maxTries bounds how often a path is tried.
+// maxTries is the number of attempts to resolve a path.
 const maxTries = 1000
 
-// lead returns where a path inside of an open root leads, whatever links lie on
-// the way.
+// lead returns the target of a path inside of an open root, with all links
+// resolved.
 func lead(root int, file, name string) (string, error) {
 	if path.IsAbs(name) {
 		file = name
 	}
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(root, file, how)
-	// Where a path has a "..", any renaming or mounting meanwhile, by anybody on
-	// the machine, has the kernel ask for another try (openat2(2)).
+	// For a path with "..", the kernel asks for another attempt whenever
+	// any process on the machine renames or mounts at the same time
+	// (openat2(2)).
 	for tries := 0; errors.Is(err, unix.EAGAIN) && tries < maxTries; tries++ {
 		fd, err = unix.Openat2(root, file, how)
 	}
@@ -228,7 +232,7 @@ func lead(root int, file, name string) (string, error) {
 	return os.Readlink(self(fd))
 }
 
-// giveUp gives up what the function must not have, for ever, and returns the
+// giveUp drops all rights that the function must not have, and returns the
 // version of Landlock in use.
 func giveUp(o orders) (abi int, err error) {
 	if err := limitResources(o); err != nil {
@@ -248,8 +252,8 @@ func giveUp(o orders) (abi int, err error) {
 	if abi, err = landlocked(rights, port); err != nil {
 		return 0, err
 	}
-	// Of this thread, which alone goes on as the function. To take those of the
-	// others would need a /proc.
+	// This affects only the current thread, which becomes the function. To
+	// change the other threads would need /proc.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
@@ -261,15 +265,16 @@ func giveUp(o orders) (abi int, err error) {
 	return abi, seccomp.Install()
 }
 
-// confinedRights are to read and execute what is in the root, and to write to
-// the private directory.
+// confinedRights returns the Landlock rights: to read and execute the content
+// of the root, and to write to the private directory.
 //
-// That lies, where the root is the function's own, in the root's tmp, as there
-// is no mount namespace to show a file system in memory: beside those of other
-// runs, whose user may be the same. So every entry of the root is listed but
-// tmp, and below that only the one directory. Python looks for modules by
-// listing directories, the root among them. To list them is allowed below the
-// root as a whole, then: other runs' files can be seen by name, and not opened.
+// If the function has its own root, the private directory is in the root's tmp:
+// without a mount namespace there is no tmpfs. Private directories of other
+// runs are beside it, maybe with the same user. The rules therefore list every
+// entry of the root except tmp, and below tmp only the one directory. Python
+// finds modules by listing directories, including the root. Listing is
+// therefore allowed in the whole root: the names of other runs' files are
+// visible, but the files cannot be opened.
 func confinedRights(o orders) (map[string]uint64, error) {
 	root := string(o.Root)
 	if o.Chroot {
@@ -283,7 +288,7 @@ func confinedRights(o orders) (map[string]uint64, error) {
 	for _, e := range entries {
 		file := filepath.Join(root, e.Name())
 		switch {
-		case e.Name() == tmpName || e.Type() == os.ModeSymlink: // what a link leads to has a rule of its own
+		case e.Name() == tmpName || e.Type() == os.ModeSymlink: // the target of a link has its own rule
 		case e.IsDir():
 			rights[file] = readRights
 		default:
@@ -298,14 +303,14 @@ func confinedRights(o orders) (map[string]uint64, error) {
 	return rights, nil
 }
 
-// goTo goes to the working directory, and returns the program's path.
+// goTo changes to the working directory, and returns the path of the program.
 func goTo(o orders, see view) (program string, err error) {
 	dir, err := see(o.Dir)
 	if err == nil {
 		err = os.Chdir(dir)
 	}
 	if err != nil {
-		return "", fmt.Errorf("there is no working directory %q", o.Dir)
+		return "", fmt.Errorf("the working directory %q does not exist", o.Dir)
 	}
 	if program, err = lookPath(o, see); err != nil || o.Chroot {
 		return program, err
@@ -313,8 +318,8 @@ func goTo(o orders, see view) (program string, err error) {
 	return program, standsAlone(o.Args[0], program)
 }
 
-// standsAlone returns a ProgramError for a program that is only whole inside of
-// its root.
+// standsAlone returns a ProgramError for a program that needs files of its
+// root.
 func standsAlone(name, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -326,7 +331,7 @@ func standsAlone(name, file string) error {
 		return fmt.Errorf("reading the program: %w", err)
 	}
 	if strings.HasPrefix(string(magic), "#!") {
-		return &ProgramError{fmt.Sprintf("its entrypoint %q is a script, whose interpreter is in the image", name)}
+		return &ProgramError{fmt.Sprintf("its entrypoint %q is a script, and the interpreter is in the image", name)}
 	}
 	program, err := elf.NewFile(f)
 	if err != nil {
@@ -334,7 +339,7 @@ func standsAlone(name, file string) error {
 	}
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP {
-			return &ProgramError{fmt.Sprintf("its entrypoint %q is a dynamic program, whose libraries are in the image", name)}
+			return &ProgramError{fmt.Sprintf("its entrypoint %q is dynamically linked, and the libraries are in the image", name)}
 		}
 	}
 	return nil

@@ -24,8 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// confinedRoot returns a root as it is unpacked for confined functions, and that
-// would let their user write to it.
+// confinedRoot returns a root unpacked for confined functions, whose user may
+// write to it.
 func confinedRoot(t testing.TB) string {
 	t.Helper()
 	root := newRoot(t)
@@ -37,7 +37,7 @@ func confinedRoot(t testing.TB) string {
 	return root
 }
 
-// confining returns a spec by which the hostile program does something.
+// confining returns a spec that runs one action of the hostile program.
 func confining(t testing.TB, root string, act ...string) sandbox.Spec {
 	t.Helper()
 	spec := acting(root, act...)
@@ -55,10 +55,10 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// chroots reports whether functions get their root as their own.
+// chroots reports whether functions get their own root.
 func chroots() bool { return unix.Chroot("/") == nil }
 
-// landlockVersion is what the kernel has.
+// landlockVersion returns the Landlock version of the kernel.
 func landlockVersion() int {
 	version, err := landlock.LandlockGetABIVersion()
 	if err != nil {
@@ -67,9 +67,9 @@ func landlockVersion() int {
 	return version
 }
 
-// TestConfinedEscape lets a hostile function try what it must not do where there
-// is no sandbox. As root it has a root and a user of its own; TestAsOrdinaryUser
-// runs this where it has neither.
+// TestConfinedEscape runs forbidden actions of a hostile function without a
+// sandbox. As root the function has its own root and user; TestAsOrdinaryUser
+// runs this test where it has neither.
 func TestConfinedEscape(t *testing.T) {
 	root := confinedRoot(t)
 	outside := t.TempDir()
@@ -91,7 +91,7 @@ func TestConfinedEscape(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := "/proc/" + strconv.Itoa(os.Getpid())
-	seenRoot, host := root, "EACCES" // where its root is, and what comes of opening the host's files
+	seenRoot, host := root, "EACCES" // the location of its root, and the result of opening the host's files
 	if chroots() {
 		seenRoot, host = "", "ENOENT"
 	}
@@ -100,53 +100,53 @@ func TestConfinedEscape(t *testing.T) {
 		name     string
 		reason   string
 		act      []string
-		want     string // a regular expression for all of the answer
-		landlock int    // the version that it takes, if the user stays the caller's
+		want     string // a regular expression for the whole answer
+		landlock int    // the required version, if the user remains the caller's
 	}{
-		{"HostFile", "the host's files are not there, or closed", []string{"cat", secret}, host, 1},
+		{"HostFile", "the host's files do not exist, or are closed", []string{"cat", secret}, host, 1},
 		{"HostFileByParents", "/.. is /", []string{"cat", "/../../../../../.." + secret}, host, 1},
-		{"HostDirectory", "not even to be listed", []string{"list", outside}, host, 1},
-		{"DockerConfig", "the user's credentials", []string{"cat", credentials}, host, 1},
-		{"Passwords", "what root may read", []string{"cat", "/etc/shadow"}, "ENOENT|EACCES", 0},
-		{"Environment", "only what the spec says is in it, and TMPDIR", []string{"env"}, "TMPDIR=[^,]*/xfn-[a-z0-9]+", 0},
-		{"LeakedDescriptors", "CVE-2024-21626: it has its own three", []string{"open-fds"}, "0 1 2", 0},
+		{"HostDirectory", "the host's directories cannot be listed", []string{"list", outside}, host, 1},
+		{"DockerConfig", "the user's credentials are not readable", []string{"cat", credentials}, host, 1},
+		{"Passwords", "files that only root may read are not readable", []string{"cat", "/etc/shadow"}, "ENOENT|EACCES", 0},
+		{"Environment", "the environment has only the variables of the spec, and TMPDIR", []string{"env"}, "TMPDIR=[^,]*/xfn-[a-z0-9]+", 0},
+		{"LeakedDescriptors", "CVE-2024-21626: only the three standard descriptors are open", []string{"open-fds"}, "0 1 2", 0},
 
-		{"ParentMemory", "the caller's memory would be the function's", []string{"open", parent + "/mem", "rw"}, host, 1},
-		{"ParentEnvironment", "secrets are in environments", []string{"cat", parent + "/environ"}, host, 1},
-		{"ParentDescriptors", "they lead to what it has open", []string{"list", parent + "/fd"}, host, 1},
+		{"ParentMemory", "access to the caller's memory would give access to the caller", []string{"open", parent + "/mem", "rw"}, host, 1},
+		{"ParentEnvironment", "environments contain secrets", []string{"cat", parent + "/environ"}, host, 1},
+		{"ParentDescriptors", "the links in /proc/PID/fd lead to open files of the caller", []string{"list", parent + "/fd"}, host, 1},
 		{"ParentProgramWrite", "CVE-2019-5736", []string{"open", parent + "/exe", "w"}, host + "|ETXTBSY", 1},
-		{"ParentProgramRead", "CVE-2019-5736 begins by opening it", []string{"open", parent + "/exe", "r"}, host, 1},
-		{"ParentProgramLink", "where it is tells of the host", []string{"open", parent + "/exe", "link"}, "ENOENT|EACCES", 1},
-		{"ParentRoot", "it is the host's", []string{"list", parent + "/root"}, "ENOENT|EACCES", 1},
+		{"ParentProgramRead", "CVE-2019-5736 begins with opening /proc/self/exe", []string{"open", parent + "/exe", "r"}, host, 1},
+		{"ParentProgramLink", "the location of the program reveals names of the host", []string{"open", parent + "/exe", "link"}, "ENOENT|EACCES", 1},
+		{"ParentRoot", "/proc belongs to the host", []string{"list", parent + "/root"}, "ENOENT|EACCES", 1},
 		{"ParentSignal", "the caller cannot be signalled", []string{"signal", strconv.Itoa(os.Getpid()), "28"}, "EPERM", 6},
-		{"ParentLimits", "nor its limits be set", []string{"syscall", "prlimit-other"}, "ENOSYS", 0},
-		{"OwnLimits", "its own it may ask for", []string{"syscall", "prlimit-own"}, "done", 0},
-		{"ParentTrace", "tracing it is owning it", []string{"syscall", "ptrace"}, "ENOSYS", 0},
+		{"ParentLimits", "the caller's limits cannot be set", []string{"syscall", "prlimit-other"}, "ENOSYS", 0},
+		{"OwnLimits", "a process may read its own limits", []string{"syscall", "prlimit-own"}, "done", 0},
+		{"ParentTrace", "tracing a process gives control over it", []string{"syscall", "ptrace"}, "ENOSYS", 0},
 
-		{"WriteRoot", "the root is shared by all runs", []string{"write", seenRoot + "/new"}, "EACCES", 1},
-		{"WriteProgram", "the root is shared by all runs", []string{"write", seenRoot + "/hostile"}, "EACCES|ETXTBSY", 1},
-		{"WriteHost", "nothing is written outside", []string{"write", outside + "/new"}, host, 1},
-		{"WriteTmp", "/tmp is not its own", []string{"write", "/tmp/xfn-test-new"}, "EACCES", 1},
-		{"WriteOwnTmp", "TMPDIR is", []string{"write", "$TMPDIR/new"}, "done", 0},
-		{"WriteSysctl", "settings of the kernel", []string{"write", "/proc/sys/kernel/core_pattern"}, "ENOENT|EACCES", 0},
+		{"WriteRoot", "all runs share the root", []string{"write", seenRoot + "/new"}, "EACCES", 1},
+		{"WriteProgram", "all runs share the root", []string{"write", seenRoot + "/hostile"}, "EACCES|ETXTBSY", 1},
+		{"WriteHost", "writing outside of the root fails", []string{"write", outside + "/new"}, host, 1},
+		{"WriteTmp", "/tmp does not belong to the function", []string{"write", "/tmp/xfn-test-new"}, "EACCES", 1},
+		{"WriteOwnTmp", "TMPDIR belongs to the function", []string{"write", "$TMPDIR/new"}, "done", 0},
+		{"WriteSysctl", "settings of the kernel are read-only", []string{"write", "/proc/sys/kernel/core_pattern"}, "ENOENT|EACCES", 0},
 
-		{"HostLoopback", "what listens there trusts who is local", []string{"dial", "tcp4", loopback}, "EPERM", 0},
-		{"HostLoopbackMultipath", "MPTCP is no TCP to Landlock", []string{"mptcp", hostPort}, "EPERM", 0},
-		{"HostSocket", "Docker's socket is root", []string{"dial", "unix", socket}, "EPERM", 0},
-		{"HostAbstractSocket", "abstract names belong to the host", []string{"dial", "unix", abstract}, "EPERM", 0},
-		{"ListenElsewhere", "it may take no other port", []string{"listen", "127.0.0.1:0"}, "EACCES", 4},
-		{"ListenElsewhereMultipath", "by no protocol", []string{"listen", "127.0.0.1:0", "mptcp"}, "EACCES", 4},
+		{"HostLoopback", "local servers trust local clients", []string{"dial", "tcp4", loopback}, "EPERM", 0},
+		{"HostLoopbackMultipath", "Landlock does not treat MPTCP as TCP", []string{"mptcp", hostPort}, "EPERM", 0},
+		{"HostSocket", "access to Docker's socket gives root", []string{"dial", "unix", socket}, "EPERM", 0},
+		{"HostAbstractSocket", "abstract socket names belong to the host", []string{"dial", "unix", abstract}, "EPERM", 0},
+		{"ListenElsewhere", "it may listen on no other port", []string{"listen", "127.0.0.1:0"}, "EACCES", 4},
+		{"ListenElsewhereMultipath", "no other protocol is available", []string{"listen", "127.0.0.1:0", "mptcp"}, "EACCES", 4},
 
 		{
-			"Powers", "it has none, and no way to any",
+			"Powers", "it has no capability, and cannot gain one",
 			[]string{"powers"},
 			regexp.QuoteMeta("capabilities=[{0 0 0} {0 0 0}] no_new_privs=1 seccomp=2"), 0,
 		},
-		{"Calls32", "the calls of 32-bit programs have other numbers", []string{"int80"}, "ENOSYS", 0},
+		{"Calls32", "system calls of 32-bit programs have other numbers", []string{"int80"}, "ENOSYS", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if landlockVersion() < tc.landlock {
-				t.Skipf("it takes Landlock %d", tc.landlock)
+				t.Skipf("needs Landlock version %d", tc.landlock)
 			}
 			said, code := playBy(t, sandbox.Confine, confining(t, root, tc.act...))
 			if !regexp.MustCompile(`^(`+tc.want+`)$`).MatchString(said) || code != 0 {
@@ -170,13 +170,13 @@ func TestConfinedEscape(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat("/tmp/xfn-test-new"); err == nil {
-		t.Error("it wrote to the host's /tmp")
+		t.Error("the function wrote to the host's /tmp")
 	}
 }
 
-// No version of Landlock knows the calls that change modes and times. Who has
-// the host's root and the caller's user could use them on all of the caller's
-// files.
+// TestConfinedLeavesAttributes checks the calls that change modes and times,
+// which no version of Landlock restricts. A function with the host's root and
+// the caller's user could use them on all files of the caller.
 func TestConfinedLeavesAttributes(t *testing.T) {
 	root := confinedRoot(t)
 	file := filepath.Join(t.TempDir(), "key")
@@ -224,22 +224,22 @@ func TestConfinedGetsWhatItsSpecSays(t *testing.T) {
 		change       func(*sandbox.Spec)
 		want         string
 	}{
-		{"Environment", "that of the spec", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "TMPDIR=/image"} }, "A=1,TMPDIR=[^,]*/xfn-[a-z0-9]+"},
-		{"IDs", "those that the image's user has on the host, or the caller's", []string{"ids"}, func(*sandbox.Spec) {}, fmt.Sprintf(`%d:%[1]d \d+ .*`, id)},
-		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + otherLimits(t)},
-		{"Directory", "inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/work" }, regexp.QuoteMeta(work)},
-		{"DirectoryByLink", "links lead inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/absolute" }, regexp.QuoteMeta(work)},
-		{"ProgramByLink", "absolute links, too", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/work/tool" }, "hello"},
-		{"ProgramByParents", "none leads out", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/parents" }, "hello"},
-		{"RelativeProgram", "from the working directory", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0], s.Dir = "./tool", "/absolute" }, "hello"},
-		{"Path", "the image's PATH", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0], s.Env = "tool", []string{"PATH=/nowhere:/work"} }, "hello"},
-		{"Listen", "its own port", []string{"listen", "127.0.0.1:" + itoa(port)}, func(s *sandbox.Spec) { s.Port = port }, "done"},
-		{"ListenMultipath", "as Go does by default", []string{"listen", "127.0.0.1:" + itoa(port), "mptcp"}, func(s *sandbox.Spec) { s.Port = port }, "done"},
-		{"RunnerListen", "any port, in the caller's network", []string{"listen", "127.0.0.1:0"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
-		{"RunnerSocket", "and UDP", []string{"syscall", "socket-udp"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
-		{"RunnerUnix", "but no daemon's socket", []string{"syscall", "socket-unix"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "EPERM"},
-		{"Memory", "by a resource limit", []string{"memory", "512"}, func(s *sandbox.Spec) { s.Limits.Memory = 300 << 20 }, "ENOMEM"},
-		{"MemoryBelow", "as much as it may", []string{"memory", "32"}, func(s *sandbox.Spec) { s.Limits.Memory = 300 << 20 }, "done"},
+		{"Environment", "it has the user of the spec", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "TMPDIR=/image"} }, "A=1,TMPDIR=[^,]*/xfn-[a-z0-9]+"},
+		{"IDs", "it has the groups that the image's user has on the host, or the caller's groups", []string{"ids"}, func(*sandbox.Spec) {}, fmt.Sprintf(`%d:%[1]d \d+ .*`, id)},
+		{"Files", "resource limits are set", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + otherLimits(t)},
+		{"Directory", "the working directory is inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/work" }, regexp.QuoteMeta(work)},
+		{"DirectoryByLink", "relative links are resolved inside of the root", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/absolute" }, regexp.QuoteMeta(work)},
+		{"ProgramByLink", "absolute links are resolved inside of the root", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/work/tool" }, "hello"},
+		{"ProgramByParents", "no link leads out of the root", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0] = "/parents" }, "hello"},
+		{"RelativeProgram", "a relative program starts in the working directory", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0], s.Dir = "./tool", "/absolute" }, "hello"},
+		{"Path", "the program is found in the image's PATH", []string{"hello"}, func(s *sandbox.Spec) { s.Args[0], s.Env = "tool", []string{"PATH=/nowhere:/work"} }, "hello"},
+		{"Listen", "it may listen on its own port", []string{"listen", "127.0.0.1:" + itoa(port)}, func(s *sandbox.Spec) { s.Port = port }, "done"},
+		{"ListenMultipath", "it may listen on all addresses, as Go does by default", []string{"listen", "127.0.0.1:" + itoa(port), "mptcp"}, func(s *sandbox.Spec) { s.Port = port }, "done"},
+		{"RunnerListen", "it may use any port with the caller's network", []string{"listen", "127.0.0.1:0"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
+		{"RunnerSocket", "it may use UDP with the caller's network", []string{"syscall", "socket-udp"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "done"},
+		{"RunnerUnix", "it may not connect to a unix socket of a daemon", []string{"syscall", "socket-unix"}, func(s *sandbox.Spec) { s.Network = sandbox.Runner }, "EPERM"},
+		{"Memory", "a resource limit bounds its memory", []string{"memory", "512"}, func(s *sandbox.Spec) { s.Limits.Memory = 300 << 20 }, "ENOMEM"},
+		{"MemoryBelow", "it may use the memory of its limit", []string{"memory", "32"}, func(s *sandbox.Spec) { s.Limits.Memory = 300 << 20 }, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := confining(t, root, tc.act...)
@@ -265,12 +265,12 @@ func TestConfineRefuses(t *testing.T) {
 		change       func(*sandbox.Spec)
 		want         string
 	}{
-		{"NoProgram", "an image need not have one", func(s *sandbox.Spec) { s.Args = nil }, "there is no program to run"},
-		{"NoRoot", "it may have been pruned", func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }, "no such file or directory"},
-		{"Missing", "it is named", func(s *sandbox.Spec) { s.Args[0] = "/none" }, `"/none"`},
-		{"NotInPath", "no other directory is tried", func(s *sandbox.Spec) { s.Args[0] = "none" }, `executing "none": it is in none of the directories`},
-		{"NoDirectory", "a directory is not made up", func(s *sandbox.Spec) { s.Dir = "/none" }, `there is no working directory "/none"`},
-		{"OutOfRoot", "what is not in the root is not there", func(s *sandbox.Spec) { s.Args[0] = "/../../../../../../bin/true" }, `no such file or directory`},
+		{"NoProgram", "an image may have no entrypoint", func(s *sandbox.Spec) { s.Args = nil }, "neither an entrypoint nor a command"},
+		{"NoRoot", "the cache may have been pruned", func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }, "no such file or directory"},
+		{"Missing", "the error names the program", func(s *sandbox.Spec) { s.Args[0] = "/none" }, `"/none"`},
+		{"NotInPath", "only the directories of PATH are searched", func(s *sandbox.Spec) { s.Args[0] = "none" }, `executing "none": it is in none of the directories`},
+		{"NoDirectory", "a missing working directory is not created", func(s *sandbox.Spec) { s.Dir = "/none" }, `the working directory "/none" does not exist`},
+		{"OutOfRoot", "a program outside of the root does not exist", func(s *sandbox.Spec) { s.Args[0] = "/../../../../../../bin/true" }, `no such file or directory`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := confining(t, root, "hello")
@@ -292,7 +292,7 @@ func TestConfineRefuses(t *testing.T) {
 	}
 }
 
-// privateDirs are where the private directories of a spec's function lie.
+// privateDirs returns the private directories of a spec's function.
 func privateDirs(t *testing.T, spec sandbox.Spec) []string {
 	t.Helper()
 	var found []string
@@ -313,7 +313,8 @@ func assertNothingLeft(t *testing.T, spec sandbox.Spec) {
 	}
 }
 
-// A script and a dynamic program need what their image has.
+// TestConfinedProgramOfItsRoot checks that scripts and dynamic programs need
+// the files of their image.
 func TestConfinedProgramOfItsRoot(t *testing.T) {
 	root := confinedRoot(t)
 	for name, text := range map[string]string{"script": "#!/hostile hello\n", "text": "hello"} {
@@ -324,10 +325,10 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 	copyProgram(t, root, "/bin/sh")
 	for _, tc := range []struct {
 		program      []string
-		said, reason string // with its root, and why not without
+		said, reason string // the output with its root, and the error without
 	}{
-		{[]string{"/script"}, "hello", `its entrypoint "/script" is a script, whose interpreter is in the image`},
-		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `its entrypoint "/bin/sh" is a dynamic program, whose libraries are in the image`},
+		{[]string{"/script"}, "hello", `its entrypoint "/script" is a script, and the interpreter is in the image`},
+		{[]string{"/bin/sh", "-c", "echo hello"}, "hello", `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
 		{[]string{"/text"}, "", `its entrypoint "/text" is not a Linux program`},
 	} {
 		spec := confining(t, root)
@@ -351,12 +352,13 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 	}
 }
 
-// copyProgram copies a program of this machine, and the libraries that it loads.
+// copyProgram copies a program of this machine, and the libraries that it
+// loads.
 func copyProgram(t *testing.T, root, program string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ldd", program).Output()
 	if err != nil {
-		t.Skipf("there is no dynamic %s here: %v", program, err)
+		t.Skipf("no dynamically linked %s on this machine: %v", program, err)
 	}
 	for _, file := range append(regexp.MustCompile(`/\S+`).FindAllString(string(out), -1), program) {
 		data, err := os.ReadFile(file)
@@ -372,11 +374,11 @@ func copyProgram(t *testing.T, root, program string) {
 	}
 }
 
-// Runs of one image may have the same user. They see that there are others, but
-// not what those write.
+// TestConfinedRunsAreApart checks that runs of one image, which may have the
+// same user, see each other's names but not each other's content.
 func TestConfinedRunsAreApart(t *testing.T) {
 	if landlockVersion() < 1 {
-		t.Skip("it takes Landlock")
+		t.Skip("needs Landlock")
 	}
 	root := confinedRoot(t)
 	r, w := pipe(t)
@@ -424,7 +426,7 @@ func TestConfinedReport(t *testing.T) {
 
 func TestConfinedForkBomb(t *testing.T) {
 	if !sandbox.Becomes() {
-		t.Skip("the user's own processes are not counted")
+		t.Skip("the user's own processes do not count")
 	}
 	spec := confining(t, confinedRoot(t), "fork-bomb")
 	spec.Limits.PIDs, spec.HostID = 64, 300000
@@ -435,7 +437,8 @@ func TestConfinedForkBomb(t *testing.T) {
 	}
 }
 
-// Its process group ends with it, and what it wrote goes.
+// TestConfinedStop checks that the process group ends with the function, and
+// that its files are removed.
 func TestConfinedStop(t *testing.T) {
 	root := confinedRoot(t)
 	for _, end := range []struct {
@@ -473,8 +476,8 @@ func TestConfinedStop(t *testing.T) {
 	}
 }
 
-// callConfined is a caller: it confines a function whose stdout is its own, and
-// waits for a death that comes from elsewhere.
+// callConfined plays a caller: it confines a function with its own stdout, and
+// waits to be killed.
 func callConfined(root string) int {
 	spec := acting(root, "block")
 	spec.Stdout, spec.Port, spec.TempDir = os.Stdout, 9443, filepath.Dir(root)
@@ -506,14 +509,14 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = caller.Wait() // it was killed
+	_ = caller.Wait() // the function was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
 	if !chroots() {
-		return // its directory is left among the system's temporary files
+		return // its directory stays in the system's temporary directory
 	}
-	// The next run removes what it has left in the root.
+	// The next run removes what the killed run left in the root.
 	spec := confining(t, root, "hello")
 	if left := privateDirs(t, spec); len(left) != 1 {
 		t.Errorf("after kill -9: got %q, want a private directory", left)
@@ -522,7 +525,8 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	assertNothingLeft(t, spec)
 }
 
-// An image's tmp leads nowhere but to itself.
+// TestConfinedTmpIsNoLink checks that a link in place of the image's /tmp is
+// not followed.
 func TestConfinedTmpIsNoLink(t *testing.T) {
 	if !chroots() {
 		t.Skip("its private directory is not in its root")
@@ -540,8 +544,8 @@ func TestConfinedTmpIsNoLink(t *testing.T) {
 	}
 }
 
-// keepCapability runs this program again without all capabilities but one, of
-// that number, or none for a negative one.
+// keepCapability runs this program again without all capabilities but the one
+// of that number, or without any for a negative number.
 func keepCapability(number string) error {
 	keep, err := strconv.Atoi(number)
 	if err != nil {
@@ -549,7 +553,7 @@ func keepCapability(number string) error {
 	}
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		if c != keep {
-			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // there may be fewer
+			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // the kernel may know fewer
 		}
 	}
 	if err := os.Unsetenv(capabilityVar); err != nil {
@@ -558,12 +562,12 @@ func keepCapability(number string) error {
 	return syscall.Exec("/proc/self/exe", os.Args, os.Environ())
 }
 
-// TestConfinedAsBareRoot runs the tests again as root without the right to be
-// somebody else: in a container that dropped capabilities. The function is root
-// then, and owns what it must not write to.
+// TestConfinedAsBareRoot runs the tests again as root without the right to
+// change users, as in a container with dropped capabilities. The function is
+// then root, and owns the files that it must not change.
 func TestConfinedAsBareRoot(t *testing.T) {
 	if os.Geteuid() != 0 || !sandbox.Becomes() {
-		t.Skip("it takes a root with rights to give up")
+		t.Skip("needs a root user with capabilities")
 	}
 	program, err := plain()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// TestEscape lets a hostile function try what a sandbox must not let it do.
+// TestEscape runs actions of a hostile function that a sandbox must prevent.
 func TestEscape(t *testing.T) {
 	root := newRoot(t)
 	home := openDir(t)
@@ -38,63 +38,63 @@ func TestEscape(t *testing.T) {
 		name   string
 		reason string
 		act    []string
-		want   string // a regular expression for all of the answer
+		want   string // a regular expression for the whole answer
 	}
 	attempts := []attempt{
-		{"SupervisorMemory", "the supervisor's memory would be the function's", []string{"open", "/proc/1/mem", "rw"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorMemory", "access to the supervisor's memory would give access to the supervisor", []string{"open", "/proc/1/mem", "rw"}, "ENOENT|EPERM|EACCES"},
 		{"SupervisorMemoryByThread", "threads have the same files", []string{"open", "/proc/1/task/1/mem", "rw"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorDescriptors", "descriptors of the host lead there", []string{"list", "/proc/1/fd"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorProgramRead", "CVE-2019-5736 begins by opening it", []string{"open", "/proc/1/exe", "r"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorDescriptors", "open descriptors of the host would lead out", []string{"list", "/proc/1/fd"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorProgramRead", "CVE-2019-5736 begins with opening /proc/self/exe", []string{"open", "/proc/1/exe", "r"}, "ENOENT|EPERM|EACCES"},
 		{"SupervisorProgramWrite", "CVE-2019-5736", []string{"open", "/proc/1/exe", "w"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorProgramLink", "where it is tells of the host", []string{"open", "/proc/1/exe", "link"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorRoot", "it could be another one", []string{"list", "/proc/1/root"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorDirectory", "it could be the host's", []string{"list", "/proc/1/cwd"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorEnvironment", "secrets are in environments", []string{"cat", "/proc/1/environ"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorProgramLink", "the location of the program reveals names of the host", []string{"open", "/proc/1/exe", "link"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorRoot", "the program could be replaced", []string{"list", "/proc/1/root"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorDirectory", "the root could be the host's", []string{"list", "/proc/1/cwd"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorEnvironment", "environments contain secrets", []string{"cat", "/proc/1/environ"}, "ENOENT|EPERM|EACCES"},
 		{"SupervisorMaps", "addresses help an attack", []string{"cat", "/proc/1/maps"}, "ENOENT|EPERM|EACCES"},
 		{"SupervisorSignalKill", "process 1 cannot be killed from inside", []string{"signal", "1", "9"}, "EPERM|done"},
-		{"SupervisorTrace", "tracing it is owning it", []string{"syscall", "ptrace"}, "ENOSYS"},
-		{"SupervisorDescriptor0", "it would be opened anew", []string{"open", "/proc/1/fd/0", "r"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorDescriptor3", "orders came by it", []string{"open", "/proc/1/fd/3", "rw"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorDescriptor4", "connections come by it", []string{"open", "/proc/1/fd/4", "rw"}, "ENOENT|EPERM|EACCES"},
-		{"LeakedDescriptors", "CVE-2024-21626: it has its own three", []string{"fds"}, `0=/dev/null 1=pipe 2=/dev/null`},
-		{"Session", "a session of its own has no terminal", []string{"session"}, "true"},
+		{"SupervisorTrace", "tracing a process gives control over it", []string{"syscall", "ptrace"}, "ENOSYS"},
+		{"SupervisorDescriptor0", "the descriptor could be opened again", []string{"open", "/proc/1/fd/0", "r"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorDescriptor3", "the supervisor received its orders on this descriptor", []string{"open", "/proc/1/fd/3", "rw"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorDescriptor4", "the supervisor receives connections on this descriptor", []string{"open", "/proc/1/fd/4", "rw"}, "ENOENT|EPERM|EACCES"},
+		{"LeakedDescriptors", "CVE-2024-21626: only the three standard descriptors are open", []string{"fds"}, `0=/dev/null 1=pipe 2=/dev/null`},
+		{"Session", "a new session has no terminal", []string{"session"}, "true"},
 
-		{"DockerConfig", "the user's credentials are not there, though all may read them", []string{"cat", secret}, "ENOENT"},
+		{"DockerConfig", "the user's credentials do not exist, even if all users may read them", []string{"cat", secret}, "ENOENT"},
 		{"HostFileByParents", "/.. is /", []string{"cat", "/../../../../../.." + secret}, "ENOENT"},
-		{"HostFileByOwnRoot", "its own root is its root", []string{"cat", "/proc/self/root" + secret}, "ENOENT"},
-		{"HostEnvironment", "only what the spec says is in it", []string{"env"}, ""},
-		{"HostName", "the host's name is the host's", []string{"hostname"}, sandbox.DefaultHostname},
+		{"HostFileByOwnRoot", "its root is its own root", []string{"cat", "/proc/self/root" + secret}, "ENOENT"},
+		{"HostEnvironment", "the environment has only the variables of the spec", []string{"env"}, ""},
+		{"HostName", "the host's name is hidden", []string{"hostname"}, sandbox.DefaultHostname},
 		{"HostKernelMemory", "/proc/kcore is masked", []string{"cat", "/proc/kcore"}, "|ENOENT"},
 		{"HostKeys", "/proc/keys is masked", []string{"cat", "/proc/keys"}, "|ENOENT"},
-		{"Disks", "there are no devices but the harmless", []string{"list", "/dev"}, "fd full null random shm stderr stdin stdout urandom zero"},
+		{"Disks", "only harmless devices exist", []string{"list", "/dev"}, "fd full null random shm stderr stdin stdout urandom zero"},
 
-		{"WriteRoot", "the root is shared", []string{"write", "/new"}, "EROFS"},
-		{"WriteProgram", "the root is shared", []string{"write", "/hostile"}, "EROFS|ETXTBSY|EACCES"},
+		{"WriteRoot", "all runs share the root", []string{"write", "/new"}, "EROFS"},
+		{"WriteProgram", "all runs share the root", []string{"write", "/hostile"}, "EROFS|ETXTBSY|EACCES"},
 		{"WriteDev", "/dev is read-only", []string{"write", "/dev/new"}, "EROFS|EACCES"},
-		{"WriteSysctl", "settings of the kernel", []string{"write", "/proc/sys/kernel/core_pattern"}, "EROFS|EACCES"},
-		{"WriteNetworkSysctl", "settings of its own network, too", []string{"write", "/proc/sys/net/ipv4/ip_forward"}, "EROFS|EACCES"},
-		{"WriteSysRq", "it would crash the host", []string{"write", "/proc/sysrq-trigger"}, "EROFS|EACCES|ENOENT"},
-		{"WriteTmp", "/tmp is the place to write", []string{"write", "/tmp/new"}, "done"},
-		{"WriteSharedMemory", "libraries need it; it is /tmp", []string{"write", "/dev/shm/new"}, "done"},
+		{"WriteSysctl", "settings of the kernel are read-only", []string{"write", "/proc/sys/kernel/core_pattern"}, "EROFS|EACCES"},
+		{"WriteNetworkSysctl", "settings of its own network are read-only too", []string{"write", "/proc/sys/net/ipv4/ip_forward"}, "EROFS|EACCES"},
+		{"WriteSysRq", "sysrq could crash the host", []string{"write", "/proc/sysrq-trigger"}, "EROFS|EACCES|ENOENT"},
+		{"WriteTmp", "/tmp is writable", []string{"write", "/tmp/new"}, "done"},
+		{"WriteSharedMemory", "libraries need /dev/shm, which is /tmp", []string{"write", "/dev/shm/new"}, "done"},
 
-		{"SeeProcesses", "it sees its own only", []string{"pids"}, `/proc/\d+`},
-		{"SignalHost", "no process of the host has a number inside", []string{"signal", me, "9"}, "ESRCH|EPERM"},
-		{"SignalAll", "all that it may signal is itself, which does not count", []string{"signal", "-1", "0"}, "ESRCH|EPERM|done"},
+		{"SeeProcesses", "it sees only its own processes", []string{"pids"}, `/proc/\d+`},
+		{"SignalHost", "no process of the host has an id inside", []string{"signal", me, "9"}, "ESRCH|EPERM"},
+		{"SignalAll", "it can signal only itself, which does not count", []string{"signal", "-1", "0"}, "ESRCH|EPERM|done"},
 
 		{"HostLoopback", "its loopback is its own", []string{"dial", "tcp", loopback}, "ECONNREFUSED"},
-		{"Outside", "no packet leaves", []string{"route", "tcp", "192.0.2.1:80"}, "ENETUNREACH"},
-		{"OutsideDatagram", "no packet leaves", []string{"route", "udp", "192.0.2.1:53"}, "ENETUNREACH"},
-		{"OutsideIPv6", "no packet leaves", []string{"route", "tcp", "[2001:db8::1]:80"}, "ENETUNREACH|EADDRNOTAVAIL|EAFNOSUPPORT"},
-		{"HostAbstractSocket", "abstract names belong to a network", []string{"dial", "unix", abstract}, "ECONNREFUSED|EPERM"},
+		{"Outside", "no packet leaves the sandbox by UDP", []string{"route", "tcp", "192.0.2.1:80"}, "ENETUNREACH"},
+		{"OutsideDatagram", "no packet leaves the sandbox by TCP", []string{"route", "udp", "192.0.2.1:53"}, "ENETUNREACH"},
+		{"OutsideIPv6", "no packet leaves the sandbox by a route", []string{"route", "tcp", "[2001:db8::1]:80"}, "ENETUNREACH|EADDRNOTAVAIL|EAFNOSUPPORT"},
+		{"HostAbstractSocket", "abstract socket names belong to a network namespace", []string{"dial", "unix", abstract}, "ECONNREFUSED|EPERM"},
 
 		{
-			"Capabilities", "it has none, and no way to any",
+			"Capabilities", "it has no capability, and cannot gain one",
 			[]string{"status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"},
 			"CapInh=0+ CapPrm=0+ CapEff=0+ CapBnd=0+ CapAmb=0+ NoNewPrivs=1 Seccomp=2",
 		},
-		{"Securebits", "user 0 has no powers, and all of this is locked", []string{"securebits"}, "0xcf"},
+		{"Securebits", "user 0 has no powers, and its securebits are locked", []string{"securebits"}, "0xcf"},
 		{"Watches", "inotify instances count for the caller's user", []string{"watch"}, "16 EMFILE"},
-		{"Calls32", "the calls of 32-bit programs have other numbers", []string{"int80"}, "ENOSYS"},
+		{"Calls32", "system calls of 32-bit programs have other numbers", []string{"int80"}, "ENOSYS"},
 	}
 	denied := strings.Fields(`
 		mount umount2 pivot_root chroot open_tree move_mount fsopen mount_setattr unshare setns clone-user clone-net clone3
@@ -104,9 +104,9 @@ func TestEscape(t *testing.T) {
 		prlimit-init prlimit-core setpriority-init sched_setaffinity-init lease lease-wide
 		tty-take tty-type tty-type-wide tty-paste sync syncfs io_setup shmget semget msgget mq_open`)
 	attempts = append(attempts,
-		attempt{"Calls", "the filter does not have them", append([]string{"syscall"}, denied...), strings.Join(denied, "=ENOSYS ") + "=ENOSYS"},
+		attempt{"Calls", "the filter does not allow these calls", append([]string{"syscall"}, denied...), strings.Join(denied, "=ENOSYS ") + "=ENOSYS"},
 		attempt{"RawSocket", "raw sockets need a capability", []string{"syscall", "socket-raw"}, "EPERM"},
-		attempt{"RouteSocket", "C libraries list addresses by it", []string{"syscall", "socket-route"}, "done"})
+		attempt{"RouteSocket", "C libraries list addresses with netlink", []string{"syscall", "socket-route"}, "done"})
 
 	for _, user := range []struct {
 		name string
@@ -127,8 +127,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// openDir returns a directory that every user may enter. It is not below the
-// test's own, which is not.
+// openDir returns a directory that every user may enter. The test's own
+// temporary directory is not accessible to others.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "open")
@@ -142,8 +142,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// leakDescriptors has this process hold, until the test ends, descriptors that
-// executing a program does not close, as its caller may have left them to it.
+// leakDescriptors opens descriptors without close-on-exec until the test ends,
+// as a caller of this program may have done.
 func leakDescriptors(t *testing.T) {
 	t.Helper()
 	for _, open := range []func() (int, error){
@@ -160,8 +160,8 @@ func leakDescriptors(t *testing.T) {
 	}
 }
 
-// hostListeners listens on the host as something that a function must not reach
-// would, and returns the addresses.
+// hostListeners listens on the host like a service that a function must not
+// reach, and returns the addresses.
 func hostListeners(t *testing.T) (loopback, abstract string) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -204,11 +204,12 @@ func TestEscapeBySetuid(t *testing.T) {
 	}
 }
 
-// A file can give capabilities in the user namespace that begins with an id: see
+// TestEscapeByFileCapability checks that files cannot give capabilities. A file
+// can give capabilities in the user namespace that begins with an id: see
 // capabilities(7).
 func TestEscapeByFileCapability(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("it takes root to give a file capabilities")
+		t.Skip("needs root to set file capabilities")
 	}
 	root := newRoot(t)
 	file := copyHostile(t, root, "capable")
@@ -218,7 +219,7 @@ func TestEscapeByFileCapability(t *testing.T) {
 		value = binary.LittleEndian.AppendUint32(value, word)
 	}
 	if err := unix.Setxattr(file, "security.capability", value, 0); err != nil {
-		t.Skipf("the file system has none: %v", err)
+		t.Skipf("the file system has no capabilities: %v", err)
 	}
 	said, code := play(t, acting(root, "setuid", "/capable"))
 	want := "Uid=65532\t65532\t65532\t65532 CapPrm=0000000000000000 CapEff=0000000000000000"
@@ -227,8 +228,9 @@ func TestEscapeByFileCapability(t *testing.T) {
 	}
 }
 
-// An image may name the supervisor's own program as its interpreter: that is the
-// moment at which it is reachable. It is the same for later sandboxes.
+// TestEscapeByInterpreter checks an image that names the supervisor's own
+// program as an interpreter, which makes that program reachable. Later
+// sandboxes must have the same program.
 func TestEscapeByInterpreter(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
@@ -248,7 +250,7 @@ func TestEscapeByInterpreter(t *testing.T) {
 
 func TestEscapeByWorkingDirectory(t *testing.T) {
 	root := newRoot(t)
-	host, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // not to be closed by exec
+	host, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // inherited by exec
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func TestEscapeByWorkingDirectory(t *testing.T) {
 			if err == nil {
 				p.Stop()
 				t.Errorf("Start() in %q, a descriptor of the supervisor's: got no error", spec.Dir)
-			} else if !strings.Contains(err.Error(), "there is no working directory") {
+			} else if !strings.Contains(err.Error(), "does not exist") {
 				t.Errorf("Start() in %q: got error %q", spec.Dir, err)
 			}
 		}
@@ -273,13 +275,13 @@ func TestEscapeByMountpoint(t *testing.T) {
 		reason string
 		name   string
 		target string
-		want   string // of the error; empty: the link is left alone
+		want   string // in the error; empty: the link is not followed
 	}{
-		{"a link would have the host's directory mounted over", "proc", "/etc", "the root's /proc is not a directory"},
-		{"a relative one too", "dev", "../../../../../etc", "the root's /dev is not a directory"},
-		{"and one within the root", "tmp", "hostile", "the root's /tmp is not a directory"},
-		{"a file is laid over only what is a file", "etc/resolv.conf", "/etc/hostname", ""},
-		{"and only in a directory", "etc", "/etc", ""},
+		{"an absolute link would lead to the host's directory", "proc", "/etc", "the root's /proc is not a directory"},
+		{"a relative link could lead out", "dev", "../../../../../etc", "the root's /dev is not a directory"},
+		{"a link within the root is refused too", "tmp", "hostile", "the root's /tmp is not a directory"},
+		{"a file is mounted only on a file", "etc/resolv.conf", "/etc/hostname", ""},
+		{"a file is mounted only in a directory", "etc", "/etc", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := newRoot(t)
@@ -305,8 +307,9 @@ func TestEscapeByMountpoint(t *testing.T) {
 	}
 }
 
-// Who swaps a directory of the root for a link while that is mounted on gets an
-// error or a sandbox like any other (CVE-2021-30465).
+// TestEscapeByMountRace checks that a process which replaces a directory of the
+// root by a link during the mount gets an error or a normal sandbox
+// (CVE-2021-30465).
 func TestEscapeByMountRace(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
@@ -357,7 +360,8 @@ func TestEscapeByForkBomb(t *testing.T) {
 	spec.Limits.PIDs = 64
 	said, code := play(t, spec)
 	count, errno, _ := strings.Cut(said, " ")
-	// A supervisor that gets no thread any more ends, and all with it.
+	// A supervisor that cannot create a thread ends, and the sandbox with
+	// it.
 	n, err := strconv.Atoi(count)
 	if said != "" && (err != nil || n >= 64 || errno != "EAGAIN") || said == "" && code == 0 {
 		t.Errorf("a fork bomb with 64 threads: got %q and exit code %d, want less than 64 processes and EAGAIN", said, code)
@@ -372,7 +376,7 @@ func TestEscapeByMemory(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		act    []string
-		counts bool // a resource limit counts it
+		counts bool // whether a resource limit counts it
 		want   string
 	}{
 		{"Own", []string{"memory", "512"}, true, "ENOMEM"},
@@ -382,11 +386,11 @@ func TestEscapeByMemory(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if by == sandbox.Rlimit && !tc.counts {
-				t.Skip("only a cgroup counts it, as the documentation of Limits says")
+				t.Skip("only a cgroup counts it, as documented at Limits")
 			}
 			spec := spec
 			spec.Args = append([]string{"/hostile"}, tc.act...)
-			// Whom a cgroup kills, says nothing.
+			// A process that a cgroup kills writes nothing.
 			if said, code := play(t, spec); said != tc.want && (said != "" || code == 0) {
 				t.Errorf("%v with 300 MiB: got %q and exit code %d", tc.act, said, code)
 			}
@@ -414,7 +418,7 @@ func TestEscapeByDisk(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := acting(root, tc.act...)
 			spec.Limits.Tmp, spec.Writable = 8<<20, tc.writable
-			spec.UID, spec.GID = 0, 0 // who may write to the root
+			spec.UID, spec.GID = 0, 0 // whether the function may write to the root
 			if tc.writable && os.Geteuid() == 0 {
 				spec = ownedByRange(t, spec)
 			}
@@ -446,7 +450,7 @@ func TestEscapeRunner(t *testing.T) {
 	spec.Args = []string{"/hostile", "dial", "unix", abstract}
 	abi, want := begin(t, spec).Report().Landlock, "EPERM"
 	if abi < 6 {
-		want = "done" // nothing but Landlock keeps it from this, as SECURITY.md says
+		want = "done" // only Landlock prevents this, as SECURITY.md says
 	}
 	if said, _ := play(t, spec); said != want {
 		t.Errorf("an abstract socket of the host, with Landlock %d: got %q, want %s", abi, said, want)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealSelf returns a copy of this program in memory that nobody can write to any
-// more. A function that comes to reach its supervisor's program then reaches
-// that copy, and not the file that the user will run next (CVE-2019-5736).
+// sealSelf returns a sealed copy of this program in memory. A function that
+// reaches the program of its supervisor reaches that copy, and not the file
+// that the user will run next (CVE-2019-5736).
 func sealSelf() (*os.File, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -28,7 +28,7 @@ func sealSelf() (*os.File, error) {
 func seal(src io.Reader) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(supervisorName, flags|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 every one is executable
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 every memfd is executable
 		fd, err = unix.MemfdCreate(supervisorName, flags)
 	}
 	if err != nil {
@@ -44,10 +44,10 @@ func seal(src io.Reader) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// addSeals takes the ways to write to a file in memory, and the one to make it
-// no program any more: without ids to give away, its owner is the function's
-// user, and it serves later sandboxes, too. Before Linux 6.3 there is no seal for
-// that.
+// addSeals prevents every write to a file in memory, and changes of its mode:
+// if the caller has no ids to give away, the owner of the file is the
+// function's user, and the file serves later sandboxes too. Linux before 6.3
+// has no seal for the mode.
 func addSeals(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals|unix.F_SEAL_EXEC)
@@ -57,18 +57,18 @@ func addSeals(f *os.File) error {
 	return err
 }
 
-// socketPair returns two ends of a stream. The first obeys deadlines.
+// socketPair returns the two ends of a stream. The first supports deadlines.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a pair of sockets: %w", err)
+		return nil, nil, fmt.Errorf("creating a socket pair: %w", err)
 	}
 	err = unix.SetNonblock(fds[0], true)
 	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), err
 }
 
 // descriptors returns the files that a supervisor starts with, and a function
-// that closes those of them that are nobody else's.
+// that closes those of them that only the supervisor uses.
 func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), err error) {
 	var own []*os.File
 	closeThem = func() {
@@ -96,8 +96,8 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 	return files, closeThem, givePipes(s, files[:3])
 }
 
-// givePipes gives pipes among the function's files to its user, so that it can
-// open them by name: /dev/stderr.
+// givePipes changes the owner of pipes among the function's files to its user,
+// so that the function can open them by name, as in /dev/stderr.
 func givePipes(s Spec, files []*os.File) error {
 	if !MapsIDs() {
 		return nil

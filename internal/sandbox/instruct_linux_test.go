@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A supervisor closes its end once the function runs. Whatever else comes of it
-// is no success.
+// TestInstruct checks the replies of a supervisor. It closes its end once the
+// function runs; every other end is an error.
 func TestInstruct(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
 		replies string
-		want    string // of the error; empty: none
+		want    string // in the error; empty: none
 	}{
-		{"bound, in force, and the end", `{}{"Landlock":1}`, ""},
-		{"why there is no function", `{}{}{"Error":"no program"}`, "no program"},
-		{"one reply too many", `{}{}{}`, "it says more than there is to say"},
-		{"no reply", `{}{}x`, "invalid character"},
-		{"it ended before", `{}`, "EOF"},
-		{"or half way", `{}{"Landlock":`, "unexpected EOF"},
+		{"the supervisor reports its limits, and closes", `{}{"Landlock":1}`, ""},
+		{"the supervisor reports why the function cannot run", `{}{}{"Error":"no program"}`, "no program"},
+		{"a second reply is an error", `{}{}{}`, "unexpected second reply"},
+		{"invalid JSON is an error", `{}{}x`, "invalid character"},
+		{"an end before the reply is an error", `{}`, "EOF"},
+		{"a truncated reply is an error", `{}{"Landlock":`, "unexpected EOF"},
 	} {
 		ours, theirs, err := socketPair()
 		if err != nil {

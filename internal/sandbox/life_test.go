@@ -20,7 +20,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// lines reads a pipe by lines.
+// lines returns a function that reads the next line of a pipe.
 func lines(t *testing.T, r io.Reader) func() string {
 	t.Helper()
 	in := bufio.NewReader(r)
@@ -33,7 +33,8 @@ func lines(t *testing.T, r io.Reader) func() string {
 	}
 }
 
-// Whoever holds the function's stdout is alive: so its end is the end of all.
+// TestOutlivesNotItsCaller checks that no process of a sandbox outlives the
+// caller. The end of the function's stdout shows that all have ended.
 func TestOutlivesNotItsCaller(t *testing.T) {
 	root := newRoot(t)
 	begin(t, acting(root, "hello"))
@@ -49,7 +50,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	}
 	w.Close()
 	line := lines(t, r)
-	for _, who := range []string{"the function", "a process that it left in a session of its own"} {
+	for _, who := range []string{"the function", "a process in its own session"} {
 		if got := line(); got != "ready" {
 			t.Fatalf("%s: got %q", who, got)
 		}
@@ -57,13 +58,13 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = caller.Wait() // it was killed
+	_ = caller.Wait() // the function was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
 	if conn, err := net.Dial("unix", root+".sock"); err == nil {
 		conn.Close()
-		t.Error("after kill -9 of the caller something still listens for the function")
+		t.Error("after kill -9 of the caller the function's port is still open")
 	}
 }
 
@@ -86,7 +87,7 @@ func TestEndsWithContext(t *testing.T) {
 	line = lines(t, r2)
 	line()
 	line()
-	cancel(errors.New("time is over"))
+	cancel(errors.New("the context ended"))
 	if code, err := p.Wait(); code != 128+int(syscall.SIGKILL) || err != nil {
 		t.Errorf("Wait() after the context's end: got %d, %v", code, err)
 	}
@@ -107,7 +108,7 @@ func TestFloodsStderr(t *testing.T) {
 	if n, err := io.CopyN(io.Discard, r, 1<<20); err != nil {
 		t.Fatalf("reading stderr: %d bytes and error %v", n, err)
 	}
-	// It is blocked now, with nobody reading.
+	// The function is blocked now, because nobody reads.
 	if err := p.Stop(); err != nil {
 		t.Errorf("Stop(): %v", err)
 	}
@@ -127,8 +128,8 @@ func TestExitCode(t *testing.T) {
 	}{
 		{"an exit code is passed through", []string{"exit", "0"}, 0},
 		{"an exit code is passed through", []string{"exit", "42"}, 42},
-		{"a signal is as in a shell", []string{"die", "9"}, 137},
-		{"a signal is as in a shell", []string{"die", "15"}, 143},
+		{"a signal gives 128 plus its number, as in a shell", []string{"die", "9"}, 137},
+		{"a signal gives 128 plus its number, as in a shell", []string{"die", "15"}, 143},
 	} {
 		_, code := play(t, acting(root, tc.act...))
 		if code != tc.want {
@@ -137,8 +138,8 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// The supervisor keeps nothing of what the function was given: the reader of a
-// pipe sees an end when the function has closed it.
+// TestReleasesFiles checks that the supervisor keeps no file of the function
+// open: the reader of a pipe sees the end when the function closes it.
 func TestReleasesFiles(t *testing.T) {
 	r, w := pipe(t)
 	spec := acting(newRoot(t), "mute")
@@ -158,15 +159,15 @@ func TestReleasesFiles(t *testing.T) {
 	}
 }
 
-// The control group goes with the sandbox.
+// TestRemovesGroup checks that the control group is removed with the sandbox.
 func TestRemovesGroup(t *testing.T) {
 	p := begin(t, acting(newRoot(t), "block"))
 	during := groups(t)
 	if by := p.Report().PIDs.By; by == sandbox.Rlimit {
-		t.Skip("this user can make no group here")
+		t.Skip("this user cannot create groups here")
 	}
 	if len(during) == 0 {
-		t.Error("while a sandbox runs there is no group of it")
+		t.Error("a running sandbox has no control group")
 	}
 	if err := p.Stop(); err != nil {
 		t.Errorf("Stop(): %v", err)
@@ -178,7 +179,7 @@ func TestRemovesGroup(t *testing.T) {
 	}
 }
 
-// groups returns the control groups that this process has made.
+// groups returns the control groups that this process created.
 func groups(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -186,7 +187,7 @@ func groups(t *testing.T) []string {
 		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), "xfn-"+itoa(os.Getpid())+"-") {
 			found = append(found, path)
 		}
-		return nil // groups come and go
+		return nil // groups of other processes appear and disappear
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +235,8 @@ func serving(t testing.TB, root string) string {
 	return name
 }
 
-// Two functions listen on the same port, each in a network of its own.
+// TestCarriesConnections starts two functions that listen on the same port,
+// each in its own network.
 func TestCarriesConnections(t *testing.T) {
 	root := newRoot(t)
 	for _, socket := range []string{serving(t, root), serving(t, root)} {
@@ -244,7 +246,7 @@ func TestCarriesConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			const text = "all that is said comes back"
+			const text = "the answer repeats the request"
 			if _, err := io.WriteString(conn, text); err != nil {
 				t.Fatal(err)
 			}
@@ -259,10 +261,10 @@ func TestCarriesConnections(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs all of this again as a user without any right.
+// TestAsOrdinaryUser runs the tests again as a user without any rights.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("this is an ordinary user already")
+		t.Skip("this user is not root")
 	}
 	program, err := plain()
 	if err != nil {
@@ -290,7 +292,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-// failures leaves what passed out of the output of tests.
+// failures removes passed tests from the output of go test.
 func failures(out string) string {
 	var kept []string
 	for line := range strings.Lines(out) {

@@ -19,12 +19,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// What the environment asks of this program when it plays another part.
+// The environment variables that select the role of this program.
 const (
-	hostileVar    = "XFN_TEST_HOSTILE"    // the hostile program is built, and is here
-	callerVar     = "XFN_TEST_CALLER"     // be a caller that is killed
-	confinerVar   = "XFN_TEST_CONFINER"   // be one that confines
-	capabilityVar = "XFN_TEST_CAPABILITY" // be root with that capability only
+	hostileVar    = "XFN_TEST_HOSTILE"    // the hostile program is built in this directory
+	callerVar     = "XFN_TEST_CALLER"     // play a caller that is killed
+	confinerVar   = "XFN_TEST_CONFINER"   // play a caller that uses Confine
+	capabilityVar = "XFN_TEST_CAPABILITY" // play root with only this capability
 )
 
 func TestMain(m *testing.M) {
@@ -45,8 +45,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// hostile builds the hostile program, and the caller beside it, both static, and
-// returns its path, in a directory that every user may enter.
+// hostile builds the hostile program and the caller, both static, in a
+// directory that every user may enter, and returns the path of the hostile
+// program.
 var hostile = sync.OnceValues(func() (string, error) {
 	if file := os.Getenv(hostileVar); file != "" {
 		return file, nil
@@ -65,7 +66,7 @@ var hostile = sync.OnceValues(func() (string, error) {
 })
 
 // plain builds these tests beside the hostile program, static and without the
-// race detector: that needs more memory than the limits of some tests leave.
+// race detector, which needs more memory than the limits of some tests allow.
 var plain = sync.OnceValues(func() (string, error) {
 	file, err := hostile()
 	if err != nil {
@@ -80,7 +81,7 @@ var plain = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// newRoot returns a root with the hostile program and nothing else.
+// newRoot returns a root that contains only the hostile program.
 func newRoot(t testing.TB) string {
 	t.Helper()
 	file, err := hostile()
@@ -101,19 +102,20 @@ func newRoot(t testing.TB) string {
 	return root
 }
 
-// acting returns a spec by which the hostile program does something.
+// acting returns a spec that runs one action of the hostile program.
 func acting(root string, act ...string) sandbox.Spec {
 	return sandbox.Spec{Root: root, Args: append([]string{"/hostile"}, act...), UID: 65532, GID: 65532}
 }
 
 // begin starts a sandbox that ends with the test. It skips the test where the
-// system forbids that, and fails it if XFN_REQUIRE asks for sandboxes.
+// system does not permit sandboxes, and fails if XFN_REQUIRE asks for
+// sandboxes.
 func begin(t testing.TB, spec sandbox.Spec) *sandbox.Process {
 	t.Helper()
 	return beginBy(t, sandbox.Start, spec)
 }
 
-// A door is a way to start functions.
+// A door is a way to start functions: Start or Confine.
 type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 
 func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
@@ -131,7 +133,7 @@ func beginBy(t testing.TB, start door, spec sandbox.Spec) *sandbox.Process {
 	return p
 }
 
-// pipe returns both ends, which are closed with the test.
+// pipe returns both ends of a pipe, which are closed when the test ends.
 func pipe(t testing.TB) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -142,8 +144,8 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// play runs a sandbox to its end and returns what it wrote to stdout, without
-// the last newline, and how it ended.
+// play runs a sandbox to its end, and returns what it wrote to stdout, without
+// the last newline, and its exit code.
 func play(t testing.TB, spec sandbox.Spec) (said string, code int) {
 	t.Helper()
 	return playBy(t, sandbox.Start, spec)
@@ -166,9 +168,8 @@ func playBy(t testing.TB, start door, spec sandbox.Spec) (said string, code int)
 	return strings.TrimSuffix(string(out), "\n"), code
 }
 
-// call is a caller: it starts a sandbox whose stdout is its own, and waits for a
-// death that comes from elsewhere. It listens for the function at the path
-// beside the root.
+// call plays a caller: it starts a sandbox with its own stdout, listens for the
+// function at the path beside the root, and waits to be killed.
 func call(root string) int {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: root + ".sock", Net: "unix"})
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// tmpName is the directory of a root that private directories lie in.
+// tmpName is the directory of a root that contains private directories.
 const tmpName = "tmp"
 
 // A private is the directory that a confined function may write to.
 type private struct {
 	*fsx.TempDir
-	path string // as the function sees it
+	path string // its path for the function
 }
 
-// newPrivate makes a private directory: in the root's tmp if that root becomes
-// the function's, and else in the spec's.
+// newPrivate creates a private directory: in the root's tmp if that root
+// becomes the function's root, and otherwise in the spec's TempDir.
 func newPrivate(spec Spec, r Report) (private, error) {
 	parent, seen, err := privateParent(spec, r.Chroot)
 	if err != nil {
-		return private{}, fmt.Errorf("making a private directory: %w", err)
+		return private{}, fmt.Errorf("creating a private directory: %w", err)
 	}
 	dir, err := fsx.MakeTempDir(parent)
 	if err != nil {
@@ -40,8 +40,8 @@ func newPrivate(spec Spec, r Report) (private, error) {
 	return private{dir, path.Join(seen, dir.Name)}, nil
 }
 
-// privateParent opens the directory that private ones lie in, and says where the
-// function sees it.
+// privateParent opens the directory that contains private directories, and
+// returns its path for the function.
 func privateParent(spec Spec, chroot bool) (dir *os.Root, seen string, err error) {
 	if !chroot {
 		if seen, err = filepath.Abs(orDefault(spec.TempDir, os.TempDir())); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// proberVar makes this program one that forbids sandboxes to itself.
+// proberVar makes this program forbid namespaces to itself, and then call
+// Probe.
 const proberVar = "XFN_TEST_PROBER"
 
 func init() {
@@ -26,9 +27,9 @@ func init() {
 }
 
 func TestProbe(t *testing.T) {
-	begin(t, acting(newRoot(t), "hello")) // which skips where sandboxes are forbidden
+	begin(t, acting(newRoot(t), "hello")) // skips where sandboxes are not permitted
 	if err := sandbox.Probe(); err != nil {
-		t.Errorf("Probe() where sandboxes start: got %v", err)
+		t.Errorf("Probe() on a system that starts sandboxes: got %v", err)
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = []string{proberVar + "=1"}
@@ -38,13 +39,13 @@ func TestProbe(t *testing.T) {
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
 	}
 	out, err := cmd.Output()
-	want := "forbidden: making a user namespace: no space left on device (/proc/sys/user/max_user_namespaces is 0)\n"
+	want := "forbidden: creating a user namespace: no space left on device (/proc/sys/user/max_user_namespaces is 0)\n"
 	if err != nil || string(out) != want {
-		t.Errorf("where there may be no more namespaces: got %q, %v, want %q", out, err, want)
+		t.Errorf("Probe() where no more namespaces are allowed: got %q, %v, want %q", out, err, want)
 	}
 }
 
-// probe forbids namespaces to itself, and tells what Probe says of it.
+// probe forbids namespaces to this process, and prints the result of Probe.
 func probe() int {
 	const setting = "/proc/sys/user/max_user_namespaces"
 	if err := os.WriteFile(setting, []byte("0"), 0); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// restrict gives up, for ever, all that the function must not have, and returns
-// the version of Landlock in use. Capabilities and system calls are given up by
-// all threads; Landlock and the bounding set bind the calling thread only, from
+// restrict drops all rights that the function must not have, and returns the
+// version of Landlock in use. Capabilities and system calls are dropped for all
+// threads; Landlock and the bounding set apply only to the calling thread, from
 // which the function descends.
 func restrict(o orders) (abi int, err error) {
 	if err := limitResources(o); err != nil {
@@ -35,23 +35,24 @@ func restrict(o orders) (abi int, err error) {
 	return abi, seccomp.Install()
 }
 
-// pendingSignals bounds the signals and timers that the kernel holds for the
-// function. They count for the caller's user, too, who may have some thousands.
+// pendingSignals limits the signals and timers that the kernel queues for the
+// function. They also count for the caller's user, who may have some thousands.
 const pendingSignals = 1024
 
-// limitResources sets the limits of single processes. The function inherits
-// them; the supervisor has them too, and lives with them.
+// limitResources sets the limits of single processes. They apply to the
+// supervisor too, and the function inherits them.
 //
-// The size of files is not among them. It would bound each memfd, and neither
-// their number nor other shared memory; and it ends a function by a signal where
-// a full disk gives an error, or where its stdout is a log that has grown.
+// The size of files is not limited. The limit would apply to each memfd, but
+// not to their number or to other shared memory. It would also kill a function
+// with a signal where a full disk returns an error, or where stdout is a log
+// that has grown.
 func limitResources(o orders) error {
 	type limit struct {
 		resource int
 		value    int64
 	}
 	limits := []limit{
-		{unix.RLIMIT_CORE, 1}, // with 0 a program that the host has for core files still gets them
+		{unix.RLIMIT_CORE, 1}, // with 0, a program that handles core files on the host still receives them
 		{unix.RLIMIT_NOFILE, o.Files},
 		{unix.RLIMIT_MEMLOCK, 64 << 10},
 		{unix.RLIMIT_MSGQUEUE, 0},
@@ -70,8 +71,8 @@ func limitResources(o orders) error {
 	return nil
 }
 
-// limitMemory sets the one limit that this process may be near itself: so it
-// comes last, when there is nothing left to do but to start the function.
+// limitMemory sets the one limit that this process may itself be near to. It
+// therefore comes last, before the start of the function.
 func limitMemory(o orders) error {
 	if o.Memory == 0 {
 		return nil
@@ -82,19 +83,20 @@ func limitMemory(o orders) error {
 	return nil
 }
 
-// lower sets a resource limit, or keeps a lower one.
+// lower sets a resource limit, unless a lower one is in force.
 func lower(resource int, value uint64) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &now); err != nil {
 		return err
 	}
 	value = min(value, now.Max)
-	// The syscall package must know, or it undoes the limit of open files.
+	// The syscall package must record the limit of open files. Otherwise it
+	// restores the old one at execve.
 	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
 }
 
-// lockCapabilities takes from the calling thread the way to get any capability
-// back by executing a program.
+// lockCapabilities makes sure that the calling thread cannot regain a
+// capability by executing a program.
 func lockCapabilities() error {
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL {
@@ -106,12 +108,12 @@ func lockCapabilities() error {
 		locks                            = noRoot<<1 | noSetuidFixup<<1 | noAmbient<<1
 	)
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noAmbient|locks, 0, 0, 0); err != nil {
-		return fmt.Errorf("taking the powers of user 0: %w", err)
+		return fmt.Errorf("setting the securebits of user 0: %w", err)
 	}
 	return nil
 }
 
-// dropCapabilities takes all capabilities from all threads.
+// dropCapabilities drops all capabilities of all threads.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
@@ -121,7 +123,7 @@ func dropCapabilities() error {
 	return nil
 }
 
-// The rights of a Landlock ruleset, by what they are for.
+// The access rights of a Landlock ruleset, by purpose.
 const (
 	listRights  = landlock.AccessFSReadDir
 	readRights  = landlock.AccessFSExecute | landlock.AccessFSReadFile | listRights
@@ -131,18 +133,18 @@ const (
 	deviceRights = landlock.AccessFSMakeChar | landlock.AccessFSMakeBlock
 )
 
-// allTCP stands for a thread whose TCP is not restricted.
+// allTCP stands for a thread with unrestricted TCP.
 const allTCP = 0
 
-// landlocked puts the calling thread, if the kernel has Landlock, into a domain
-// that has these rights to what is below these paths and none to all other, and,
-// since version 6, reaches no abstract socket and signals no process outside of
-// it. With a port it may, since version 4, listen for TCP there, and connect to
-// nobody.
+// landlocked puts the calling thread into a Landlock domain, if the kernel has
+// Landlock. The domain has these rights below these paths, and no rights
+// elsewhere. Since version 6 it also cannot connect to abstract sockets or
+// signal processes outside of the domain. With a port, since version 4, it may
+// listen for TCP on that port and cannot connect.
 func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	abi, err = landlock.LandlockGetABIVersion()
 	if err != nil {
-		return 0, nil // none, or not turned on
+		return 0, nil // the kernel has no Landlock, or it is disabled
 	}
 	handled := uint64(readRights | writeRights | makeRights | deviceRights)
 	if abi < 2 {
@@ -160,28 +162,29 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	}
 	ruleset, err := landlock.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
-		return 0, fmt.Errorf("making a Landlock ruleset: %w", err)
+		return 0, fmt.Errorf("creating a Landlock ruleset: %w", err)
 	}
 	defer unix.Close(ruleset)
 	if attr.HandledAccessNet != 0 {
 		listen := landlock.NetPortAttr{AllowedAccess: landlock.AccessNetBindTCP, Port: uint64(port)}
 		if err := landlock.LandlockAddNetPortRule(ruleset, &listen, 0); err != nil {
-			return 0, fmt.Errorf("allowing port %d by Landlock: %w", port, err)
+			return 0, fmt.Errorf("allowing port %d in the Landlock ruleset: %w", port, err)
 		}
 	}
 	for path, rights := range rights {
 		if err := allow(ruleset, path, rights&handled); err != nil {
-			return 0, fmt.Errorf("allowing %q by Landlock: %w", path, err)
+			return 0, fmt.Errorf("allowing %q in the Landlock ruleset: %w", path, err)
 		}
 	}
 	if err := landlock.LandlockRestrictSelf(ruleset, 0); err != nil {
-		return 0, fmt.Errorf("confining by Landlock: %w", err)
+		return 0, fmt.Errorf("enforcing the Landlock ruleset: %w", err)
 	}
 	return abi, nil
 }
 
-// fileRights are those in a sandbox: to read and execute, and to write where a
-// write can end well. They say again what mounts say, in case those are wrong.
+// fileRights returns the rights in a sandbox: to read and execute, and to write
+// to writable mounts. They repeat the flags of the mounts as a second line of
+// defense.
 func fileRights(o orders) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

@@ -11,15 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is where the new root is put together: a directory that every system
-// has and everybody may enter. A file system in memory covers it meanwhile, and
-// remains as the function's /tmp.
+// stage is where the new root is assembled: a directory that every system has
+// and every user may enter. A tmpfs covers it meanwhile, and later becomes the
+// function's /tmp.
 const stage = "/dev"
 
-// isolate makes the namespaces this process's own: their name, their loopback
-// and their files, with root, an open directory, as the root of them.
+// isolate sets up the namespaces of this process: their host name, loopback and
+// files, with the open directory root as their root.
 func isolate(o orders, root int) (done reply, err error) {
-	// The first thing that needs a right in the new namespaces.
+	// This is the first operation that needs a capability in the new
+	// namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 			return reply{}, fmt.Errorf("%w: %w", errForbidden, err)
@@ -27,7 +28,7 @@ func isolate(o orders, root int) (done reply, err error) {
 		return reply{}, fmt.Errorf("making the mounts private: %w", err)
 	}
 	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
-		return reply{}, fmt.Errorf("making a cgroup namespace: %w", err)
+		return reply{}, fmt.Errorf("creating a cgroup namespace: %w", err)
 	}
 	if err := unix.Sethostname([]byte(o.Hostname)); err != nil {
 		return reply{}, fmt.Errorf("setting the host name %q: %w", o.Hostname, err)
@@ -55,13 +56,14 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// mountAll puts the new root together and makes it the only one.
+// mountAll assembles the new root and makes it the only one.
 func mountAll(o orders, root int) (proc bool, err error) {
 	devices, err := openDevices()
 	if err != nil {
 		return false, err
 	}
-	// An entry for every 4 KiB; the function's user owns it, but not all is its.
+	// One inode for every 4 KiB. The function's user owns the mount, but
+	// not all files in it.
 	data := fmt.Sprintf("mode=0755,size=%d,nr_inodes=%d", o.Tmp, max(o.Tmp>>12, 64))
 	if err := mount("tmpfs", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return false, err
@@ -87,7 +89,7 @@ func mountAll(o orders, root int) (proc bool, err error) {
 	return proc, err
 }
 
-// bindRoot shows the root at stage/lower, read-only.
+// bindRoot mounts the root read-only at stage/lower.
 func bindRoot(root int) error {
 	if err := mkdirs("lower", "skel", "tmp"); err != nil {
 		return err
@@ -99,8 +101,8 @@ func bindRoot(root int) error {
 	return remount(lower, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 }
 
-// layRoot returns the directory that will be the root: the one given or, where
-// the function may write or a directory to mount on is missing, an overlay.
+// layRoot returns the directory that becomes the root: the given one, or an
+// overlay if the function may write or a mount point is missing.
 func layRoot(o orders) (string, error) {
 	lower := path.Join(stage, "lower")
 	missing, err := lacking(lower, o)
@@ -117,15 +119,15 @@ func layRoot(o orders) (string, error) {
 		options += fmt.Sprintf(",upperdir=%s,workdir=%s", path.Join(stage, "upper"), path.Join(stage, "work"))
 		flags &^= unix.MS_RDONLY
 	}
-	// With attributes that a user may set, as kernels since 5.11 have them.
+	// With attributes that a user may set, since Linux 5.11.
 	if mount("overlay", merged, "overlay", flags, options+",userxattr") == nil {
 		return merged, nil
 	}
 	return merged, mount("overlay", merged, "overlay", flags, options)
 }
 
-// lacking tells whether dir lacks one of the things to mount on. What is there
-// must not be a link: that could lead anywhere (CVE-2021-30465).
+// lacking reports whether one of the mount points is missing in dir. A mount
+// point must not be a link, which could lead anywhere (CVE-2021-30465).
 func lacking(dir string, o orders) (missing bool, err error) {
 	for _, name := range targets(o) {
 		switch info, err := os.Lstat(path.Join(dir, name)); {
@@ -142,7 +144,7 @@ func lacking(dir string, o orders) (missing bool, err error) {
 
 const resolvConf = "etc/resolv.conf"
 
-// targets are what is mounted on, in the root.
+// targets returns the mount points in the root.
 func targets(o orders) []string {
 	names := []string{"dev", "proc", "tmp"}
 	if o.Resolver != nil {
@@ -151,7 +153,7 @@ func targets(o orders) []string {
 	return names
 }
 
-// skeleton fills the lowest layer of the overlay.
+// skeleton creates the mount points in the lowest layer of the overlay.
 func skeleton(o orders) error {
 	err := mkdirs("root", "upper", "work", "skel/dev", "skel/proc", "skel/tmp", "skel/etc")
 	if err == nil && o.Resolver != nil {
@@ -160,7 +162,7 @@ func skeleton(o orders) error {
 	return err
 }
 
-// furnish mounts what a function expects on its root.
+// furnish mounts /proc, /dev, /tmp and the resolver configuration on the root.
 func furnish(o orders, dir string, devices map[string]int) (proc bool, err error) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -184,9 +186,9 @@ func furnish(o orders, dir string, devices map[string]int) (proc bool, err error
 	return mountProc(root)
 }
 
-// mountProc mounts a /proc of the new process namespace, in which nobody sees
-// processes that it may not trace: so not the supervisor. Inside of another
-// container, whose own /proc is masked, the kernel refuses it.
+// mountProc mounts a /proc of the new process namespace, which hides processes
+// that the reader may not trace, such as the supervisor. Inside of another
+// container with a masked /proc, the kernel refuses this mount.
 func mountProc(root int) (bool, error) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := mountOn(root, "proc", "proc", "proc", flags, "hidepid=4")
@@ -199,8 +201,8 @@ func mountProc(root int) (bool, error) {
 	return err == nil, err
 }
 
-// mountResolver lays the resolver's configuration over the root's own, if that
-// is a file: a link of the image's is left as it is.
+// mountResolver mounts the resolver configuration over the root's own, if that
+// is a file. A link of the image stays as it is.
 func mountResolver(root int, o orders) error {
 	etc, err := unix.Openat(root, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -223,7 +225,7 @@ func mountResolver(root int, o orders) error {
 	return mount(file, self(target), "", unix.MS_BIND, "")
 }
 
-// harmlessDevices are those that every program may use.
+// harmlessDevices are the devices that every program may use.
 var harmlessDevices = []string{"null", "zero", "full", "random", "urandom"}
 
 // openDevices opens the host's harmless devices.
@@ -239,8 +241,8 @@ func openDevices() (map[string]int, error) {
 	return devices, nil
 }
 
-// mountDevices mounts a read-only /dev of these devices and the usual links.
-// The files of POSIX shared memory are in /tmp, and so within its bounds.
+// mountDevices mounts a read-only /dev with these devices and the usual links.
+// POSIX shared memory is in /tmp, and so within its size limit.
 func mountDevices(root int, devices map[string]int) error {
 	dev := path.Join(stage, "dev")
 	if err := mkdirs("dev"); err != nil {
@@ -272,13 +274,13 @@ func mountDevices(root int, devices map[string]int) error {
 	return mountOn(root, "dev", dev, "", unix.MS_MOVE, "")
 }
 
-// pivot makes dir the root of this namespace, and lets go of the host's.
+// pivot makes dir the root of this namespace, and detaches the host's root.
 func pivot(dir string) error {
 	err := os.Chdir(dir)
 	if err == nil {
 		err = unix.PivotRoot(".", ".")
 	}
-	if err == nil { // The old root lies over the new one.
+	if err == nil { // The old root is mounted over the new one.
 		err = unix.Unmount(".", unix.MNT_DETACH)
 	}
 	if err == nil {
@@ -290,16 +292,16 @@ func pivot(dir string) error {
 	return nil
 }
 
-// limitWatches bounds what the kernel counts for the caller's user, too, who may
-// have as few as 128 inotify instances and 8192 watches. Where that is refused,
-// the user's own bounds remain.
+// limitWatches limits inotify instances and watches, which also count for the
+// caller's user, who may have as few as 128 instances and 8192 watches. If the
+// kernel refuses, the user's own limits apply.
 func limitWatches() {
 	for name, value := range map[string]string{"instances": "16", "watches": "1024"} {
 		_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(value), 0)
 	}
 }
 
-// maskProc hides what /proc tells of the host, and makes its settings
+// maskProc hides files of /proc that describe the host, and makes its settings
 // read-only. The lists are those of the OCI runtimes.
 func maskProc() error {
 	for _, name := range strings.Fields("kcore keys latency_stats timer_list timer_stats sched_debug kmsg interrupts softirqs") {
@@ -331,7 +333,8 @@ func ifThere(err error) error {
 	return err
 }
 
-// self names an open file, by a name that leads to it whatever lies on the way.
+// self returns a path to an open file that does not depend on other
+// directories.
 func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // mountOn mounts on an entry of an open directory, which must not be a link.
@@ -351,12 +354,12 @@ func mount(source, target, fstype string, flags uintptr, data string) error {
 	return nil
 }
 
-// remount changes the flags of one mount. Those that the host's mount has stay,
-// which the kernel insists on.
+// remount changes the flags of one mount. It keeps the flags of the host's
+// mount, as the kernel requires.
 func remount(target string, flags uintptr) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(target, &st); err != nil {
-		return &fs.PathError{Op: "looking at", Path: target, Err: err}
+		return &fs.PathError{Op: "reading the flags of", Path: target, Err: err}
 	}
 	for has, keep := range map[int64]uintptr{unix.ST_NOEXEC: unix.MS_NOEXEC, unix.ST_NOSUID: unix.MS_NOSUID, unix.ST_NODEV: unix.MS_NODEV} {
 		if int64(st.Flags)&has != 0 {
@@ -366,7 +369,7 @@ func remount(target string, flags uintptr) error {
 	return mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|flags, "")
 }
 
-// mkdirs makes directories on the stage.
+// mkdirs creates directories on the stage.
 func mkdirs(names ...string) error {
 	for _, name := range names {
 		if err := os.MkdirAll(path.Join(stage, name), 0o755); err != nil {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Defaults of a [Spec].
+// The defaults of a [Spec].
 const (
 	DefaultHostname = "xfn"
 	DefaultHostID   = 100000
@@ -22,98 +22,104 @@ const (
 	DefaultFiles    = 1024
 )
 
-// idRange is how many user ids, and group ids, a caller with the right to do so
-// gives to a sandbox.
+// idRange is the number of user ids, and of group ids, that a caller with the
+// necessary capabilities gives to a sandbox.
 const idRange = 65536
 
-// minData is the least memory in bytes that a resource limit is set to. That
-// counts what a program asks the kernel for, and not what it uses: a program in
-// Go, as the supervisor is, begins with an arena of 64 MiB and the like of it for
-// the collector, and needs a second one soon.
+// minData is the lowest memory limit, in bytes, that is set as a resource
+// limit. A resource limit counts the memory that a program reserves, not what
+// it uses. A Go program, such as the supervisor, begins with an arena of 64 MiB
+// and about as much for the garbage collector, and soon needs a second arena.
 const minData = 256 << 20
 
-// A Network says which network a function has.
+// Network selects the network of a function.
 type Network int
 
 const (
-	// Isolated is a loopback of its own, and nothing else.
+	// Isolated is a separate loopback interface, without any other network.
 	Isolated Network = iota
 	// Runner is the network of the caller. Its ports are the host's ports.
 	Runner
 )
 
-// Limits bounds what a function may use. Zero stands for the default, where
-// there is one, and else for no limit.
+// Limits bounds the resources of a function. Zero means the default, where
+// there is one, and otherwise no limit.
 type Limits struct {
-	// Memory is in bytes. A cgroup counts all memory of all processes of the
-	// sandbox, with /tmp and what the kernel holds for them. A resource limit
-	// counts for each process alone, and only what it may write and does not
-	// share: no memory mapped with MAP_SHARED, no memfd, no buffers of pipes and
-	// sockets. These nothing bounds then, but the numbers of processes and of open
-	// files. It is never set to less than 256 MiB. The default is [DefaultMemory].
+	// Memory is in bytes. A cgroup counts the memory of all processes of
+	// the sandbox together, including /tmp and kernel memory. A resource
+	// limit counts each process alone, and only private writable memory: it
+	// does not count memory mapped with MAP_SHARED, memfds, or buffers of
+	// pipes and sockets. Only the numbers of processes and open files bound
+	// those. A resource limit is at least 256 MiB. The default is
+	// [DefaultMemory].
 	Memory int64
-	// CPU is in thousandths of one processor. It can only be kept by a cgroup.
+	// CPU is in thousandths of one processor. Only a cgroup can enforce it.
 	CPU int64
-	// PIDs is how many threads the sandbox may have, the supervisor's included:
-	// about ten. The default is [DefaultPIDs].
+	// PIDs is the number of threads in the sandbox, including about ten of
+	// the supervisor. The default is [DefaultPIDs].
 	PIDs int64
-	// Tmp is in bytes: what may be written to /tmp and, with [Spec.Writable], to
-	// everything else, together. The default is [DefaultTmp].
+	// Tmp is in bytes: the size of /tmp and, with [Spec.Writable], of all
+	// other written files together. The default is [DefaultTmp].
 	Tmp int64
-	// Files is how many files one process may have open. The default is
+	// Files is the number of open files of one process. The default is
 	// [DefaultFiles].
 	Files int64
 }
 
-// A Spec says what to run, and how. The function sees of the caller's process
-// what stands here, and nothing else. All strings but Root are UTF-8.
+// A Spec describes what to run, and how. The function sees nothing else of the
+// caller's process. All strings except Root must be UTF-8.
 type Spec struct {
-	// Root is the directory that becomes the function's root, read-only. Where
-	// it lacks the directories dev, proc or tmp, they are laid under it.
+	// Root is the directory that becomes the function's read-only root.
+	// Missing directories dev, proc and tmp are added by an overlay.
 	Root string
-	// Args is the program and its arguments. A program without a slash is looked
-	// for in the PATH of Env.
+	// Args is the program and its arguments. A program without a slash is
+	// searched in the PATH of Env.
 	Args []string
-	// Env is the whole environment, each as "name=value".
+	// Env is the whole environment, each entry as "name=value".
 	Env []string
 	// Dir is the absolute working directory, inside of the root. Empty means /.
 	Dir string
-	// UID and GID are the ids that the function has inside, below 65536.
+	// UID and GID are the function's ids inside of the sandbox, below
+	// 65536.
 	UID, GID int
-	// HostID is the first of the 65536 ids of the host that a caller with
-	// CAP_SETUID and CAP_SETGID gives away, and that inside begin with 0. The
-	// default is [DefaultHostID]; it is never 0, the host's root. Any other
-	// caller gives its own id, and inside that is UID.
+	// HostID is the first of the 65536 user ids of the host that a caller
+	// with CAP_SETUID and CAP_SETGID gives to the sandbox, where they begin
+	// with 0. The default is [DefaultHostID]; it is never 0, the host's
+	// root. Any other caller gives only its own id, which becomes UID
+	// inside.
 	HostID int
-	// HostGID is HostID for groups. The default is HostID.
+	// HostGID is the same for groups. The default is HostID.
 	HostGID int
-	// Hostname is what uname tells. The default is [DefaultHostname].
+	// Hostname is the host name in the sandbox. The default is
+	// [DefaultHostname].
 	Hostname string
-	// Writable puts a file system in memory over the root, of which the
-	// function may write what its ids allow it to.
+	// Writable mounts a tmpfs over the root, to which the function may
+	// write as its ids permit.
 	Writable bool
 	Network  Network
 	// Resolver is the content of /etc/resolv.conf, for a function in the
-	// caller's network. It is laid over the root's own file, if there is one.
+	// caller's network. It is mounted over the root's own file, if there is
+	// one.
 	Resolver []byte
 	Limits   Limits
-	// Stdin, Stdout and Stderr are the function's as they are: to bound and to
-	// drain them is the caller's task. Nil means /dev/null.
+	// Stdin, Stdout and Stderr are passed to the function unchanged: the
+	// caller must drain and bound them. Nil means /dev/null.
 	Stdin, Stdout, Stderr *os.File
-	// Listener is a listening socket whose connections the supervisor carries to
-	// 127.0.0.1:Port inside, trying until the function listens there. The caller
-	// must not accept from it, and may close it once the sandbox runs.
+	// Listener is a listening socket. The supervisor forwards its
+	// connections to 127.0.0.1:Port inside, and dials until the function
+	// listens there. The caller must not accept from it, and may close it
+	// once the sandbox runs.
 	Listener *net.UnixListener
 	Port     int
-	// TempDir is where [Confine] makes the private directory of a function that
-	// keeps this machine's root.
+	// TempDir is where [Confine] creates the private directory of a
+	// function that keeps this machine's root.
 	TempDir string
 }
 
-// An Enforcer is what keeps a limit.
+// An Enforcer enforces a limit.
 type Enforcer string
 
-// What may keep a limit.
+// The possible enforcers.
 const (
 	Nothing  Enforcer = ""
 	CgroupV1 Enforcer = "cgroup v1"
@@ -121,59 +127,60 @@ const (
 	Rlimit   Enforcer = "rlimit"
 )
 
-// A Limit is one limit in force: its value, in the unit of [Limits], and what
-// keeps it. With an [Enforcer] of Nothing there is none.
+// A Limit is one limit in force: its value, in the unit of [Limits], and its
+// enforcer. With the [Enforcer] Nothing, no limit is in force.
 type Limit struct {
 	Value int64
 	By    Enforcer
 }
 
-// A Report is what confines a function that runs.
+// A Report describes how a running function is confined.
 type Report struct {
 	Memory, CPU, PIDs Limit
-	// Tmp is in bytes.
+	// Tmp is the size of /tmp in bytes.
 	Tmp int64
-	// Landlock is the version of the kernel's Landlock interface that is used,
-	// or 0 where the kernel has none.
+	// Landlock is the version of the Landlock interface in use, or 0 if the
+	// kernel has none.
 	Landlock int
-	// Proc tells that the function has a /proc. A kernel refuses it inside of
-	// another container whose /proc is masked.
+	// Proc reports whether the function has a /proc. The kernel refuses the
+	// mount inside of another container with a masked /proc.
 	Proc bool
-	// HostID and IDs are the first host id of the function's ids, and how many
-	// there are: 65536, or 1.
+	// HostID is the first host id of the function's ids, and IDs their
+	// number: 65536, or 1.
 	HostID, IDs int
 	Network     Network
-	// Chroot tells that a function of [Confine] has its root as its own. One of
-	// [Start] always has.
+	// Chroot reports whether a function of [Confine] has its own root. A
+	// function of [Start] always has.
 	Chroot bool
 }
 
-// A ProgramError says that a program cannot be run outside of its image's root,
-// and that the caller may not give it that root.
+// A ProgramError means that a program cannot run outside of its image's root,
+// and that the caller may not change the root.
 type ProgramError struct{ Reason string }
 
 func (e *ProgramError) Error() string { return e.Reason }
 
-// A NamespaceError says that the system does not let this user make the
-// namespaces that a sandbox is made of.
+// A NamespaceError means that the system does not permit this user to create
+// the namespaces of a sandbox.
 type NamespaceError struct {
-	// Setting is the file of the setting that forbids it, where one is known to.
+	// Setting is the file of the kernel setting that forbids it, if known.
 	Setting string
-	// Value is what it holds.
+	// Value is the content of Setting.
 	Value string
 	Err   error
 }
 
 func (e *NamespaceError) Error() string {
 	if e.Setting == "" {
-		return fmt.Sprintf("making a user namespace: %v", e.Err)
+		return fmt.Sprintf("creating a user namespace: %v", e.Err)
 	}
-	return fmt.Sprintf("making a user namespace: %v (%s is %s)", e.Err, e.Setting, e.Value)
+	return fmt.Sprintf("creating a user namespace: %v (%s is %s)", e.Err, e.Setting, e.Value)
 }
 
 func (e *NamespaceError) Unwrap() error { return e.Err }
 
-// withDefaults returns s with its defaults filled in, or what is wrong with it.
+// withDefaults returns s with its defaults, or an error that says which field
+// is invalid.
 func (s Spec) withDefaults() (Spec, error) {
 	s.Dir = orDefault(s.Dir, "/")
 	s.HostID = orDefault(s.HostID, DefaultHostID)
@@ -196,11 +203,11 @@ func orDefault[T comparable](v, otherwise T) T {
 
 func (s Spec) check() error {
 	if strings.ContainsRune(s.Root, 0) {
-		return fmt.Errorf("root %q holds a zero byte", s.Root)
+		return fmt.Errorf("root %q contains a zero byte", s.Root)
 	}
 	for _, text := range slices.Concat([]string{s.Dir, s.Hostname, s.TempDir}, s.Args, s.Env) {
 		if strings.ContainsRune(text, 0) {
-			return fmt.Errorf("%q holds a zero byte", text)
+			return fmt.Errorf("%q contains a zero byte", text)
 		}
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("%q is not UTF-8", text)
@@ -210,7 +217,7 @@ func (s Spec) check() error {
 	case !filepath.IsAbs(s.Root):
 		return fmt.Errorf("root %q is not an absolute path", s.Root)
 	case len(s.Args) == 0 || s.Args[0] == "":
-		return errors.New("there is no program to run: the image has neither an entrypoint nor a command")
+		return errors.New("the image has neither an entrypoint nor a command")
 	case !path.IsAbs(s.Dir):
 		return fmt.Errorf("working directory %q is not an absolute path", s.Dir)
 	case s.UID < 0 || s.UID >= idRange || s.GID < 0 || s.GID >= idRange:

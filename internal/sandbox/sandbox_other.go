@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// A Process is a sandbox that runs. Here there is none.
+// A Process is a running sandbox. This system has none.
 type Process struct{}
 
 // Start returns an error that is [errors.ErrUnsupported]: sandboxes are Linux's.

@@ -33,16 +33,16 @@ func TestStartRefuses(t *testing.T) {
 		want         string
 	}{
 		{"RelativeRoot", "there is no directory to take it from", good(func(s *sandbox.Spec) { s.Root = "root" }), `root "root" is not an absolute path`},
-		{"NoProgram", "an image need not have one", good(func(s *sandbox.Spec) { s.Args = nil }), "there is no program to run"},
-		{"EmptyProgram", "nothing has no name", good(func(s *sandbox.Spec) { s.Args = []string{""} }), "there is no program to run"},
+		{"NoProgram", "an image need not have one", good(func(s *sandbox.Spec) { s.Args = nil }), "neither an entrypoint nor a command"},
+		{"EmptyProgram", "nothing has no name", good(func(s *sandbox.Spec) { s.Args = []string{""} }), "neither an entrypoint nor a command"},
 		{"RelativeDir", "an image's directory is absolute", good(func(s *sandbox.Spec) { s.Dir = "work" }), `working directory "work" is not an absolute path`},
 		{"GreatID", "it has no id on the host", good(func(s *sandbox.Spec) { s.UID = 65536 }), "ids 65536:65532 are not between 0 and 65535"},
 		{"NegativeID", "it has no id on the host", good(func(s *sandbox.Spec) { s.GID = -1 }), "ids 65532:-1 are not between 0 and 65535"},
 		{"NegativeHostID", "there is none", good(func(s *sandbox.Spec) { s.HostID = -1 }), "host id -1 is negative"},
 		{"NegativeHostGID", "there is none", good(func(s *sandbox.Spec) { s.HostGID = -2 }), "host id -2 is negative"},
 		{"NegativeLimit", "no limit is 0", good(func(s *sandbox.Spec) { s.Limits.Memory = -1 }), "memory limit -1 is negative"},
-		{"ZeroByte", "C would cut it there", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "holds a zero byte"},
-		{"ZeroByteInRoot", "C would cut it there", good(func(s *sandbox.Spec) { s.Root = "/\x00" }), "holds a zero byte"},
+		{"ZeroByte", "C would cut it there", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "contains a zero byte"},
+		{"ZeroByteInRoot", "C would cut it there", good(func(s *sandbox.Spec) { s.Root = "/\x00" }), "contains a zero byte"},
 		{"Bytes", "they would be others inside", good(func(s *sandbox.Spec) { s.Env = []string{"A=\xff"} }), `"A=\xff" is not UTF-8`},
 		{"NoRoot", "it may have been pruned", good(func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }), "no such file or directory"},
 	} {
@@ -88,7 +88,7 @@ func TestStartFindsProgram(t *testing.T) {
 		{"NotExecutable", "what cannot be executed is none", "plain", []string{"PATH=/opt"}, "", "it is in none of the directories"},
 		{"Missing", "the kernel's reason", "/none", nil, "", `executing "/none": no such file or directory`},
 		{"Forbidden", "the kernel's reason", "/opt/plain", nil, "", `executing "/opt/plain": permission denied`},
-		{"NoDirectory", "a directory is not made up", "/opt/tool", nil, "/none", `there is no working directory "/none"`},
+		{"NoDirectory", "a directory is not made up", "/opt/tool", nil, "/none", `the working directory "/none" does not exist`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := acting(root, "hello")

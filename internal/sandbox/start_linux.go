@@ -184,7 +184,7 @@ func (p *Process) instruct(o orders, control *os.File) error {
 	case errors.Is(err, io.EOF):
 		return nil // the function runs
 	case err == nil:
-		return errors.New("it says more than there is to say")
+		return errors.New("unexpected second reply")
 	default:
 		return err
 	}

@@ -196,7 +196,7 @@ func startFunction(o orders) (pid int, err error) {
 		return 0, err
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return 0, fmt.Errorf("there is no working directory %q", o.Dir)
+		return 0, fmt.Errorf("the working directory %q does not exist", o.Dir)
 	}
 	pid, err = syscall.ForkExec(program, o.Args, &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},

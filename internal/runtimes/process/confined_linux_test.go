@@ -163,8 +163,8 @@ func TestPackageOfItsRoot(t *testing.T) {
 		layer  v1.Layer
 		want   string
 	}{
-		"Script":  {"an interpreter of the image", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, whose interpreter is in the image`},
-		"Dynamic": {"libraries of the image", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is a dynamic program, whose libraries are in the image`},
+		"Script":  {"an interpreter of the image", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, and the interpreter is in the image`},
+		"Dynamic": {"libraries of the image", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// maxConnections is how many are carried at a time; more wait to be accepted.
+// maxConnections is the number of connections that are forwarded at a time;
+// further clients wait to be accepted.
 const maxConnections = 128
 
-// The pauses between tries to reach an address that nobody listens at yet. Each
-// is an eighth longer than the one before, so that a client waits little longer
-// than the server took to come.
+// The pauses between attempts to reach an address where no server listens yet.
+// Each is an eighth longer than the one before, so that a client waits little
+// longer than the server needs to start.
 const (
 	firstPause = 500 * time.Microsecond
 	lastPause  = 10 * time.Millisecond
 )
 
-// Carry accepts connections and carries each to an address of a network, trying
-// until somebody listens there: so a client may come before the server. It ends
-// when l fails to accept, as when it is closed, with that error, and then tries
-// no more.
+// Carry accepts connections and forwards each to an address of a network. It
+// dials until a server listens there, so a client may connect before the server
+// starts. Carry returns when l fails to accept, for example because it was
+// closed, with that error; pending dials stop then.
 func Carry(l net.Listener, network, address string) error {
 	closed := make(chan struct{})
 	defer close(closed)
@@ -57,7 +58,7 @@ func reach(closed <-chan struct{}, network, address string) net.Conn {
 	}
 }
 
-// join copies both ways until both have ended.
+// join copies in both directions until both have ended.
 func join(a, b net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { relay(a, b) })
@@ -65,12 +66,12 @@ func join(a, b net.Conn) {
 	both.Wait()
 }
 
-// relay copies one way, and passes the end of it on.
+// relay copies in one direction, and closes the writing side at the end.
 func relay(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {
-		_ = to.Close() // then the other way ends too
+		_ = to.Close() // ends the other direction too
 		_ = from.Close()
 	}
 }

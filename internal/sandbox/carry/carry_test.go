@@ -20,7 +20,7 @@ func listen(t *testing.T, network, address string) net.Listener {
 	return l
 }
 
-// start carries from a new unix socket, whose path it returns.
+// start forwards from a new unix socket, and returns the path of the socket.
 func start(t *testing.T, to string) (socket string) {
 	t.Helper()
 	l := listen(t, "unix", filepath.Join(t.TempDir(), "s"))
@@ -35,7 +35,7 @@ func start(t *testing.T, to string) (socket string) {
 	return l.Addr().String()
 }
 
-// ask sends a text, ends its sending, and returns all of the answer.
+// ask sends a text, closes the writing side, and returns the whole answer.
 func ask(t *testing.T, socket, text string) string {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
@@ -96,17 +96,18 @@ func TestCarryBeforeTheServer(t *testing.T) {
 	}
 	server, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skip("somebody else took the port")
+		t.Skip("another process listens on the port")
 	}
 	defer server.Close()
 	go echo(server)
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "early" {
-		t.Errorf("what was sent before the server listened: got %q, %v", got, err)
+		t.Errorf("data sent before the server listened: got %q, %v", got, err)
 	}
 }
 
-// A side that vanishes takes the other with it.
+// TestCarryBreaks checks that the connection of one side ends when the other
+// side disappears.
 func TestCarryBreaks(t *testing.T) {
 	server := listen(t, "tcp", "127.0.0.1:0")
 	socket := start(t, server.Addr().String())

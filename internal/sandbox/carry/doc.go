@@ -1,3 +1,3 @@
-// Package carry carries the connections of one socket to another address: of a
+// Package carry forwards the connections of a socket to another address: from a
 // unix socket outside of a sandbox to a port inside.
 package carry

@@ -12,34 +12,34 @@ import (
 	"syscall"
 )
 
-// Limits bounds a group. Zero is no limit.
+// Limits bounds a group. Zero means no limit.
 type Limits struct {
 	Memory int64 // bytes
 	CPU    int64 // thousandths of one processor
 	PIDs   int64 // threads
 }
 
-// A group is named after this, the process that made it, and chance.
+// prefix begins the name of each group. The process id of its creator and a
+// random part follow.
 const prefix = "xfn-"
 
-// period is that of the processor's bandwidth control, in microseconds.
+// period is the period of the CPU bandwidth controller, in microseconds.
 const period = 100_000
 
-// A Group is a control group, in as many hierarchies as it takes. A nil Group
-// is one that could not be made.
+// A Group is a control group, in as many hierarchies as the limits need. A nil
+// Group stands for a group that could not be created.
 type Group struct {
 	dirs    []string
 	version int
 	inForce Limits
 }
 
-// Make makes a group below the one that the calling process is in, or beside
-// it, with those of the limits that the system keeps for this caller. Which
-// these are, [Group.InForce] tells; it may be none.
+// Make creates a group below the calling process's own group, or beside it, and
+// sets those of the limits that the system supports for this caller.
+// [Group.InForce] returns which; there may be none.
 //
 // mountinfo and own are the contents of /proc/self/mountinfo and
-// /proc/self/cgroup. Groups that processes left behind when they were killed are
-// removed on the way.
+// /proc/self/cgroup. Make also removes groups whose creators were killed.
 func Make(mountinfo, own string, limits Limits) *Group {
 	g := &Group{}
 	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
@@ -53,12 +53,13 @@ func Make(mountinfo, own string, limits Limits) *Group {
 	return g
 }
 
-// InForce returns the limits that the group keeps, and the version of the
-// interface by which it does, 1 or 2.
+// InForce returns the limits that the group enforces, and the version of the
+// cgroup interface, 1 or 2.
 func (g *Group) InForce() (limits Limits, version int) { return g.inForce, g.version }
 
-// Add puts a process, and all it starts from then on, into the group. If that
-// is refused the group is removed, and nothing of it is in force.
+// Add puts a process, and every process that it starts later, into the group.
+// If the kernel refuses, Add removes the group, and none of its limits is in
+// force.
 func (g *Group) Add(pid int) error {
 	for _, dir := range g.dirs {
 		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -68,7 +69,7 @@ func (g *Group) Add(pid int) error {
 	return nil
 }
 
-// Remove removes the group, in which no process may be left.
+// Remove removes the group. No process may be left in it.
 func (g *Group) Remove() error {
 	var errs []error
 	for _, dir := range g.dirs {
@@ -80,16 +81,17 @@ func (g *Group) Remove() error {
 	return errors.Join(errs...)
 }
 
-// makeUnified makes the group in version 2. A group that has processes can have
-// no groups with limits below it, but for the root: so the next place to try is
-// beside the caller's own.
+// makeUnified creates the group with version 2. A group that has processes
+// cannot have child groups with limits, except for the root; the second place
+// to try is therefore beside the caller's own group.
 func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	for _, parent := range []string{h.own, filepath.Dir(h.own)} {
 		if !h.contains(parent) {
 			return
 		}
 		if parent == h.own {
-			// Whoever may not, or has no such controller, gets less limits.
+			// A caller without the permission or the controller
+			// gets fewer limits.
 			_ = write(parent, "cgroup.subtree_control", "+memory")
 			_ = write(parent, "cgroup.subtree_control", "+pids")
 			_ = write(parent, "cgroup.subtree_control", "+cpu")
@@ -103,7 +105,7 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 	}
 }
 
-// makeOld makes the group in one hierarchy of version 1.
+// makeOld creates the group in one hierarchy of version 1.
 func (g *Group) makeOld(h hierarchy, name string, limits Limits) {
 	dir := filepath.Join(h.own, name)
 	if g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
@@ -111,7 +113,7 @@ func (g *Group) makeOld(h hierarchy, name string, limits Limits) {
 	}
 }
 
-// settle makes a directory and keeps it if one limit at least could be set.
+// settle creates a directory and keeps it if at least one limit could be set.
 func (g *Group) settle(dir string, set func() Limits) bool {
 	sweep(filepath.Dir(dir))
 	if os.Mkdir(dir, 0o755) != nil {
@@ -119,7 +121,7 @@ func (g *Group) settle(dir string, set func() Limits) bool {
 	}
 	limits := set()
 	if limits == (Limits{}) {
-		_ = os.Remove(dir) // empty, and at worst an empty group is left
+		_ = os.Remove(dir) // it is empty; at worst an empty group stays
 		return false
 	}
 	g.dirs = append(g.dirs, dir)
@@ -129,7 +131,7 @@ func (g *Group) settle(dir string, set func() Limits) bool {
 	return true
 }
 
-// sweep removes the groups below parent whose makers are no more.
+// sweep removes the groups below parent whose creators no longer run.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -140,12 +142,12 @@ func sweep(parent string) {
 		maker, _, _ := strings.Cut(name, "-")
 		pid, err := strconv.Atoi(maker)
 		if ours && err == nil && gone(pid) {
-			_ = os.Remove(filepath.Join(parent, e.Name())) // refused while it is in use
+			_ = os.Remove(filepath.Join(parent, e.Name())) // the kernel refuses while the group is in use
 		}
 	}
 }
 
-// gone tells whether there is no such process.
+// gone reports whether no process has this id.
 func gone(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -157,7 +159,7 @@ func gone(pid int) bool {
 func setUnified(dir string, limits Limits) (kept Limits) {
 	if limits.Memory > 0 && write(dir, "memory.max", strconv.FormatInt(limits.Memory, 10)) == nil {
 		kept.Memory = limits.Memory
-		_ = write(dir, "memory.swap.max", "0")  // there may be no swap to bound
+		_ = write(dir, "memory.swap.max", "0")  // there may be no swap accounting
 		_ = write(dir, "memory.oom.group", "1") // since Linux 4.19
 	}
 	if limits.CPU > 0 && write(dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period)) == nil {
@@ -172,7 +174,8 @@ func setUnified(dir string, limits Limits) (kept Limits) {
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	if h.controls("memory") && limits.Memory > 0 && write(dir, "memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)) == nil {
 		kept.Memory = limits.Memory
-		// Memory and swap together; there may be no such accounting.
+		// Memory and swap together. The kernel may have no swap
+		// accounting.
 		_ = write(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limits.Memory, 10))
 	}
 	if h.controls("cpu") && limits.CPU > 0 && write(dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10)) == nil {
@@ -184,11 +187,11 @@ func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	return kept
 }
 
-// quota is how many microseconds of a period a share of a processor is. The
-// kernel takes no less than a millisecond.
+// quota converts a CPU share to microseconds of a period. The kernel accepts no
+// less than a millisecond.
 func quota(cpu int64) int64 { return max(cpu*period/1000, 1000) }
 
-// write writes to a file of a group, which the kernel has made.
+// write writes to a file of a group. The kernel creates these files.
 func write(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
-// mountinfo is a line of the kernel's, for a mount of the tree below root.
+// mountinfo returns a line of /proc/self/mountinfo for a mount of the tree
+// below root.
 func mountinfo(mount, root, fstype, options string) string {
 	return "36 35 98:0 " + root + " " + mount + " rw,noatime shared:1 - " + fstype + " none " + options + "\n"
 }
@@ -28,11 +29,11 @@ func TestMakeFailsQuietly(t *testing.T) {
 		mountinfo, own string
 	}{
 		{"Nothing", "no cgroups are mounted", "", "0::/\n"},
-		{"Garbage", "files of the kernel are read with care", "- - -\n36 x - cgroup2\n - cgroup\n", ":::\n::\n0\n"},
-		{"Missing", "a group that is not there", mountinfo(readOnly, "/", "cgroup2", "rw"), "0::/a\n"},
-		{"NoControllers", "a group without files of a controller is removed", mountinfo(dir, "/", "cgroup2", "rw"), "0::/\n"},
-		{"Outside", "a group above what is mounted", mountinfo(dir, "/a/b", "cgroup2", "rw"), "0::/c\n"},
-		{"Climbing", "a group that begins with ..", mountinfo(dir, "/", "cgroup2", "rw"), "0::/../..\n"},
+		{"Garbage", "malformed kernel files are ignored", "- - -\n36 x - cgroup2\n - cgroup\n", ":::\n::\n0\n"},
+		{"Missing", "the group does not exist", mountinfo(readOnly, "/", "cgroup2", "rw"), "0::/a\n"},
+		{"NoControllers", "a group without controller files is removed", mountinfo(dir, "/", "cgroup2", "rw"), "0::/\n"},
+		{"Outside", "the group is above the mount", mountinfo(dir, "/a/b", "cgroup2", "rw"), "0::/c\n"},
+		{"Climbing", "the group begins with ..", mountinfo(dir, "/", "cgroup2", "rw"), "0::/../..\n"},
 		{"Old", "version 1 without files", mountinfo(dir, "/", "cgroup", "rw,memory"), "4:memory:/\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -51,8 +52,8 @@ func TestMakeFailsQuietly(t *testing.T) {
 	}
 }
 
-// On the system that the test runs on there may be none of it; what is told to
-// be in force must be.
+// TestMake checks that limits which are reported are in force. The system that
+// runs the test may support none of them.
 func TestMake(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestMake(t *testing.T) {
 	g := cgroup.Make(string(mounts), string(own), want)
 	kept, version := g.InForce()
 	if kept == (cgroup.Limits{}) {
-		t.Skip("this user can make no group here")
+		t.Skip("this user cannot create groups here")
 	}
 	files := map[int][]string{1: {"memory.limit_in_bytes", "cpu.cfs_quota_us", "pids.max"}, 2: {"memory.max", "cpu.max", "pids.max"}}[version]
 	values := map[string]string{"memory.limit_in_bytes": "67108864", "cpu.cfs_quota_us": "50000", "memory.max": "67108864", "cpu.max": "50000 100000", "pids.max": "10"}
@@ -93,7 +94,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// find returns what the file of a group that this process made holds.
+// find returns the content of a file in the group that this process created.
 func find(t *testing.T, mounts, file string) string {
 	t.Helper()
 	for line := range strings.Lines(mounts) {
@@ -104,7 +105,7 @@ func find(t *testing.T, mounts, file string) string {
 		found := ""
 		err := filepath.WalkDir(fields[4], func(path string, d os.DirEntry, err error) error {
 			if err != nil {
-				return nil // groups come and go
+				return nil // groups of other processes appear and disappear
 			}
 			if d.Name() == file && strings.Contains(path, "/xfn-"+pid()+"-") {
 				data, err := os.ReadFile(path)
@@ -124,10 +125,11 @@ func find(t *testing.T, mounts, file string) string {
 	return ""
 }
 
-// A group whose maker was killed is removed by the next one that is made there.
+// TestMakeSweeps checks that Make removes the groups whose creators were
+// killed.
 func TestMakeSweeps(t *testing.T) {
 	dir := t.TempDir()
-	const pidMax = "4194305" // one more than the greatest process id
+	const pidMax = "4194305" // one more than the largest process id
 	for _, name := range []string{"xfn-" + pidMax + "-abc", "xfn-" + pid() + "-abc", "xfn-other", "unlike"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -154,7 +156,7 @@ func FuzzMake(f *testing.F) {
 	f.Add(mountinfo(`/no\040where`, "/a", "cgroup", "rw,memory,cpu"), "4:cpu,memory:/a/b\n")
 	f.Fuzz(func(t *testing.T, mountinfo, own string) {
 		if strings.Contains(mountinfo, "/") {
-			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // nothing real is touched
+			mountinfo = strings.ReplaceAll(mountinfo, "/", "/nowhere/") // no real group is changed
 		}
 		if strings.Contains(mountinfo, "..") {
 			return

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A hierarchy is a mounted tree of groups, and where in it the caller is.
+// A hierarchy is a mounted tree of groups, and the caller's place in it.
 type hierarchy struct {
 	mount       string // where it is mounted
 	own         string // the directory of the caller's group
@@ -22,7 +22,7 @@ func (h hierarchy) contains(dir string) bool {
 	return dir == h.mount || strings.HasPrefix(dir, strings.TrimSuffix(h.mount, "/")+"/")
 }
 
-// locate finds the hierarchies that a process can see its group in, from its
+// locate finds the hierarchies in which a process can see its group, from its
 // mountinfo and cgroup files: see proc_pid_mountinfo(5) and cgroups(7).
 func locate(mountinfo, own string) []hierarchy {
 	var found []hierarchy
@@ -65,8 +65,8 @@ func (h hierarchy) place(root, own string) (string, bool) {
 	return "", false
 }
 
-// named tells whether a line of the cgroup file with these controllers is this
-// hierarchy's.
+// named reports whether a line of the cgroup file with these controllers
+// belongs to this hierarchy.
 func (h hierarchy) named(controllers string) bool {
 	if h.unified {
 		return controllers == ""
@@ -74,7 +74,7 @@ func (h hierarchy) named(controllers string) bool {
 	return controllers != "" && !slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !h.controls(c) })
 }
 
-// unescape undoes the octal escapes of the kernel's lists.
+// unescape decodes the octal escapes in files of the kernel.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
