@@ -1,9 +1,11 @@
 package carry
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -44,11 +46,19 @@ func Carry(l net.Listener, network, address string) error {
 	}
 }
 
-// reach returns a connection, or nil once the channel is closed.
+// reach dials until a server accepts, and returns the connection. It returns nil
+// once the channel is closed, or when a server accepted and then reset the
+// connection: Dial returns that reset as its own error if it arrives before Dial
+// does. Another dial would answer the client with a second connection, which the
+// server does not expect.
 func reach(closed <-chan struct{}, network, address string) net.Conn {
 	for pause := firstPause; ; pause = min(pause+pause/8, lastPause) {
-		if conn, err := net.Dial(network, address); err == nil {
+		conn, err := net.Dial(network, address)
+		if err == nil {
 			return conn
+		}
+		if errors.Is(err, syscall.ECONNRESET) {
+			return nil
 		}
 		select {
 		case <-closed:
