@@ -14,9 +14,6 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 # files under testdata may be wrong on purpose. Generated files are as they are.
 SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
-# The race detector needs cgo, which go turns off where there is no C compiler.
-RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
-
 .DEFAULT_GOAL := help
 .PHONY: help build demo test lint bench soak fuzz clean
 
@@ -29,11 +26,12 @@ build: ## Build bin/xfn.
 demo: build ## From an empty folder to a function package in a registry, and a platform's tests, command by command.
 	@sh testdata/demo.sh
 
-# At its end the race detector waits a second for reports. Tests run hundreds of
-# programs, which on a busy machine take longer than the ten minutes of go test.
-test: ## Run all tests. XFN_REQUIRE=registry makes a missing registry a failure.
-	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
-	GORACE=atexit_sleep_ms=0 $(GO) test -timeout 30m $(RACE) ./...
+# Scripts and golden cases run $(BIN). Without RACE=1 it shares its compiled
+# packages with the tests: both are built without cgo and with -trimpath. At its
+# end the race detector waits a second for reports, unless it is told not to.
+test: build ## Run all tests, RACE=1 with the race detector. XFN_REQUIRE=registry makes a missing registry a failure, XFN_SEEDS=40 is how many random faults are tried.
+	XFN_TEST_BIN='$(CURDIR)/$(BIN)' GORACE=atexit_sleep_ms=0 CGO_ENABLED=$(if $(RACE),1,0) \
+		$(GO) test -trimpath -timeout 30m $(if $(RACE),-race) ./...
 
 lint: ## Check format (gofumpt), go vet and staticcheck.
 	@files=$$($(SOURCES) | xargs $(TOOL) gofumpt -l && $(TOOL) gofumpt -modpath function-example -l templates/_go) || exit 1; \
@@ -42,7 +40,7 @@ lint: ## Check format (gofumpt), go vet and staticcheck.
 	$(TOOL) staticcheck ./...
 
 bench: build ## Run the benchmarks. BENCH=regexp BENCHTIME=1s
-	XFN_BIN='$(CURDIR)/$(BIN)' $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
+	XFN_TEST_BIN='$(CURDIR)/$(BIN)' $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime '$(BENCHTIME)' -benchmem ./...
 
 soak: ## Render XFN_SOAK=300 times in a row with the engine of DOCKER_HOST.
 	XFN_SOAK="$${XFN_SOAK:-300}" $(GO) test -count=1 -timeout 1h -run '^TestManyInARow$$' ./internal/runtimes/docker

@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A transcript is what a program that runs on has said. It is safe for concurrent
@@ -77,7 +79,7 @@ func (t *transcript) await(pattern *regexp.Regexp) (string, error) {
 // nothing in TMPDIR.
 func startDev(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := inScript(ts, append([]string{"dev"}, args...))
-	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"} {
+	for _, key := range goVariables {
 		cmd.Env = append(cmd.Env, key+"="+ts.Getenv(key))
 	}
 	r, w := io.Pipe()
@@ -115,7 +117,7 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 // BenchmarkDev changes one line of a function, and waits for the new render, by
 // turns with go build of such a change. The ratio of the medians is what counts.
 func BenchmarkDev(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	cmd := exec.CommandContext(ctx, xfn, "dev")

@@ -1,12 +1,13 @@
-package main
+package e2e_test
 
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A skopeoSite is a registry, and how to push to it and to copy out of it.
@@ -18,6 +19,7 @@ type skopeoSite struct {
 // What xfn pushes, skopeo copies out of registries unharmed: all images of an
 // index, with the digests that they had in the file.
 func TestSkopeoCopiesPushed(t *testing.T) {
+	t.Parallel()
 	skopeoCommand(t)
 	dir := writeInputs(t)
 	files := map[string]string{}
@@ -26,8 +28,9 @@ func TestSkopeoCopiesPushed(t *testing.T) {
 	}
 	for registry, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
 		t.Run(registry, func(t *testing.T) {
+			t.Parallel()
 			s := serve(t)
-			t.Setenv("DOCKER_CONFIG", writeLogin(t, s.users))
+			login := writeLogin(t, s.users)
 			for kind, site := range map[string]skopeoSite{
 				"plain":    {s.plain, nil, []string{"--src-tls-verify=false"}},
 				"htpasswd": {s.users, nil, []string{"--src-tls-verify=false", "--src-creds=gold:s3cret"}},
@@ -35,7 +38,8 @@ func TestSkopeoCopiesPushed(t *testing.T) {
 			} {
 				for name, file := range files {
 					t.Run(kind+"/"+name, func(t *testing.T) {
-						site.thereAndOut(t, file, kind+"/"+strings.ToLower(name)+":v1")
+						t.Parallel()
+						site.thereAndOut(t, login, file, kind+"/"+strings.ToLower(name)+":v1")
 					})
 				}
 			}
@@ -55,11 +59,13 @@ func writeLogin(t *testing.T, host string) string {
 }
 
 // thereAndOut pushes a package by xfn, and copies it out by skopeo.
-func (s skopeoSite) thereAndOut(t *testing.T, file, name string) {
+func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	t.Helper()
 	skopeo, ref := skopeoCommand(t), s.host+"/"+name
 	args := append([]string{"xpkg", "push", "-f", file, ref}, s.push...)
-	if out, err := exec.CommandContext(t.Context(), "xfn", args...).CombinedOutput(); err != nil {
+	cmd := e2e.Command(t, args...)
+	cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+login)
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	unpacked := unpack(t, file)

@@ -1,7 +1,6 @@
-package main
+package e2e_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -21,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -47,7 +46,7 @@ func largePackage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "large.xpkg")
-	build := exec.CommandContext(t.Context(), "xfn", "xpkg", "build", "-f", dir, "--embed-runtime-image-tarball", saved, "-o", file)
+	build := e2e.Command(t, "xpkg", "build", "-f", dir, "--embed-runtime-image-tarball", saved, "-o", file)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -56,15 +55,17 @@ func largePackage(t *testing.T) string {
 
 // Whatever happens, and however much is to be told of it, no password is.
 func TestPushTellsNoPassword(t *testing.T) {
+	t.Parallel()
 	reg, err := registry.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = reg.Close() }()
+	t.Cleanup(func() { _ = reg.Close() })
 	file := largePackage(t)
 	storage := "http://" + remotetest.Serve(t, reg)
 	for seed, fate := range []string{"", "full", "readonly", "forbidden", "shut", ""} {
 		t.Run(fmt.Sprint(seed, fate), func(t *testing.T) {
+			t.Parallel()
 			proxy := &remotetest.Chaos{Direct: reg, Storage: storage, Rate: 0.2, Fate: fate, FateAt: 6}
 			proxy.Next = remotetest.BasicAuth(reg, "gold", "s3cret")
 			if seed%2 == 0 {
@@ -73,9 +74,10 @@ func TestPushTellsNoPassword(t *testing.T) {
 			}
 			proxy.Begin(uint64(seed))
 			host := remotetest.Serve(t, proxy)
-			t.Setenv("DOCKER_CONFIG", writeLogin(t, host))
 			ref := fmt.Sprintf("%s/acme/chaos-%d:v1", host, seed)
-			out, err := exec.CommandContext(t.Context(), "xfn", "xpkg", "push", "-f", file, "--verbose", "--retry-delay=1ms", ref).CombinedOutput()
+			cmd := e2e.Command(t, "xpkg", "push", "-f", file, "--verbose", "--retry-delay=1ms", ref)
+			cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+writeLogin(t, host))
+			out, err := cmd.CombinedOutput()
 			harm := proxy.End()
 			if strings.Contains(string(out), "s3cret") || strings.Contains(string(out), "Z29sZDpzM2NyZXQ") { // base64 of the login
 				t.Errorf("a password is told: %s", out)
@@ -97,6 +99,7 @@ func TestPushInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent an interrupt there")
 	}
+	t.Parallel()
 	reg, err := registry.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -113,22 +116,17 @@ func TestPushInterrupted(t *testing.T) {
 		reg.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { close(end) }) // before the server closes
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var out strings.Builder
-	cmd := exec.CommandContext(ctx, "xfn", "xpkg", "push", "-f", largePackage(t), host+"/acme/large:v1")
+	cmd := e2e.Command(t, "xpkg", "push", "-f", largePackage(t), host+"/acme/large:v1")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-stalled
-	began := time.Now()
+	e2e.Receive(t, stalled)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	err = cmd.Wait()
-	t.Logf("it ended after %v", time.Since(began))
-	if ctx.Err() != nil || err == nil || !strings.Contains(out.String(), "interrupted") {
+	if err := cmd.Wait(); err == nil || !strings.Contains(out.String(), "interrupted") {
 		t.Errorf("got %v: %s", err, &out)
 	}
 }

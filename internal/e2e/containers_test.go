@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func serveContainers(ctx context.Context, dir string) error {
 // serveContainersCmd is "serve-containers VAR DIR": it starts a runner of the
 // alpha whose images are the programs of DIR, and sets VAR to its endpoint.
 func serveContainersCmd(ts *testscript.TestScript, _ bool, args []string) {
-	cmd := exec.CommandContext(context.Background(), "containers", ts.MkAbs(args[1]))
+	cmd := exec.CommandContext(limited(ts), "containers", ts.MkAbs(args[1]))
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())

@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"bufio"
@@ -6,14 +6,16 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // What a registry says unasked, the user's own credentials say, is not shown.
 func TestUnsolicited(t *testing.T) {
+	t.Parallel()
 	const basic = "Z29sZDpzM2NyZXQ=" // gold:s3cret
 	host := unsolicited(t)
 	home := t.TempDir()
@@ -21,14 +23,10 @@ func TestUnsolicited(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(auth), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path, err := exec.LookPath("xfn")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 10 { // Whether net/http notices is a matter of luck.
-		cmd := exec.CommandContext(t.Context(), path, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
+		cmd := e2e.Command(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
 		cmd.Dir = home
-		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "credentials of") {
 			t.Fatalf("it did not fail with these credentials: %s", out)

@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"archive/tar"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
@@ -130,7 +130,7 @@ func writeInputs(t *testing.T) string {
 func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	t.Helper()
 	file := filepath.Join(dir, name+".xpkg")
-	cmd := exec.CommandContext(t.Context(), "xfn", append([]string{"xpkg", "build", "-o", file, "-a", "org.example.note=one, two"}, b.args...)...)
+	cmd := e2e.Command(t, append([]string{"xpkg", "build", "-o", file, "-a", "org.example.note=one, two"}, b.args...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -142,9 +142,11 @@ func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 // manifest.json alone, and as an OCI layout. In each the incumbent's rules find
 // the same package.yaml.
 func TestPackageFilesAreImages(t *testing.T) {
+	t.Parallel()
 	dir := writeInputs(t)
 	for name, tc := range builtPackages {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file := buildPackage(t, dir, name, tc)
 			images := layoutImages(t, unpack(t, file))
 			if len(images) != tc.platforms {

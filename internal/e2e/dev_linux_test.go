@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"fmt"
@@ -9,9 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A pseudo is a program in a terminal of 80 columns.
@@ -60,9 +61,9 @@ func inTerminal(t *testing.T, args ...string) *pseudo {
 	}
 	p.keys, p.screen = openTerminal(t)
 	p.transcript = transcribe(p.keys)
-	p.cmd = exec.CommandContext(t.Context(), "xfn", append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
+	p.cmd = e2e.Command(t, append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
 	p.cmd.Dir = p.dir
-	p.cmd.Env = append(os.Environ(), "TERM=xterm", "TMPDIR="+p.dir, "NO_COLOR=", "GORACE=atexit_sleep_ms=0")
+	p.cmd.Env = append(os.Environ(), "TERM=xterm", "TMPDIR="+p.dir, "NO_COLOR=")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.screen, p.screen, p.screen
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := p.cmd.Start(); err != nil {
@@ -107,15 +108,8 @@ func (p *pseudo) modes() unix.Termios {
 // ends waits for the end, which is no error.
 func (p *pseudo) ends() {
 	p.t.Helper()
-	ended := make(chan error, 1)
-	go func() { ended <- p.cmd.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			p.t.Errorf("it ended with %v", err)
-		}
-	case <-time.After(time.Minute):
-		p.t.Error("it does not end")
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("it ended with %v", err)
 	}
 }
 
@@ -162,6 +156,7 @@ cases:
 
 // A person types keys, and sees one round in place of another.
 func TestDevKeys(t *testing.T) {
+	t.Parallel()
 	p := inTerminal(t)
 	before := p.modes()
 	p.says("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it by key a", "? help  q quit")
@@ -195,6 +190,7 @@ func TestDevKeys(t *testing.T) {
 
 // Long differences are cut to what fits, and shown whole at a key.
 func TestDevShowsAll(t *testing.T) {
+	t.Parallel()
 	p := inTerminal(t, "--trace-html", "page.html")
 	p.says("round 1", "q quit")
 	var fields strings.Builder
@@ -216,6 +212,7 @@ func TestDevShowsAll(t *testing.T) {
 
 // A signal ends it as a key does, and gives the terminal back.
 func TestDevIsTerminated(t *testing.T) {
+	t.Parallel()
 	p := inTerminal(t)
 	before := p.modes()
 	p.says("round 1", "q quit")

@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"bufio"
@@ -12,18 +12,27 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
+// Exit codes of xfn.
+const (
+	done   = 0
+	failed = 1
+	misuse = 2
+)
+
 func TestMain(m *testing.M) {
-	sandboxtest.Supervise()
-	testscript.Main(m, map[string]func(){"xfn": main, "contained": contained, "containers": containers})
+	testscript.Main(m, map[string]func(){"contained": contained, "containers": containers})
 }
 
 // contained is "contained COMMAND ARGS…": the command runs as in a container
@@ -42,27 +51,47 @@ func contained() {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
-		Setup:               setup,
+		Setup:               func(env *testscript.Env) error { return setup(t, env) },
+		Deadline:            time.Now().Add(scriptsLimit),
 		Cmds:                commands,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
 }
 
-// setup lets scripts compile Go with the caches of this machine, and keeps
-// them from its credentials.
-func setup(env *testscript.Env) error {
+// binary is the script variable with the path of xfn.
+const binary = "XFN"
+
+// scriptsLimit is how long all scripts together may take, even on a machine that
+// compiles what they need for the first time.
+const scriptsLimit = 20 * time.Minute
+
+// goVariables are those by which scripts compile Go with the caches of this
+// machine.
+var goVariables = []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
+
+// goEnv returns the values of goVariables. It is a fixture of all scripts.
+var goEnv = sync.OnceValues(func() ([]string, error) {
+	out, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
+})
+
+// setup puts xfn first in a script's path, lets it compile Go, and keeps it from
+// the credentials of this machine.
+func setup(t *testing.T, env *testscript.Env) error {
+	path := e2e.Binary(t)
+	env.Setenv(binary, path)
+	env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		return err
 	}
 	env.Setenv("EXAMPLES", examples)
-	out, err := exec.CommandContext(context.Background(), "go", "env", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN").Output()
+	values, err := goEnv()
 	if err != nil {
 		return err
 	}
-	values := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	for i, key := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"} {
+	for i, key := range goVariables {
 		env.Setenv(key, values[i])
 	}
 	env.Setenv("HOME", env.WorkDir)
@@ -70,7 +99,6 @@ func setup(env *testscript.Env) error {
 	env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
 	env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 	env.Setenv("NO_COLOR", "1")
-	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command waits a second for reports
 	return nil
 }
 
@@ -90,21 +118,26 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"await":            awaitDev,
 }
 
-// asUser is "as-user COMMAND ARGS…": the command succeeds as an ordinary user,
-// whose home is the script's folder home, or as this one, if it is no root.
+// asUser is "as-user COMMAND ARGS…": xfn, or a command of TestMain, succeeds as an
+// ordinary user, whose home is the script's folder home, or as the user of this
+// test, if that is not root.
 func asUser(ts *testscript.TestScript, _ bool, args []string) {
 	const user = 54321
-	path, err := exec.LookPath(args[0])
+	home, bin := ts.MkAbs("home"), filepath.Join(ts.Getenv("WORK"), "bin")
+	path, err := copyBinary(bin, ts.Getenv(binary))
 	ts.Check(err)
-	home := ts.MkAbs("home")
-	cmd := exec.CommandContext(context.Background(), path, args[1:]...)
+	if args[0] != "xfn" {
+		path, err = exec.LookPath(args[0])
+		ts.Check(err)
+	}
+	cmd := exec.CommandContext(limited(ts), path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XFN_CACHE_DIR="+home, "PATH="+filepath.Dir(path))
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XFN_CACHE_DIR="+home, "PATH="+bin)
 	ts.Check(os.MkdirAll(home, 0o700))
 	if os.Geteuid() == 0 {
 		ts.Check(os.Chown(home, user, user))
-		for _, dir := range []string{home, path} {
-			ts.Check(open(filepath.Dir(dir)))
+		for _, file := range []string{home, path} {
+			ts.Check(open(filepath.Dir(file)))
 		}
 		setUser(cmd, user)
 	}
@@ -115,6 +148,14 @@ func asUser(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("user.out"), []byte(out.String()), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("user.err"), []byte(errs.String()), 0o600))
+}
+
+// copyBinary copies xfn into a new directory that every user can enter: the folders
+// that it is in may be those of one user.
+func copyBinary(dir, binary string) (string, error) {
+	data, err := os.ReadFile(binary)
+	path := filepath.Join(dir, filepath.Base(binary))
+	return path, errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(path, data, 0o755), open(dir))
 }
 
 // open lets everybody enter a directory of the tests.
@@ -203,7 +244,7 @@ func serveRun(ts *testscript.TestScript, _ bool, args []string) {
 // inScript returns xfn where a script is, with as much of its environment as
 // servers need.
 func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), "xfn", args...)
+	cmd := exec.CommandContext(limited(ts), ts.Getenv(binary), args...)
 	cmd.Dir, cmd.Env = ts.MkAbs("."), os.Environ()
 	for _, key := range []string{"HOME", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "NO_COLOR", "TMPDIR"} {
 		cmd.Env = append(cmd.Env, key+"="+ts.Getenv(key))
@@ -216,12 +257,19 @@ func inScript(ts *testscript.TestScript, args []string) *exec.Cmd {
 func callAlpha(ts *testscript.TestScript, _ bool, args []string) {
 	client, err := grpc.Dial(args[0])
 	ts.Check(err)
-	output, err := client.RunContainer(context.Background(), alpha.ContainerRequest{Image: args[1], Input: []byte(ts.ReadFile(args[2]))})
+	output, err := client.RunContainer(limited(ts), alpha.ContainerRequest{Image: args[1], Input: []byte(ts.ReadFile(args[2]))})
 	if err != nil {
 		output = []byte(err.Error())
 	}
 	_, err = ts.Stdout().Write(output)
 	ts.Check(errors.Join(err, client.Close()))
+}
+
+// limited returns a context that ends with the script, or after a limit.
+func limited(ts *testscript.TestScript) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), scriptsLimit)
+	ts.Defer(cancel)
+	return ctx
 }
 
 // interrupt ends a server, for which that is no error.

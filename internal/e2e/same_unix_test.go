@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package e2e_test
 
 import (
 	"cmp"
@@ -12,9 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A builder is who builds, and where.
@@ -38,9 +39,14 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	if os.Geteuid() == 0 {
 		builders["ordinary"] = builder{umask: "022", zone: "UTC", locale: "C", mode: 0o755, age: time.Hour, procs: "2", user: ordinary}
 	}
+	t.Parallel()
+	bin := filepath.Join(t.TempDir(), "bin")
+	if _, err := copyBinary(bin, e2e.Binary(t)); err != nil {
+		t.Fatal(err)
+	}
 	sums := map[string]string{}
 	for name, b := range builders {
-		sums[name] = b.build(t)
+		sums[name] = b.build(t, bin)
 	}
 	for name, sum := range sums {
 		if sum != sums["careful"] {
@@ -49,19 +55,19 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	}
 }
 
-// build builds in a directory of its own, and returns what was printed and the
-// sum and mode of the file.
-func (b builder) build(t *testing.T) string {
+// build builds with the xfn of a folder in a directory of its own, and returns
+// what was printed and the sum and mode of the file.
+func (b builder) build(t *testing.T, bin string) string {
 	t.Helper()
 	dir := t.TempDir()
 	b.write(t, dir)
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask "+b.umask+` && exec xfn "$@"`, "sh",
+	cmd := exec.CommandContext(e2e.Context(t), "sh", "-c", "umask "+b.umask+` && exec xfn "$@"`, "sh",
 		"xpkg", "build", "-q", "-f", "function", "-e", "samples", "--extensions-root", "extensions", "-a", "org.example.b=2", "-a", "org.example.a=1",
 		"--embed-runtime-source", "src", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg")
 	cmd.Dir = dir
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "TZ=" + b.zone, "LC_ALL=" + b.locale, "GOMAXPROCS=" + b.procs,
-		"GOCACHE=" + goCache(t, b, dir), "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off", "GORACE=atexit_sleep_ms=0",
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "TZ=" + b.zone, "LC_ALL=" + b.locale, "GOMAXPROCS=" + b.procs,
+		"GOCACHE=" + goCache(t, b, dir), "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off",
 	}
 	if b.user != 0 {
 		own(t, dir, b.user)
@@ -108,24 +114,20 @@ func goCache(t *testing.T, b builder, dir string) string {
 	if b.user != 0 {
 		return filepath.Join(dir, "cache")
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	values, err := goEnv()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	return values[slices.Index(goVariables, "GOCACHE")]
 }
 
-// own gives a directory to a user, who can enter it and run the xfn of PATH.
+// own gives a directory to a user, who can enter it.
 func own(t *testing.T, dir string, user uint32) {
 	t.Helper()
-	xfn, err := exec.LookPath("xfn")
-	if err != nil {
+	if err := open(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(open(dir), open(filepath.Dir(xfn))); err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, int(user), int(user)))
 	})
 	if err != nil {

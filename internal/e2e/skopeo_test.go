@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"crypto/sha256"
@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -38,7 +39,7 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 		t.Helper()
 		// A policy would say whom to trust; the platform need not be this machine's.
 		args = append([]string{"--insecure-policy", "--override-os", "linux", "--override-arch", "amd64"}, args...)
-		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd := exec.CommandContext(e2e.Context(t), program, args...)
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
@@ -52,6 +53,7 @@ func skopeoCommand(t *testing.T) func(args ...string) []byte {
 // skopeo reads a package's file both as an OCI archive and as a Docker archive,
 // and copies it elsewhere with its annotations.
 func TestSkopeo(t *testing.T) {
+	t.Parallel()
 	skopeo := skopeoCommand(t)
 	dir := writeInputs(t)
 	for name, tc := range builtPackages {
@@ -94,6 +96,7 @@ func TestSkopeo(t *testing.T) {
 // skopeo copies packages into the registry that xfn serves, and out of it, byte
 // for byte; it lists their tags and deletes them.
 func TestSkopeoWithRegistry(t *testing.T) {
+	t.Parallel()
 	skopeo := skopeoCommand(t)
 	reg, err := registry.Open(t.TempDir())
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package e2e_test
 
 import (
 	"fmt"
@@ -12,13 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // BenchmarkRenderMany renders 1,000 and 10,000 XRs by a pipeline of one
 // builtin, each in one process, with the most memory that it had. What counts is
 // that ten times as many take ten times as long, and no more memory.
 func BenchmarkRenderMany(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	took := map[int]time.Duration{}
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -33,7 +35,7 @@ func BenchmarkRenderMany(b *testing.B) {
 
 // BenchmarkRenderManyPatched does so by Patch & Transform and auto-ready.
 func BenchmarkRenderManyPatched(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	dir := manyXRs(b, 1000, "testdata/patched", "{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%d}, spec: {bucketRegion: us-east-2}}")
 	b.ResetTimer()
 	renderMany(b, xfn, dir)

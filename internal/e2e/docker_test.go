@@ -1,10 +1,11 @@
-package main
+package e2e_test
 
 import (
 	"context"
 	"maps"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,11 +29,12 @@ func TestDockerScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../../testdata/docker",
 		Setup: func(env *testscript.Env) error {
-			err := setup(env)
+			err := setup(t, env)
 			env.Setenv("DOCKER_HOST", engine.Endpoint().Host)
 			return err
 		},
 		Cmds:                withEngine,
+		Deadline:            time.Now().Add(scriptsLimit),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
@@ -43,8 +45,8 @@ func TestDockerScripts(t *testing.T) {
 func awaitContainers(ts *testscript.TestScript, engine *dockerengine.Engine, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	for {
-		list, err := engine.ContainerList(context.Background(), client.ContainerListOptions{Filters: client.Filters{}.Add("label", "dev.xfn.function="+args[0])})
+	for ctx := limited(ts); ; {
+		list, err := engine.ContainerList(ctx, client.ContainerListOptions{Filters: client.Filters{}.Add("label", "dev.xfn.function="+args[0])})
 		ts.Check(err)
 		if len(list.Items) == want {
 			return

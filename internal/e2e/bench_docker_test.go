@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	pull "github.com/xfn-dev/xfn/internal/image"
 )
 
@@ -24,7 +25,7 @@ import (
 // and with a container that is kept. The ratios of the medians are what counts:
 // of what is removed less than 1.3, and what is kept in less than 60 ms.
 func BenchmarkRenderDocker(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		b.Skip(err)

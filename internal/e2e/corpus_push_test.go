@@ -1,13 +1,11 @@
-package main
+package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -18,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -29,6 +28,7 @@ const pushCorpus = "../../testdata/golden/xpkg/push"
 // those of the incumbent: ours, and Docker's. What DIFFERENCES.md does not list
 // ends in the same verdict, with the same at the tag, and what it lists does not.
 func TestPushCorpus(t *testing.T) {
+	t.Parallel()
 	known := pushDifferences(t)
 	cases, err := os.ReadDir(pushCorpus)
 	if err != nil || len(cases) == 0 {
@@ -36,10 +36,14 @@ func TestPushCorpus(t *testing.T) {
 	}
 	for name, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			servers := serve(t)
 			for _, c := range cases {
 				_, listed := known[c.Name()]
-				t.Run(c.Name(), func(t *testing.T) { comparePush(t, servers, filepath.Join(pushCorpus, c.Name()), listed) })
+				t.Run(c.Name(), func(t *testing.T) {
+					t.Parallel()
+					comparePush(t, servers, filepath.Join(pushCorpus, c.Name()), listed)
+				})
 			}
 		})
 	}
@@ -166,22 +170,15 @@ func (s pushSite) run(t *testing.T, dir string, args ...string) (code int, stdou
 	for i := range args {
 		args[i] = s.ports.Replace(strings.ReplaceAll(args[i], "{tmp}", s.tmp))
 	}
-	cmd := exec.CommandContext(t.Context(), "xfn", args...)
+	cmd := e2e.Command(t, args...)
 	home := filepath.Join(s.tmp, "home")
 	cmd.Dir = filepath.Join(s.tmp, "case")
-	cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home, "XDG_RUNTIME_DIR="+home, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home, "XDG_RUNTIME_DIR="+home)
 	for line := range strings.Lines(optional(t, filepath.Join(dir, "env"))) {
 		line = strings.ReplaceAll(strings.TrimSpace(line), "{tmp}", s.tmp)
 		cmd.Env = append(cmd.Env, strings.ReplaceAll(line, "$PATH", os.Getenv("PATH")))
 	}
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	return runCommand(t, cmd)
 }
 
 // comparePush pushes a case, and compares what came of it.
@@ -223,8 +220,10 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 
 // A registry whose CA only a file has is trusted by that file, for push and pull.
 func TestCAFile(t *testing.T) {
+	t.Parallel()
 	for name, serve := range map[string]func(*testing.T) pushServers{"ours": ourServers, "docker-registry": dockerServers} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := filepath.Join(pushCorpus, "tls-self-signed")
 			s := newPushSite(t, serve(t), dir)
 			const ref = "127.0.0.1:5057/gold/ca:v1.0.0"
@@ -314,7 +313,7 @@ func (s pushSite) tag(t *testing.T, registry string) pushedShape {
 
 func fetchManifest(t *testing.T, host, repo, reference string) json.RawMessage {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil)
+	req, err := http.NewRequestWithContext(e2e.Context(t), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+reference, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

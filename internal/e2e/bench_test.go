@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"context"
@@ -13,17 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-)
 
-// The benchmarks run the stripped binary that `make bench` has built.
-func binary(b *testing.B) string {
-	b.Helper()
-	path := os.Getenv("XFN_BIN")
-	if path == "" {
-		b.Skip("XFN_BIN names no binary: run make bench")
-	}
-	return path
-}
+	"github.com/xfn-dev/xfn/internal/e2e"
+)
 
 func run1(b *testing.B, dir, name string, args ...string) {
 	b.Helper()
@@ -44,7 +36,7 @@ func scaffolded(b *testing.B, xfn string) string {
 
 // BenchmarkHelp is what starting the process costs.
 func BenchmarkHelp(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	info, err := os.Stat(xfn)
 	if err != nil {
 		b.Fatal(err)
@@ -57,7 +49,7 @@ func BenchmarkHelp(b *testing.B) {
 
 // BenchmarkRenderBuiltin renders a pipeline of one builtin.
 func BenchmarkRenderBuiltin(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	dir, err := filepath.Abs("../../testdata/golden/render/basic-single")
 	if err != nil {
 		b.Fatal(err)
@@ -70,7 +62,7 @@ func BenchmarkRenderBuiltin(b *testing.B) {
 // BenchmarkRenderExample renders the example of the published pages: one
 // resource by Patch & Transform.
 func BenchmarkRenderExample(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	for b.Loop() {
 		run1(b, "../../examples/bucket", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
 	}
@@ -79,7 +71,7 @@ func BenchmarkRenderExample(b *testing.B) {
 // BenchmarkRenderRunning renders the template's example by a function that
 // runs already.
 func BenchmarkRenderRunning(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, "go", "build", "-o", "function", ".")
 	address := start(b, filepath.Join(dir, "function"))
@@ -135,7 +127,7 @@ func start(b *testing.B, program string) string {
 // BenchmarkRenderPackage renders the example by the function out of its
 // package: unpacking and the function's own start included.
 func BenchmarkRenderPackage(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
 	for b.Loop() {
@@ -147,7 +139,7 @@ func BenchmarkRenderPackage(b *testing.B) {
 // of one line, by turns with what it cannot do without: the two go builds, side
 // by side. The ratio of the medians is what counts.
 func BenchmarkPackageAfterChange(b *testing.B) {
-	xfn := binary(b)
+	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
 	args := []string{"xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg"}
 	run1(b, dir, xfn, args...)

@@ -1,7 +1,8 @@
-package main
+package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // corpus has package roots, and what the incumbent's build made of them.
@@ -32,6 +34,7 @@ func TestPackageCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("making links needs a privilege there")
 	}
+	t.Parallel()
 	known := packageDifferences(t)
 	cases, err := os.ReadDir(corpus)
 	if err != nil || len(cases) == 0 {
@@ -42,9 +45,13 @@ func TestPackageCorpus(t *testing.T) {
 		listed, ok := known[name]
 		delete(known, name)
 		t.Run(name+"/warn", func(t *testing.T) {
+			t.Parallel()
 			comparePackage(t, name, ok && listed.mode == "both", "--lint=warn")
 		})
-		t.Run(name+"/default", func(t *testing.T) { comparePackage(t, name, ok) })
+		t.Run(name+"/default", func(t *testing.T) {
+			t.Parallel()
+			comparePackage(t, name, ok)
+		})
 	}
 	for name := range known {
 		t.Errorf("DIFFERENCES.md names %q, which is no case", name)
@@ -93,15 +100,20 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	}
 	tmp := t.TempDir()
 	work := filepath.Join(tmp, "case")
-	makeCase(t, dir, tmp)
+	env := makeCase(t, dir, tmp)
 	before := tree(t, work)
-	code, stdout, stderr := build(t, dir, tmp, flags)
+	cmd := buildCommand(t, dir, tmp, flags)
+	cmd.Env = append(os.Environ(), env...)
+	code, stdout, stderr := runCommand(t, cmd)
 	t.Log(stderr)
 	want := strings.TrimSpace(readFile(t, filepath.Join(dir, "exit")))
 	var diff string
 	switch {
 	case want == "0" && code == 0:
 		path, _, _ := strings.Cut(stdout, " sha256:")
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cmd.Dir, path)
+		}
 		diff = compareImage(t, dir, path)
 	case want == "0" || code == 0:
 		diff = fmt.Sprintf("exit code %d, the incumbent's is %s: %s", code, want, readFile(t, filepath.Join(dir, "stderr")))
@@ -132,9 +144,9 @@ var caseLinks = map[string]string{
 	"fs-symlink-root":          "link",
 }
 
-// makeCase makes the directory that a case ran in, makes it the working
-// directory, and sets the environment.
-func makeCase(t *testing.T, dir, tmp string) {
+// makeCase makes the directory that a case ran in, and returns the variables that
+// it had.
+func makeCase(t *testing.T, dir, tmp string) []string {
 	t.Helper()
 	work := filepath.Join(tmp, "case")
 	if err := os.CopyFS(work, os.DirFS(filepath.Join(dir, "in"))); err != nil {
@@ -155,27 +167,27 @@ func makeCase(t *testing.T, dir, tmp string) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("HOME", filepath.Join(tmp, "home"))
-	t.Setenv("DOCKER_CONFIG", filepath.Join(tmp, "home"))
-	env := optional(t, filepath.Join(dir, "env"))
-	for line := range strings.Lines(env) {
-		key, value, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, "{tmp}", tmp)), "=")
-		t.Setenv(key, value)
+	home := filepath.Join(tmp, "home")
+	env := []string{"HOME=" + home, "DOCKER_CONFIG=" + home}
+	special := optional(t, filepath.Join(dir, "env"))
+	for line := range strings.Lines(special) {
+		env = append(env, strings.TrimSpace(strings.ReplaceAll(line, "{tmp}", tmp)))
 	}
-	if strings.HasPrefix(filepath.Base(dir), "runtime-daemon-") && env == "" {
-		t.Setenv("DOCKER_HOST", dockerenginetest.Open(t).Endpoint().Host)
+	if strings.HasPrefix(filepath.Base(dir), "runtime-daemon-") && special == "" {
+		env = append(env, "DOCKER_HOST="+dockerenginetest.Open(t).Endpoint().Host)
 	}
-	t.Chdir(work)
 	if script := optional(t, filepath.Join(dir, "setup.sh")); script != "" {
-		setUpCase(t, script)
+		setUpCase(t, script, work, env)
 	}
+	return env
 }
 
 // setUpCase runs a case's script. Images that it loads go when the test ends.
-func setUpCase(t *testing.T, script string) {
+func setUpCase(t *testing.T, script, work string, env []string) {
 	t.Helper()
 	// The script hides what was loaded; the images' names are in what it loads.
-	cmd := exec.CommandContext(t.Context(), "sh", "-e")
+	cmd := exec.CommandContext(e2e.Context(t), "sh", "-e")
+	cmd.Dir, cmd.Env = work, append(os.Environ(), env...)
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, ">/dev/null", ""))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -195,32 +207,32 @@ func setUpCase(t *testing.T, script string) {
 	})
 }
 
-// build runs the case's command line in the working directory.
-func build(t *testing.T, dir, tmp string, flags []string) (code int, stdout, stderr string) {
+// buildCommand returns a case's command line in the case's working directory.
+func buildCommand(t *testing.T, dir, tmp string, flags []string) *exec.Cmd {
 	t.Helper()
 	text := strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n")
 	args := slices.Concat([]string{"xpkg", "build"}, strings.Split(strings.ReplaceAll(text, "{tmp}", tmp), "\n"), flags)
-	if cwd := optional(t, filepath.Join(dir, "cwd")); cwd != "" {
-		t.Chdir(strings.TrimSpace(strings.ReplaceAll(cwd, "{tmp}", tmp)))
+	cmd := e2e.Command(t, args...)
+	cmd.Dir = filepath.Join(tmp, "case")
+	if cwd := strings.TrimSpace(strings.ReplaceAll(optional(t, filepath.Join(dir, "cwd")), "{tmp}", tmp)); filepath.IsAbs(cwd) {
+		cmd.Dir = cwd
+	} else {
+		cmd.Dir = filepath.Join(cmd.Dir, cwd)
 	}
-	return runHere(t, args...)
+	return cmd
 }
 
-// runHere runs the program in this process.
-func runHere(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// runCommand runs a command to its end, which need not be a success.
+func runCommand(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
-	dir := t.TempDir()
-	var files [2]*os.File
-	for i := range files {
-		f, err := os.Create(filepath.Join(dir, fmt.Sprint(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		files[i] = f
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
 	}
-	code = run(t.Context(), append([]string{"xfn"}, args...), os.Stdin, files[0], files[1])
-	return code, readFile(t, files[0].Name()), readFile(t, files[1].Name())
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
 // tree describes all files below a directory.
@@ -265,7 +277,8 @@ func optional(t *testing.T, path string) string {
 
 // Of very many problems some are printed, and how many there are.
 func TestBuildBoundsProblems(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Parallel()
+	dir := t.TempDir()
 	const meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: acme}\n"
 	fields, objects := "", ""
 	for i := range 60 {
@@ -273,6 +286,7 @@ func TestBuildBoundsProblems(t *testing.T) {
 		objects += "---\nkind: X\n"
 	}
 	for name, text := range map[string]string{"lost/crossplane.yaml": meta + fields, "bad/crossplane.yaml": meta + objects} {
+		name = filepath.Join(dir, name)
 		if err := os.Mkdir(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -286,11 +300,13 @@ func TestBuildBoundsProblems(t *testing.T) {
 		label, last  string
 	}{
 		"Errors":   {"errors end with their number", "bad", failed, "error: ", "xfn: error: package root \"bad\" has 60 problems, of which the first 50 are above"},
-		"Warnings": {"and so do warnings", "lost", done, "warning: ", "warning: and 10 more"},
+		"Warnings": {"warnings end with their number", "lost", done, "warning: ", "warning: and 10 more"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			code, _, stderr := runHere(t, "xpkg", "build", "-f", tc.root, "--lint=warn", "-o", "x.xpkg")
+			cmd := e2e.Command(t, "xpkg", "build", "-f", tc.root, "--lint=warn", "-o", "x.xpkg")
+			cmd.Dir = dir
+			code, _, stderr := runCommand(t, cmd)
 			lines := strings.Split(strings.TrimSpace(stderr), "\n")
 			n := strings.Count("\n"+stderr, "\n"+tc.label+tc.root)
 			if code != tc.code || n != 50 || strings.Count(stderr, "hint: ") != 1 || lines[len(lines)-1] != tc.last {

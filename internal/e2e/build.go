@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// binaryVar names the xfn that tests run. The Makefile builds it before the tests
+// begin, so that no package is compiled twice at a time.
+const binaryVar = "XFN_TEST_BIN"
+
+// buildLimit is enough to compile xfn and its libraries on a busy machine.
+const buildLimit = 20 * time.Minute
+
+// Binary returns the absolute path of xfn: that of XFN_TEST_BIN, or else one that
+// is built once for each test process. It has no race detector, with which a
+// program starts several times more slowly.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var binary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(binaryVar); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("reading %s: %w", binaryVar, err)
+		}
+		return filepath.Abs(path)
+	}
+	if err := readSources(); err != nil {
+		return "", err
+	}
+	return Build("github.com/xfn-dev/xfn/cmd/xfn", runtime.GOOS)
+})
+
+// readSources lists all folders of this module. The go command caches the result
+// of a test until a file changes that the test has opened or listed, and knows
+// nothing of what the test builds.
+func readSources() error {
+	root, err := goCommand(nil, "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		return err
+	})
+}
+
+// Build compiles a command of this module for an operating system, and returns
+// the path of the program, which needs no other file. The program is in the go
+// command's build cache, so that all test processes and later runs share it. It
+// must not be changed or removed.
+func Build(pkg, goos string) (string, error) {
+	printer := "echo"
+	if runtime.GOOS == "windows" {
+		printer = "cmd /c echo"
+	}
+	// go run keeps programs in its cache, but runs a new one in a folder that it
+	// then removes: the second time the program is that of the cache.
+	for range 2 {
+		path, err := goCommand([]string{"CGO_ENABLED=0", "GOOS=" + goos}, "run", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-exec", printer, pkg)
+		if err != nil {
+			return "", fmt.Errorf("building %s: %w", pkg, err)
+		}
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("building %s: go run does not keep the program", pkg)
+}
+
+// goCommand runs the go command with more variables, and returns the line that it
+// prints.
+func goCommand(env []string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), env...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, stderr.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}

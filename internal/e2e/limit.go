@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// Limit is how long a test waits for anything. It is far more than what a test
+// waits for takes on a busy machine, so that it ends only what hangs.
+const Limit = 2 * time.Minute
+
+// Context returns the test's context with the Limit.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Receive returns what c sends, or the zero value once c is closed. It fails the
+// test after the Limit. Call it in the goroutine of the test.
+func Receive[T any](t testing.TB, c <-chan T) T {
+	t.Helper()
+	timeout := time.NewTimer(Limit)
+	defer timeout.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-timeout.C:
+		t.Fatalf("nothing was received within %v", Limit)
+		panic("unreachable")
+	}
+}
+
+// Command returns xfn with arguments, which is killed after the Limit, or when the
+// test ends. Its environment is that of this process.
+func Command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(Context(t), Binary(t), args...)
+	cmd.WaitDelay = time.Second // for what it has started and left
+	return cmd
+}
