@@ -38,14 +38,14 @@ var kinds = []string{
 
 // Whatever a registry and a network do, a push ends with the new package at the
 // tag, or says that it failed and leaves the old one. It tells nobody a password.
-func TestChaos(t *testing.T) { chaos(t, 200, ours) }
+func TestChaos(t *testing.T) { chaos(t, ours) }
 
 // So it does with Docker's registry.
 func TestChaosOfDistribution(t *testing.T) {
 	host := remotetest.Registry(t)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
 	proxy.ErrorLog = log.New(io.Discard, "", 0)
-	chaos(t, 100, func(*testing.T) http.Handler { return proxy })
+	chaos(t, func(*testing.T) http.Handler { return proxy })
 }
 
 // ours is the registry that xfn serves.
@@ -59,14 +59,14 @@ func ours(t *testing.T) http.Handler {
 	return reg
 }
 
-func chaos(t *testing.T, runs uint64, open func(*testing.T) http.Handler) {
+func chaos(t *testing.T, open func(*testing.T) http.Handler) {
 	t.Helper()
 	after, err := random.Image(5<<18, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cert := remotetest.NewCertificate(t)
-	remotetest.Seeds(t, runs, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
+	remotetest.Seeds(t, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
 		return newTrial(t, seed, open(t), cert).push(t, after)
 	})
 }

@@ -35,7 +35,7 @@ func TestCopyChaos(t *testing.T) {
 	}
 	s.cosign(object{"digest": h.String()}, ".sig")
 	kinds := []string{"drop", "busy", "truncate", "short", "flip", "stall", "elsewhere", "whole", "late", "cut", "expire", "lie", "absent", "present"}
-	remotetest.Seeds(t, 100, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
+	remotetest.Seeds(t, kinds, func(t *testing.T, seed uint64) (map[string]int, error) {
 		return copyChaos(t, seed, src, s, after)
 	})
 }
