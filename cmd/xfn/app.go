@@ -23,6 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/validate"
 	"github.com/xfn-dev/xfn/cmd/xfn/xpkg"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
@@ -38,6 +39,8 @@ const (
 type app struct {
 	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
 	Verbose bool `help:"Print each step, and more of what happens." short:"v" xor:"volume"`
+
+	MemoryLimit memoryLimit `placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
 
 	Xpkg       xpkg.Cmd            `cmd:"" help:"Make, push and pull packages."`
 	Render     render.Cmd          `cmd:"" help:"Show what a Composition makes of a composite resource."`
@@ -97,6 +100,8 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	term := terminal.New(stdin, stdout, stderr)
 	cli := &app{}
+	dog := &watchdog.Watchdog{}
+	ctx = watchdog.NewContext(ctx, dog)
 	helped := false
 	parser, err := kong.New(cli,
 		kong.Name(name),
@@ -119,6 +124,12 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		return reportMisuse(term, name, err)
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
+	defer dog.Start(cli.MemoryLimit.bytes, func(e *watchdog.ExceededError) {
+		if len(e.Activities) == 0 {
+			e.Activities = []string{"running " + kctx.Selected().FullPath()}
+		}
+		os.Exit(report(term, name, hint.Wrap(e, "raise the limit with --memory-limit, if the machine has more memory")))
+	})()
 	err = kctx.Run()
 	term.Finish()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

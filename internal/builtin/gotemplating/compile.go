@@ -1,15 +1,12 @@
 package gotemplating
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
-
-	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
 
 // rootName is the name of the input's template, by which it may include itself.
@@ -34,12 +31,12 @@ func newProgramKey(text string, in *GoTemplate) programKey {
 	return key
 }
 
-// A program is a parsed template that asks for its budget. It is not changed
-// once it is made, so that executions share it.
+// A program is a parsed template that checks its depth and its context while it
+// runs. Executions share it, and do not change it.
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
-	// functions are the names of those that it calls.
+	// functions are the names of the functions that it calls.
 	functions map[string]bool
 }
 
@@ -60,10 +57,6 @@ func compile(key programKey, options []string) (*program, error) {
 	return p, nil
 }
 
-// maxLookups bounds how often the parser compares the use of a variable with a
-// declaration: it does so with all of them.
-const maxLookups = 1 << 28
-
 func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	left := key.left
 	if left == "" {
@@ -74,12 +67,10 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 		return nil, errTemplateSize
 	case strings.Count(key.text, left) > maxActions:
 		return nil, fmt.Errorf("the template has more than %d actions", maxActions)
-	case strings.Count(key.text, ":=")*strings.Count(key.text, "$") > maxLookups:
-		return nil, errors.New("the template has too many variables")
 	}
-	known := maps.Clone(limit.Known())
-	maps.Copy(known, (&execution{}).functions())
-	t, err := template.New(rootName).Delims(key.left, key.right).Funcs(known).Parse(key.text)
+	all := maps.Clone(known())
+	maps.Copy(all, (&execution{}).functions())
+	t, err := template.New(rootName).Delims(key.left, key.right).Funcs(all).Parse(key.text)
 	if err != nil {
 		return nil, err
 	}
@@ -101,181 +92,118 @@ func (p *program) checkOptions() (err error) {
 	return nil
 }
 
-// The functions by which a program asks for its budget. No template can call
-// them, as the parser does not know them.
+// The functions that compile adds to a program. No template can call them, because
+// the parser does not know their names.
 const (
-	enterFunction = "_enter"        // at the beginning of a template, with its height
-	leaveFunction = "_leave"        // at its end
-	tickFunction  = "_tick"         // at the beginning of each round of a loop
-	printFunction = "_print"        // after a pipeline whose value is printed
-	madeFunction  = "_madeByMethod" // with what a method makes that is given arguments
+	enterFunction = "_enter" // at the beginning of a template, with its weight
+	leaveFunction = "_leave" // at its end, with the same
+	tickFunction  = "_tick"  // at the beginning of each round of a loop
 )
 
-// A height is what an execution stands on while it is in another template that is
-// called from somewhere within a node, and how deep loops nest in the node.
-type height struct {
-	stack int // bytes, 0 if no template is called
-	loops int
-}
+// maxWeight bounds the sum of the weights of the templates that are being executed
+// within each other. Go ends a process whose stack would exceed 512 MiB.
+const maxWeight = 256 << 20
 
-// What the parts of a template take of the stack, in bytes. These are measured,
-// and rounded up. An include takes more, and the text of its pipeline, because its
-// error has these and the errors within: see execution.include.
+// Weights of the nodes of a template: their use of the stack in bytes, measured and
+// rounded up. A loop and an include weigh more than that, since the time to unwind
+// an error grows with the square of their number, and each include adds to its
+// error's text.
 const (
-	templateStack = 512
-	blockStack    = 640
-	rangeStack    = 1280
-	pipeStack     = 1600
-	includeStack  = 64 << 10
+	templateWeight = 512
+	blockWeight    = 640
+	pipeWeight     = 1600
+	includeWeight  = 64 << 10
+	rangeWeight    = 100 << 10
 )
 
-// higher returns the larger of both, in both respects.
-func (h height) higher(other height) height {
-	return height{max(h.stack, other.stack), max(h.loops, other.loops)}
-}
-
-// on returns h on top of something, if it calls a template.
-func (h height) on(stack int) height {
-	if h.stack > 0 {
-		h.stack += stack
-	}
-	return h
-}
-
-// body has a template ask for what it takes of the stack, and give it back.
+// body adds the calls that check the weight of a template.
 func (p *program) body(root *parse.ListNode) {
-	h := p.list(root)
-	nodes := []parse.Node{action(root.Pos, enterFunction, h.stack, h.loops)}
+	weight := templateWeight + p.list(root)
+	nodes := []parse.Node{action(root.Pos, enterFunction, weight)}
 	nodes = append(nodes, root.Nodes...)
-	root.Nodes = append(nodes, action(root.Pos, leaveFunction, h.stack, h.loops))
+	root.Nodes = append(nodes, action(root.Pos, leaveFunction, weight))
 }
 
-// list instruments what is in a list of nodes.
-func (p *program) list(l *parse.ListNode) height {
-	h := height{}
+// list adds the calls to the nodes of a list, and returns the largest weight of them.
+func (p *program) list(l *parse.ListNode) int {
+	heaviest := 0
 	if l == nil {
-		return h
+		return heaviest
 	}
 	for _, node := range l.Nodes {
-		h = h.higher(p.node(node))
+		heaviest = max(heaviest, p.node(node))
 	}
-	return h
+	return heaviest
 }
 
-func (p *program) node(node parse.Node) height {
+func (p *program) node(node parse.Node) int {
 	switch n := node.(type) {
 	case *parse.ActionNode:
-		h := p.pipe(n.Pipe)
-		if len(n.Pipe.Decl) == 0 {
-			value := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{n.Pipe}}
-			n.Pipe = pipeline(n.Pos, value, command(n.Pos, printFunction))
-		}
-		return h
+		return p.pipe(n.Pipe, 0)
 	case *parse.IfNode:
-		return p.branch(&n.BranchNode).on(blockStack)
+		return blockWeight + p.branch(&n.BranchNode)
 	case *parse.WithNode:
-		return p.branch(&n.BranchNode).on(blockStack)
+		return blockWeight + p.branch(&n.BranchNode)
 	case *parse.RangeNode:
-		h := p.branch(&n.BranchNode).on(rangeStack)
+		weight := rangeWeight + p.branch(&n.BranchNode)
 		n.List.Nodes = append([]parse.Node{action(n.List.Pos, tickFunction)}, n.List.Nodes...)
-		return height{h.stack, h.loops + 1}
+		return weight
 	case *parse.TemplateNode:
-		return height{stack: templateStack}.higher(p.pipe(n.Pipe))
+		return p.pipe(n.Pipe, 0)
 	default:
-		return height{}
+		return 0
 	}
 }
 
-func (p *program) branch(b *parse.BranchNode) height {
-	return p.pipe(b.Pipe).higher(p.list(b.List)).higher(p.list(b.ElseList))
+func (p *program) branch(b *parse.BranchNode) int {
+	return max(p.pipe(b.Pipe, 0), p.list(b.List), p.list(b.ElseList))
 }
 
-// pipe instruments a pipeline that is not part of another.
-func (p *program) pipe(pipe *parse.PipeNode) height {
+// pipe returns the weight of a pipeline if it includes templates, else 0. The
+// length is that of the text of the pipeline that it is part of, 0 if of none.
+func (p *program) pipe(pipe *parse.PipeNode, length int) int {
 	if pipe == nil {
-		return height{}
+		return 0
 	}
-	return p.commands(pipe, len(pipe.String()))
-}
-
-// commands instruments a pipeline that is part of a text of a length.
-func (p *program) commands(pipe *parse.PipeNode, length int) height {
-	h, fails := height{}, false
-	var commands []*parse.CommandNode
-	for i, c := range pipe.Cmds {
+	if length == 0 {
+		length = len(pipe.String())
+	}
+	heaviest := 0
+	for _, c := range pipe.Cmds {
 		for _, arg := range c.Args {
-			h = h.higher(p.argument(arg, length))
-		}
-		commands = append(commands, c)
-		fails = fails || isCalled(c, i > 0)
-		if !fails && mayCallMethod(c, i > 0) {
-			commands = []*parse.CommandNode{made(pipe.Pos, commands)}
-			h = h.on(pipeStack)
+			heaviest = max(heaviest, p.argument(arg, length))
 		}
 	}
-	pipe.Cmds = commands
-	return h.on(pipeStack)
+	if heaviest > 0 {
+		heaviest += pipeWeight
+	}
+	return heaviest
 }
 
-// made returns a call of madeFunction with what commands make. That is its argument
-// and not what comes before it, so that an error over the value is about the last
-// argument of the method still. Errors that cite the call pass through plain.
-func made(at parse.Pos, commands []*parse.CommandNode) *parse.CommandNode {
-	c := command(at, madeFunction)
-	c.Args = append(c.Args, pipeline(at, commands...))
-	return c
-}
-
-func (p *program) argument(node parse.Node, length int) height {
+func (p *program) argument(node parse.Node, length int) int {
 	switch n := node.(type) {
 	case *parse.ChainNode:
-		return p.argument(n.Node, length).on(pipeStack)
+		return p.argument(n.Node, length)
 	case *parse.PipeNode:
-		return p.commands(n, length)
+		return p.pipe(n, length)
 	case *parse.IdentifierNode:
 		p.functions[n.Ident] = true
 		if n.Ident == includeFunction {
-			return height{stack: includeStack + length}
+			return includeWeight + length
 		}
 	}
-	return height{}
-}
-
-// isCalled reports whether a command gives arguments to a value in parentheses,
-// which is an error that cites the pipeline.
-func isCalled(c *parse.CommandNode, piped bool) bool {
-	_, isPipe := c.Args[0].(*parse.PipeNode)
-	return isPipe && (piped || len(c.Args) > 1)
-}
-
-// mayCallMethod reports whether a command is a method's call with arguments. One
-// such as now.Format makes text, and is not among the functions.
-func mayCallMethod(c *parse.CommandNode, piped bool) bool {
-	switch c.Args[0].(type) {
-	case *parse.FieldNode, *parse.ChainNode, *parse.VariableNode:
-		return piped || len(c.Args) > 1
-	default:
-		return false
-	}
+	return 0
 }
 
 // action returns an action without output that calls a function.
 func action(at parse.Pos, function string, args ...int) parse.Node {
-	pipe := pipeline(at, command(at, function, args...))
-	nothing := &parse.ListNode{NodeType: parse.NodeList, Pos: at}
-	return &parse.IfNode{BranchNode: parse.BranchNode{NodeType: parse.NodeIf, Pos: at, Pipe: pipe, List: nothing}}
-}
-
-func pipeline(at parse.Pos, commands ...*parse.CommandNode) *parse.PipeNode {
-	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: commands}
-}
-
-func command(at parse.Pos, function string, args ...int) *parse.CommandNode {
-	c := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: at}
-	c.Args = append(c.Args, parse.NewIdentifier(function).SetPos(at))
+	call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: at}
+	call.Args = append(call.Args, parse.NewIdentifier(function).SetPos(at))
 	for _, arg := range args {
 		number := &parse.NumberNode{NodeType: parse.NodeNumber, Pos: at, Text: strconv.Itoa(arg), IsInt: true, Int64: int64(arg)}
-		c.Args = append(c.Args, number)
+		call.Args = append(call.Args, number)
 	}
-	return c
+	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{call}}
+	nothing := &parse.ListNode{NodeType: parse.NodeList, Pos: at}
+	return &parse.IfNode{BranchNode: parse.BranchNode{NodeType: parse.NodeIf, Pos: at, Pipe: pipe, List: nothing}}
 }

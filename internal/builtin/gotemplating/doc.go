@@ -2,7 +2,7 @@
 // template over the request, and reads desired resources out of the text. Its
 // rules are those of the real function, pinned by golden cases.
 //
-// A template is a stranger's program, and runs in this process. So it is given a
-// budget, and its tree is rewritten to ask for it: see compile.go and the package
-// limit.
+// A template comes from outside and runs in this process. Its output, its recursion
+// and the size of what a single call makes are bounded, and it ends with the
+// context. The memory of the process is the concern of package watchdog.
 package gotemplating

@@ -2,12 +2,11 @@ package gotemplating
 
 import (
 	"bufio"
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,9 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
-	yamlv2 "sigs.k8s.io/yaml/goyaml.v2"
-
-	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
 
 const (
@@ -35,11 +31,11 @@ var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument
 
 // readDocuments returns the objects in what a template printed. The annotations of
 // each are checked before the next is read.
-func readDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, error) {
+func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
-	r := newReader(b, out)
+	r := newReader(out)
 	for {
-		if err := b.Check(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		d, err := r.next()
@@ -51,9 +47,6 @@ func readDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, e
 		case d == nil:
 			continue
 		}
-		if err := b.SpendOn(reflect.ValueOf(d.Object)); err != nil {
-			return nil, fmt.Errorf("cannot decode manifest: %w", err)
-		}
 		if err := checkAnnotations(d); err != nil {
 			return nil, err
 		}
@@ -62,20 +55,18 @@ func readDocuments(b *limit.Budget, out string) ([]*unstructured.Unstructured, e
 }
 
 // A reader reads objects out of text as the YAMLOrJSONDecoder of apimachinery
-// does, which a test compares it with. That one takes documents of any size, and
-// aliases that stand for more than there is memory.
+// does, which a test compares it with. That one reads documents of any size.
 type reader struct {
-	budget *limit.Budget
-	text   string
-	json   *json.Decoder // until something is not JSON
-	yaml   kyaml.Reader  // since then
+	text string
+	json *json.Decoder // until something is not JSON
+	yaml kyaml.Reader  // since then
 	// objects counts those that were read as JSON, and consumed is where they end.
 	objects  int
 	consumed int64
 }
 
-func newReader(b *limit.Budget, text string) *reader {
-	r := &reader{budget: b, text: text}
+func newReader(text string) *reader {
+	r := &reader{text: text}
 	if kyaml.IsJSONBuffer([]byte(text[:min(len(text), guessSize)])) {
 		r.json = json.NewDecoder(strings.NewReader(text))
 	} else {
@@ -141,30 +132,14 @@ func (r *reader) nextYAML() (*unstructured.Unstructured, error) {
 	if len(raw) == 0 {
 		return nil, err
 	}
-	if err := r.checkYAML(raw); err != nil {
-		return nil, err
+	if len(raw) > maxDocument {
+		return nil, errDocumentSize
 	}
 	var d *unstructured.Unstructured
 	if err := yaml.Unmarshal(raw, &d); err != nil {
 		return nil, err
 	}
 	return d, err
-}
-
-// checkYAML returns an error for a document that is too large, as it stands, or
-// with what its aliases stand for.
-func (r *reader) checkYAML(raw []byte) error {
-	if len(raw) > maxDocument {
-		return errDocumentSize
-	}
-	if !bytes.ContainsRune(raw, '&') || !bytes.ContainsRune(raw, '*') {
-		return nil
-	}
-	var v any
-	if yamlv2.Unmarshal(raw, &v) != nil {
-		return nil // as it will be for whoever reads it
-	}
-	return r.budget.Fits(reflect.ValueOf(v))
 }
 
 // skipSpace returns text without white space before the end of its first line. It

@@ -1,146 +1,98 @@
 package gotemplating
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"strings"
 	"text/template"
-
-	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
 
-// An execution runs a program for one request.
+// An execution runs a program for one request. It is for one goroutine.
 type execution struct {
-	budget   *limit.Budget
+	// cause returns why the execution has to end, or nil.
+	cause    func() error
 	template *template.Template
+	// weight is that of the templates that are being executed.
+	weight int
 	// including counts the uses of each template by include that have not ended.
 	including map[string]int
 }
 
 // execute returns what the program prints.
-func (p *program) execute(b *limit.Budget, data map[string]any) (string, error) {
-	e := &execution{budget: b, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
+func (p *program) execute(ctx context.Context, data map[string]any) (string, error) {
+	cause := func() error { return context.Cause(ctx) }
+	e := &execution{cause: cause, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
 	e.template.Funcs(e.calls(p.functions))
 	for name, tree := range p.trees {
 		if _, err := e.template.AddParseTree(name, tree); err != nil {
 			return "", err
 		}
 	}
-	out := b.Output()
-	err := e.run(out, rootName, data)
-	return out.String(), err
+	return e.run(rootName, data)
 }
 
-// run executes a template. What text/template does not catch becomes an error.
-// Errors lose their chain.
-func (e *execution) run(out io.Writer, name string, data any) (err error) {
+// run executes a template and returns its output. What text/template does not
+// recover from becomes an error. Errors lose their chain.
+func (e *execution) run(name string, data any) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("template: %s: %v", name, r)
 		}
 	}()
+	out := &output{cause: e.cause}
 	if err := e.template.ExecuteTemplate(out, name, data); err != nil {
-		return errors.New(plain(clip(err.Error())))
+		return "", errors.New(clip(err.Error()))
 	}
-	return nil
+	return out.text.String(), nil
 }
 
-// plain returns what an error says without the calls of madeFunction in it.
-func plain(text string) string {
-	const call = madeFunction + " ("
-	if !strings.Contains(text, call) {
-		return text
-	}
-	var (
-		out   strings.Builder
-		calls []bool // for each open parenthesis since the first call, whether it is one's
-	)
-	for text != "" {
-		size := 1
-		switch {
-		case strings.HasPrefix(text, call):
-			calls, text = append(calls, true), text[len(call):]
-			continue
-		case len(calls) == 0:
-		case text[0] == '(':
-			calls = append(calls, false)
-		case text[0] == ')':
-			last := len(calls) - 1
-			if calls[last] {
-				calls, text = calls[:last], text[1:]
-				continue
-			}
-			calls = calls[:last]
-		case strings.IndexByte("\"'`", text[0]) >= 0:
-			size = quoted(text)
-		}
-		out.WriteString(text[:size])
-		text = text[size:]
-	}
-	return out.String()
-}
-
-// quoted returns how long the literal is with which text begins.
-func quoted(text string) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			if text[0] != '`' {
-				i++
-			}
-		case text[0]:
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
-// calls returns the functions of the given names, and those that ask for budget.
+// calls returns the functions of the given names, and those that compile adds.
 func (e *execution) calls(names map[string]bool) template.FuncMap {
 	added := e.functions()
-	calls := template.FuncMap{
-		enterFunction: e.enter,
-		leaveFunction: e.leave,
-		tickFunction:  e.tick,
-		printFunction: e.printed,
-		madeFunction:  e.made,
-	}
+	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick}
 	for name := range names {
 		if f, ok := added[name]; ok {
 			calls[name] = f
-		} else if f := e.budget.Function(name); f != nil {
+		} else if f, ok := known()[name]; ok {
 			calls[name] = f
 		}
 	}
 	return calls
 }
 
-func (e *execution) enter(stack, loops int) (bool, error) {
-	if err := e.budget.Check(); err != nil {
-		return false, err
+func (e *execution) enter(weight int) (bool, error) {
+	if e.weight+weight > maxWeight {
+		return false, errors.New("templates and loops are nested too deeply")
 	}
-	return false, e.budget.Enter(stack, loops)
+	e.weight += weight
+	return e.tick()
 }
 
-func (e *execution) leave(stack, loops int) bool {
-	e.budget.Leave(stack, loops)
+func (e *execution) leave(weight int) bool {
+	e.weight -= weight
 	return false
 }
 
-func (e *execution) tick() (bool, error) { return false, e.budget.Check() }
+// tick returns an error if the execution has to end.
+func (e *execution) tick() (bool, error) { return false, e.cause() }
 
-// printed returns v, which is to be printed. Text is as long as its output, which
-// is bounded.
-func (e *execution) printed(v reflect.Value) (reflect.Value, error) {
-	if err := e.budget.Check(); err != nil || v.Kind() == reflect.String {
-		return v, err
-	}
-	return v, e.budget.Measure(v)
+// maxOutput bounds what a template prints, in bytes.
+const maxOutput = 64 << 20
+
+// An output holds what a template prints.
+type output struct {
+	cause func() error
+	text  strings.Builder
 }
 
-// made returns v, which a method has made.
-func (e *execution) made(v reflect.Value) (reflect.Value, error) {
-	return v, e.budget.SpendOn(v)
+// Write implements io.Writer. It writes all or nothing.
+func (o *output) Write(p []byte) (int, error) {
+	if o.text.Len()+len(p) > maxOutput {
+		return 0, fmt.Errorf("the output is larger than %d MiB", maxOutput>>20)
+	}
+	if err := o.cause(); err != nil {
+		return 0, err
+	}
+	return o.text.Write(p)
 }

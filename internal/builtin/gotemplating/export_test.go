@@ -6,15 +6,7 @@ import (
 	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
-
-// NewLimited returns the function with other limits.
-func NewLimited(o Options, l limit.Limits) function.Runner {
-	return &runner{folders: o.folders(), limits: l}
-}
 
 // Render returns the output of a template.
 func Render(ctx context.Context, text string, data map[string]any, options ...string) (string, error) {
@@ -22,14 +14,14 @@ func Render(ctx context.Context, text string, data map[string]any, options ...st
 	if err != nil {
 		return "", err
 	}
-	return p.execute(limit.New(ctx, limit.Usual()), data)
+	return p.execute(ctx, data)
 }
 
 // Objects returns the objects in a template's output, as far as they can be read,
 // nil for documents without one, and the error that ends them.
 func Objects(out string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	for r := newReader(limit.New(context.Background(), limit.Usual()), out); ; {
+	for r := newReader(out); ; {
 		d, err := r.next()
 		if err == io.EOF {
 			return objects, nil

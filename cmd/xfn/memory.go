@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
+)
+
+// A memoryLimit is the value of --memory-limit in bytes, 0 if the flag is not given.
+type memoryLimit int64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *memoryLimit) UnmarshalText(text []byte) error {
+	q, err := quantity.ParseQuantity(string(text))
+	if err != nil || q.Value() <= 0 {
+		return fmt.Errorf("expected a positive quantity such as 2Gi, got %q", text)
+	}
+	*l = memoryLimit(q.Value())
+	return nil
+}
+
+// bytes returns the limit: by default 4 GiB or half of the machine's memory,
+// whichever is less. A limit of the process's control group counts as the machine's
+// memory. A machine that does not say how much it has gets 4 GiB.
+func (l memoryLimit) bytes() int64 {
+	if l > 0 {
+		return int64(l)
+	}
+	limit := int64(4 << 30)
+	mounts, mountsErr := os.ReadFile("/proc/self/mountinfo")
+	own, ownErr := os.ReadFile("/proc/self/cgroup")
+	machine := []int64{machineMemory()}
+	if mountsErr == nil && ownErr == nil {
+		machine = append(machine, cgroup.MemoryLimit(string(mounts), string(own)))
+	}
+	for _, bytes := range machine {
+		if bytes > 0 {
+			limit = min(limit, bytes/2)
+		}
+	}
+	return limit
+}
+
+// machineMemory returns the size of the machine's memory in bytes, or 0 on an
+// operating system other than Linux.
+func machineMemory() int64 {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var kib int64
+	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &kib); err != nil {
+		return 0
+	}
+	return kib << 10
+}

@@ -1,0 +1,110 @@
+package gotemplating
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// known returns the functions of Sprig as a template can call them: without env and
+// expandenv, in UTC, and with bounds. The map must not be changed.
+var known = sync.OnceValue(func() map[string]any {
+	all := sprig.GenericFuncMap()
+	delete(all, "env")
+	delete(all, "expandenv")
+	all["getHostByName"] = func(string) (string, error) { return "", errors.New("a builtin function has no network") }
+	all["set"] = set
+	for _, name := range []string{"merge", "mergeOverwrite"} {
+		all[name] = merging(all[name].(func(map[string]any, ...map[string]any) any))
+	}
+	for _, name := range []string{"mustMerge", "mustMergeOverwrite"} {
+		all[name] = mustMerging(all[name].(func(map[string]any, ...map[string]any) (any, error)))
+	}
+	for name, f := range dates {
+		all[name] = f
+	}
+	for names, bytes := range bounds {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = bounded(all[name], bytes)
+		}
+	}
+	return all
+})
+
+// set is that of Sprig, but refuses to make a dict contain itself: the functions
+// that walk a value would overflow the stack.
+func set(dict map[string]any, key string, value any) (map[string]any, error) {
+	if contains(value, dict) {
+		return nil, errContainsItself
+	}
+	dict[key] = value
+	return dict, nil
+}
+
+// maxCall bounds what a single call allocates, in bytes.
+const maxCall = 256 << 20
+
+// bounds are for the functions of which a single call allocates without a bound
+// from small arguments, faster than the memory of the process is measured. Each
+// returns about how many bytes a call allocates.
+var bounds = map[string]func(args []reflect.Value) float64{
+	"repeat":         func(args []reflect.Value) float64 { return number(args[0]) * length(args[1]) },
+	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
+	"replace":        func(args []reflect.Value) float64 { return count(args[2], args[0].String()) * length(args[1]) },
+	"join": func(args []reflect.Value) float64 {
+		if list := reflect.ValueOf(args[1].Interface()); list.Kind() == reflect.Slice {
+			return length(args[0]) * length(list)
+		}
+		return 0
+	},
+	"until":     func(args []reflect.Value) float64 { return integers(0, number(args[0]), 1) },
+	"untilStep": func(args []reflect.Value) float64 { return integers(number(args[0]), number(args[1]), number(args[2])) },
+	"seq": func(args []reflect.Value) float64 {
+		switch n := args[0]; n.Len() {
+		case 1:
+			return integers(1, number(n.Index(0)), 1)
+		case 2:
+			return integers(number(n.Index(0)), number(n.Index(1)), 1)
+		case 3:
+			return integers(number(n.Index(0)), number(n.Index(2)), number(n.Index(1)))
+		default:
+			return 0
+		}
+	},
+	"randAlpha randAlphaNum randAscii randBytes randNumeric": func(args []reflect.Value) float64 { return 8 * number(args[0]) },
+}
+
+func number(v reflect.Value) float64 { return float64(v.Int()) }
+
+func length(v reflect.Value) float64 { return float64(v.Len()) }
+
+func count(v reflect.Value, part string) float64 { return float64(strings.Count(v.String(), part)) }
+
+// integers returns the size of a list of integers. If the number after the last one
+// overflows, the list has no end.
+func integers(from, to, step float64) float64 {
+	if math.Abs(to)+math.Abs(step) > math.MaxInt64/2 {
+		return math.Inf(1)
+	}
+	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
+}
+
+// bounded returns a function of f's type that fails before a call that would
+// allocate more than maxCall. text/template makes an error of a panic.
+func bounded(f any, bytes func(args []reflect.Value) float64) any {
+	call := reflect.ValueOf(f)
+	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
+		if bytes(args) > maxCall {
+			panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20))
+		}
+		if call.Type().IsVariadic() {
+			return call.CallSlice(args)
+		}
+		return call.Call(args)
+	}).Interface()
+}

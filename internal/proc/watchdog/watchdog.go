@@ -1,0 +1,152 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// interval is the time between two measurements. A loop that only allocates
+	// makes tens of MiB in it.
+	interval = 10 * time.Millisecond
+	// maxStacks bounds the stacks of all goroutines, in bytes. Go ends a process in
+	// which one stack would be larger than maxStack.
+	maxStacks = 768 << 20
+	maxStack  = 2_000_000_000
+)
+
+// A Watchdog measures the memory of the process, and records what the process is
+// doing. The zero value is ready to use. It is safe for concurrent use.
+type Watchdog struct {
+	mu         sync.Mutex
+	activities []string // in the order in which they began
+}
+
+// An ExceededError says that the process needs too much memory.
+type ExceededError struct {
+	// Activities are what the process was doing, such as `running pipeline step "a"`.
+	Activities []string
+	// Stacks says that recursion exceeded the limit of all stacks.
+	Stacks bool
+	// Limit is what was exceeded, in bytes.
+	Limit int64
+}
+
+// Error names the activities and the limit.
+func (e *ExceededError) Error() string {
+	what := "the process needs more than %.4g GiB of memory"
+	if e.Stacks {
+		what = "recursion needs more than %.4g GiB of stack"
+	}
+	text := fmt.Sprintf(what, float64(e.Limit)/(1<<30))
+	if len(e.Activities) > 0 {
+		text = strings.Join(e.Activities, ", ") + ": " + text
+	}
+	return text
+}
+
+// Start measures the memory until stop is called. It calls exceeded, once and in a
+// goroutine of its own, when live values and stacks take more than the limit. The
+// limit is asked for after the first interval, so that a short command does not pay
+// for it.
+func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (stop func()) {
+	stopped := make(chan struct{})
+	go func() {
+		ticks := time.NewTicker(interval)
+		defer ticks.Stop()
+		for most := int64(0); ; {
+			select {
+			case <-stopped:
+				return
+			case <-ticks.C:
+			}
+			if most == 0 {
+				most = limit()
+				prepare(most)
+			}
+			if e := check(most); e != nil {
+				e.Activities = w.running()
+				exceeded(e)
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(stopped) })
+}
+
+// prepare has the garbage collector keep memory below the limit where it can, so
+// that what exceeds it is in use, and lets stacks grow until they are measured.
+func prepare(limit int64) {
+	if soft := limit / 8 * 7; soft < debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(soft)
+	}
+	debug.SetMaxStack(maxStack)
+}
+
+// check measures the memory that is in use, and not what Go has mapped.
+func check(limit int64) *ExceededError {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	heap, stacks := int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64())
+	switch {
+	case heap+stacks > limit:
+		return &ExceededError{Limit: limit}
+	case stacks > maxStacks:
+		return &ExceededError{Limit: maxStacks, Stacks: true}
+	default:
+		return nil
+	}
+}
+
+// running returns what the process is doing, the latest first and each once.
+func (w *Watchdog) running() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, activity := range slices.Backward(w.activities) {
+		if !slices.Contains(all, activity) {
+			all = append(all, activity)
+		}
+	}
+	return all
+}
+
+func (w *Watchdog) enter(activity string) (leave func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.activities = append(w.activities, activity)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		i := slices.Index(w.activities, activity)
+		w.activities = slices.Delete(w.activities, i, i+1)
+	}
+}
+
+type key struct{}
+
+// NewContext returns a context by which callees record what they are doing.
+func NewContext(ctx context.Context, w *Watchdog) context.Context {
+	return context.WithValue(ctx, key{}, w)
+}
+
+// Enter records that the caller begins an activity, such as `reading "xr.yaml"`, and
+// returns a function that records its end. It does nothing in a context without a
+// Watchdog.
+func Enter(ctx context.Context, activity string) (leave func()) {
+	if w, ok := ctx.Value(key{}).(*Watchdog); ok {
+		return w.enter(activity)
+	}
+	return func() {}
+}
+
+// EnterStep is Enter for a step of a pipeline.
+func EnterStep(ctx context.Context, step string) (leave func()) {
+	return Enter(ctx, fmt.Sprintf("running pipeline step %q", step))
+}
