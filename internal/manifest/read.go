@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 
 	"github.com/spf13/afero"
 )
@@ -106,6 +107,7 @@ func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
 	if docs, ok := r.given(path); ok {
 		return docs, nil
 	}
+	defer watchdog.Enter(ctx, fmt.Sprintf("reading %q", path))()
 	data, err := r.Bytes(ctx, path)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -45,6 +46,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 		return err
 	}
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
+		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
 		r.Result, r.Err = p.render(ctx, doc)
 		return r
@@ -76,6 +78,7 @@ func (s *Session) checkAlpha(in Inputs) error {
 
 // loadAlpha reads what all XRs share. A single XR is checked in its turn.
 func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
+	defer watchdog.Enter(ctx, loading)()
 	version, err := in.Profile.Version()
 	if err != nil {
 		return p, err

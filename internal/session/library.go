@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -131,6 +132,7 @@ type family struct {
 }
 
 func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Result {
+	defer watchdog.Enter(ctx, "rendering "+doc.Position())()
 	var made []Result
 	nest := nesting{library: f.library, depth: DefaultDepth, observed: f.observed, render: func(ctx context.Context, s subject) (*render.Result, error) {
 		r := Result{N: n, Source: doc.Position(), Observed: s.Observed}

@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session/converge"
@@ -97,9 +98,13 @@ type plan struct {
 	source string
 }
 
+// loading is the activity of reading and decoding the inputs.
+const loading = "loading the composite resource and its Composition"
+
 // load reads what all XRs share, in the order in which `crossplane render`
 // reports what is wrong with it. A single XR is checked in its turn.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
+	defer watchdog.Enter(ctx, loading)()
 	version, err := in.Profile.Version()
 	if err != nil {
 		return p, err

@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/session/converge"
@@ -187,6 +188,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 		return err
 	}
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
+		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
 		r.Result, r.Observed, r.Err = p.render(ctx, in.around(n, runner), doc)
 		r.Err = s.advise(r.Err)

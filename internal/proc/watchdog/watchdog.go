@@ -40,11 +40,15 @@ type ExceededError struct {
 
 // Error names the activities and the limit.
 func (e *ExceededError) Error() string {
-	what := "the process needs more than %.4g GiB of memory"
+	what := "the process needs more than %s of memory"
 	if e.Stacks {
-		what = "recursion needs more than %.4g GiB of stack"
+		what = "recursion needs more than %s of stack"
 	}
-	text := fmt.Sprintf(what, float64(e.Limit)/(1<<30))
+	size := fmt.Sprintf("%d MiB", e.Limit>>20)
+	if e.Limit >= 1<<30 {
+		size = fmt.Sprintf("%.3g GiB", float64(e.Limit)/(1<<30))
+	}
+	text := fmt.Sprintf(what, size)
 	if len(e.Activities) > 0 {
 		text = strings.Join(e.Activities, ", ") + ": " + text
 	}

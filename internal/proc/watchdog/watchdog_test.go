@@ -1,0 +1,106 @@
+package watchdog_test
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/proc/watchdog"
+)
+
+// limit is more than the tests themselves need.
+const limit = 64 << 20
+
+// start starts w with the limit, and returns what it reports.
+func start(t *testing.T, w *watchdog.Watchdog) <-chan *watchdog.ExceededError {
+	t.Helper()
+	exceeded := make(chan *watchdog.ExceededError, 1)
+	before := debug.SetMemoryLimit(-1)
+	stop := w.Start(func() int64 { return limit }, func(e *watchdog.ExceededError) { exceeded <- e })
+	t.Cleanup(func() {
+		stop()
+		stop()
+		debug.SetMemoryLimit(before)
+	})
+	return exceeded
+}
+
+func TestHeap(t *testing.T) {
+	w := &watchdog.Watchdog{}
+	ctx := watchdog.NewContext(t.Context(), w)
+	watchdog.Enter(ctx, `reading "a"`)()
+	leave := watchdog.Enter(ctx, `reading "b"`)
+	for _, step := range []string{"one", "two", "one"} {
+		defer watchdog.EnterStep(ctx, step)()
+	}
+	leave()
+	exceeded := start(t, w)
+	values := make([]byte, 2*limit)
+	got := <-exceeded
+	runtime.KeepAlive(values)
+	want := &watchdog.ExceededError{Activities: []string{`running pipeline step "one"`, `running pipeline step "two"`}, Limit: limit}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("got another error (-want +got):\n%s", diff)
+	}
+}
+
+func TestStack(t *testing.T) {
+	exceeded := start(t, &watchdog.Watchdog{})
+	var got *watchdog.ExceededError
+	recurse(1<<17, func() { got = <-exceeded })
+	if diff := cmp.Diff(&watchdog.ExceededError{Limit: limit}, got); diff != "" {
+		t.Errorf("got another error (-want +got):\n%s", diff)
+	}
+}
+
+// recurse calls f with a stack of a KiB for each level.
+func recurse(levels int, f func()) byte {
+	var frame [1 << 10]byte
+	if levels == 0 {
+		f()
+		return 0
+	}
+	frame[levels%len(frame)] = 1
+	return frame[levels%7] + recurse(levels-1, f)
+}
+
+// TestGarbage makes much more than the limit, of which little is in use.
+func TestGarbage(t *testing.T) {
+	exceeded := start(t, &watchdog.Watchdog{})
+	var values []byte
+	for range 1000 {
+		values = make([]byte, 4<<20)
+	}
+	runtime.KeepAlive(values)
+	select {
+	case err := <-exceeded:
+		t.Error(err)
+	default:
+	}
+}
+
+func TestNoWatchdog(t *testing.T) {
+	watchdog.EnterStep(t.Context(), "one")()
+}
+
+func TestExceededError(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    watchdog.ExceededError
+		want   string
+	}{
+		"Memory":     {"a large limit is in GiB", watchdog.ExceededError{Limit: 3 << 29}, "the process needs more than 1.5 GiB of memory"},
+		"Small":      {"a small limit is in MiB", watchdog.ExceededError{Limit: 100 << 20}, "the process needs more than 100 MiB of memory"},
+		"Stacks":     {"recursion has an error of its own", watchdog.ExceededError{Limit: 768 << 20, Stacks: true}, "recursion needs more than 768 MiB of stack"},
+		"Activities": {"all activities are named", watchdog.ExceededError{Limit: 2 << 30, Activities: []string{"reading a", "reading b"}}, "reading a, reading b: the process needs more than 2 GiB of memory"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.err.Error(); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
