@@ -15,7 +15,7 @@ import (
 func memoryFiles() map[string]string {
 	const xr = "apiVersion: harbor.example.org/v1\nkind: Pier\nmetadata: {name: p}\n"
 	properties := strings.Builder{}
-	for i := range 8_000 {
+	for i := range 12_000 {
 		fmt.Fprintf(&properties, "          p%d: {type: object, properties: {a: {type: string}}}\n", i)
 	}
 	return map[string]string{
@@ -120,7 +120,7 @@ func TestMemoryLimit(t *testing.T) {
 		},
 		"Package": {
 			reason: "a package needs more memory than there is",
-			args:   "xpkg build -f package -o large.xpkg --memory-limit=64Mi",
+			args:   "xpkg build -f package -o large.xpkg --memory-limit=48Mi",
 			want:   "xfn: error: running xfn xpkg build" + exceeded,
 		},
 		"Time": {

@@ -46,12 +46,12 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"UntilStepDown": {
-			reason:   "the same below the smallest",
+			reason:   "a count whose end is below the smallest integer",
 			template: `{{ untilStep 0 -9223372036854775807 -4611686018427387904 }}`,
 			want:     tooLarge,
 		},
 		"Seq": {
-			reason:   "numbers as text",
+			reason:   "a sequence of a thousand million numbers",
 			template: `{{ seq 1 1000000000 }}`,
 			want:     tooLarge,
 		},
@@ -96,7 +96,7 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"Random": {
-			reason:   "random text takes time",
+			reason:   "long random text",
 			template: `{{ randAlphaNum 100000000 }}`,
 			want:     tooLarge,
 		},
@@ -116,7 +116,7 @@ func TestHostile(t *testing.T) {
 			want:     "the output is larger than 64 MiB",
 		},
 		"IncludedOutput": {
-			reason:   "the same into a text",
+			reason:   "an include whose output has no end",
 			template: `{{ define "a" }}{{ range 1000000000 }}{{ $ }}{{ end }}{{ end }}{{ include "a" (repeat 100000 "x") | len }}`,
 			want:     "the output is larger than 64 MiB",
 		},
@@ -126,27 +126,27 @@ func TestHostile(t *testing.T) {
 			want:     cyclic,
 		},
 		"CyclicList": {
-			reason:   "through a list",
+			reason:   "a value in itself, through a list",
 			template: `{{ $d := dict }}{{ $_ := set $d "a" (list 1 $d) }}{{ $d }}`,
 			want:     cyclic,
 		},
 		"CyclicData": {
-			reason:   "put into the request",
+			reason:   "the data of the request in itself",
 			template: `{{ $_ := set .meta "x" .meta }}{{ getCredentialData . "x" }}`,
 			want:     cyclic,
 		},
 		"Deep": {
-			reason:   "a value that is nested deeply, but not in itself",
+			reason:   "a value that is nested deeply, and printed",
 			template: `{{ $v := list }}{{ range until 100000 }}{{ $v = list $v }}{{ end }}{{ $v }}`,
 			want:     "cannot decode manifest",
 		},
 		"RecursionInIfs": {
-			reason:   "the same within so much that the stack would be too large",
+			reason:   "a template that calls itself within so many blocks that the stack would be too large",
 			template: `{{ define "a" }}` + strings.Repeat("{{if 1}}", 1000) + `{{ template "a" . }}` + strings.Repeat("{{end}}", 1000) + `{{ end }}{{ template "a" . }}`,
 			want:     tooDeep,
 		},
 		"RecursionInLoops": {
-			reason:   "the same within loops",
+			reason:   "a template that calls itself within loops",
 			template: `{{ define "a" }}{{ range 1 }}{{ template "a" . }}{{ end }}{{ end }}{{ template "a" . }}`,
 			want:     tooDeep,
 		},
@@ -196,7 +196,7 @@ func TestHostile(t *testing.T) {
 			want:     "cannot decode manifest: a document is larger than 2 MiB",
 		},
 		"JSONDocument": {
-			reason:   "the same of JSON",
+			reason:   "a JSON document that is too large",
 			template: `{"a":"{{ repeat 5000000 "x" }}"}`,
 			want:     "cannot decode manifest: a document is larger than 2 MiB",
 		},

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// merging returns a merge function of sprig that cannot make a map hold itself.
-// A source that shares a map with what was merged before it is copied: else the
-// merge could put that map into itself, and then walk it without end.
+// merging returns a merge function of Sprig that cannot make a map contain itself.
+// It copies a source that shares a map with the destination or an earlier source:
+// otherwise Sprig could put that map into itself, and then walk it without end.
 func merging[R any](merge func(dst map[string]any, srcs ...map[string]any) R) func(map[string]any, ...map[string]any) R {
 	return func(dst map[string]any, srcs ...map[string]any) R {
 		return merge(dst, apart(dst, srcs)...)
