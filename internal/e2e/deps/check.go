@@ -61,11 +61,11 @@ func passedOver(fsys fs.FS, folder string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// forTests tells a package like httptest. One that is called test is not one of
-// another's.
+// forTests reports whether a package exists for tests: its name ends in "test",
+// as that of httptest, or it is e2e. A package called test is a command.
 func forTests(folder string) bool {
 	name := path.Base(folder)
-	return strings.HasSuffix(name, "test") && name != "test"
+	return strings.HasSuffix(name, "test") && name != "test" || name == "e2e"
 }
 
 type checker struct {
