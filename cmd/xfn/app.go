@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -58,7 +60,7 @@ type app struct {
 	Completion completion.Cmd      `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 
-	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:""`
+	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
 	Beta        beta                   `cmd:"" hidden:""`
 	Composition composition            `cmd:"" hidden:""`
 	Resource    resource               `cmd:"" hidden:""`
@@ -103,7 +105,7 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	dog := &watchdog.Watchdog{}
 	ctx = watchdog.NewContext(ctx, dog)
 	helped := false
-	parser, err := kong.New(cli,
+	parser, err := kong.New(grammar(cli, args[1:]),
 		kong.Name(name),
 		kong.Description(description),
 		kong.Help(helpOf(name)),
@@ -136,6 +138,30 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 		err = hint.Wrap(errors.New("interrupted"), hint.Of(err))
 	}
 	return report(term, name, err)
+}
+
+// grammar returns cli for kong to parse args into. Where args begin with a
+// command, the other commands are hidden from kong: to build the model of all of
+// them takes ten times as long as to build that of one. A command with the tag
+// model:"all" sees all of them.
+func grammar(cli *app, args []string) any {
+	fields := reflect.VisibleFields(reflect.TypeFor[app]())
+	named := false
+	for i, f := range fields {
+		if _, ok := f.Tag.Lookup("cmd"); !ok {
+			continue
+		}
+		if name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)); len(args) == 0 || name != args[0] {
+			fields[i].Tag = `kong:"-"`
+			continue
+		}
+		named = f.Tag.Get("model") != "all"
+	}
+	if !named {
+		return cli
+	}
+	// The types differ in their tags alone, so the values are those of cli.
+	return reflect.ValueOf(cli).Convert(reflect.PointerTo(reflect.StructOf(fields))).Interface()
 }
 
 // helpOf prints help in which the program has the name that it was called by.
