@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -15,14 +16,14 @@ import (
 )
 
 // RFC 1123, label names, as Kubernetes has them, but with a letter in front.
-var label = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`) })
 
 const maxLabel = 63
 
 // checkName says whether name can be a Go module and a Kubernetes object.
 func checkName(name string) error {
 	const form = "use at most 63 lower-case letters, digits and dashes, beginning with a letter and ending with a letter or a digit, such as function-colours"
-	if len(name) > maxLabel || !label.MatchString(name) {
+	if len(name) > maxLabel || !label().MatchString(name) {
 		return hint.Wrap(fmt.Errorf("%q cannot name a function: it has to make a Kubernetes name and a Go module", name), form)
 	}
 	if slices.Contains(goNames, name) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
@@ -108,12 +109,12 @@ func (p Profile) Version() (Version, error) {
 	return v, nil
 }
 
-var crossplaneVersion = regexp.MustCompile(`^v?(\d+)\.(\d+)(\.\d+)?([-+].*)?$`)
+var crossplaneVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?(\d+)\.(\d+)(\.\d+)?([-+].*)?$`) })
 
 // ForCrossplane returns the profile of a Crossplane version, of the form v1.20
 // or v1.20.3. Versions before v1.11 had no functions.
 func ForCrossplane(version string) (Profile, error) {
-	m := crossplaneVersion.FindStringSubmatch(version)
+	m := crossplaneVersion().FindStringSubmatch(version)
 	if m == nil {
 		return "", fmt.Errorf("%q is not a version of Crossplane: expected the form v2.1", version)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
@@ -207,12 +208,12 @@ func toJSON(doc manifest.Document) ([]byte, Problems) {
 	return in, found
 }
 
-var keyTwice = regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`)
+var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
 
 // keysTwice returns the problems that a strict YAML reader has.
 func keysTwice(doc manifest.Document, strict error) Problems {
 	var found Problems
-	for _, m := range keyTwice.FindAllStringSubmatch(strict.Error(), -1) {
+	for _, m := range keyTwice().FindAllStringSubmatch(strict.Error(), -1) {
 		line, err := strconv.Atoi(m[1])
 		if err != nil {
 			continue
@@ -231,12 +232,12 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 
 // keysOnly matches the beginning of a document with a key at the start of a
 // line, after which YAML readers take nothing but more of them.
-var keysOnly = regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`)
+var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
 
 // secondObject returns the line of what follows the first object, which there
 // may be after one in flow style, an indented one or a directive, or 0.
 func secondObject(doc manifest.Document) int {
-	if keysOnly.Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
+	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
 		return 0
 	}
 	dec := yamlv3.NewDecoder(bytes.NewReader(doc.Text))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -40,7 +41,7 @@ type ExtensionLayer struct {
 
 // folderName is what a layer may be marked with: no character that is special in
 // a path, and no dot first.
-var folderName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // ReadExtensions returns the folders in the directory dir as layers, in the order of their
 // names. A layer holds its folder, "icons/icon.svg" say. It has neither the
@@ -89,7 +90,7 @@ func (r *reader) layer(folder fs.DirEntry) (v1.Layer, error) {
 	switch {
 	case !folder.IsDir():
 		return nil, hint.Wrap(fmt.Errorf("%q is not a folder, and only folders become layers", r.path(name)), "move it into a folder")
-	case !folderName.MatchString(name):
+	case !folderName().MatchString(name):
 		return nil, fmt.Errorf("%q cannot mark a layer: use up to 63 letters, digits, '-', '_' and '.', no dot first", r.path(name))
 	case name == "base" || name == "upbound":
 		return nil, fmt.Errorf("%q cannot mark a layer: %q is the mark of a layer that packages have themselves", r.path(name), name)

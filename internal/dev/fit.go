@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -62,10 +63,10 @@ func wrap(line string, columns int) []string {
 		return []string{line}
 	}
 	colour, end := "", ""
-	if at := escape.FindStringIndex(line); at != nil && at[0] == 0 {
+	if at := escape().FindStringIndex(line); at != nil && at[0] == 0 {
 		colour, end = line[:at[1]], reset
 	}
-	text := escape.ReplaceAllString(line, "")
+	text := escape().ReplaceAllString(line, "")
 	margin := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	var all []string
 	current := margin
@@ -80,13 +81,13 @@ func wrap(line string, columns int) []string {
 }
 
 // escape matches what sets the colour.
-var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // height is how many rows lines take on a screen that wraps them.
 func height(lines []string, columns int) int {
 	rows := 0
 	for _, l := range lines {
-		n := utf8.RuneCountInString(escape.ReplaceAllString(l, ""))
+		n := utf8.RuneCountInString(escape().ReplaceAllString(l, ""))
 		rows += max(1, (n+columns-1)/columns)
 	}
 	return rows

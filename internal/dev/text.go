@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -153,12 +154,12 @@ func (t Text) failure(r Round) Section {
 }
 
 // inGo matches the place that a line of the compiler begins with.
-var inGo = regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`)
+var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
 
 // placed returns what the compiler said in a folder with paths as they are seen
 // from here.
 func placed(dir, said string) string {
-	return inGo.ReplaceAllStringFunc(said, func(place string) string { return filepath.Join(dir, place) })
+	return inGo().ReplaceAllStringFunc(said, func(place string) string { return filepath.Join(dir, place) })
 }
 
 func indented(text string) Section {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // A File is a temporary file that becomes another by Commit, or is removed.
@@ -37,12 +38,12 @@ const writeback = 16 << 20
 
 // named is what the name of a temporary file looks like, and of one that Resume
 // makes. Nobody else's file is taken for one.
-var named = regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`)
+var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
 // IsTemporary reports whether a file of this name, without its directory, is one
 // that is still to become another: for those who read a directory that somebody
 // may be writing to.
-func IsTemporary(name string) bool { return named.MatchString(name) }
+func IsTemporary(name string) bool { return named().MatchString(name) }
 
 // Create makes a temporary file in a directory, which has to be closed. It
 // removes others there that a killed process left behind, except on Windows,

@@ -9,13 +9,14 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // prefix is what names begin with.
 const prefix = "xfn-"
 
 // tempDirName is what a name looks like. Nobody else's directory is taken for one.
-var tempDirName = regexp.MustCompile("^" + prefix + "[a-z2-7]{26}$")
+var tempDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + prefix + "[a-z2-7]{26}$") })
 
 // locks tells whether directories can be locked. Windows locks files only, and
 // there they stay when a process is killed.
@@ -83,7 +84,7 @@ func lock(parent *os.Root, name string) (*os.File, error) {
 func sweepTempDirs(parent *os.Root) {
 	names, _ := ReadNames(parent)
 	for _, name := range names {
-		if info, err := parent.Lstat(name); !tempDirName.MatchString(name) || err != nil || !info.IsDir() {
+		if info, err := parent.Lstat(name); !tempDirName().MatchString(name) || err != nil || !info.IsDir() {
 			continue
 		}
 		if f, err := lock(parent, name); f != nil && err == nil {

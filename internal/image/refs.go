@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -82,7 +83,7 @@ type kept struct {
 	used time.Time
 }
 
-var recordFile = regexp.MustCompile(`^[0-9a-f]{64}\.json$`)
+var recordFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.json$`) })
 
 // all returns the records in the order of their files, and the files of those
 // that are broken or were not finished.
@@ -102,9 +103,9 @@ func (r refs) all() (records []kept, broken []string, err error) {
 		}
 		rec, err := readRecord(path)
 		switch {
-		case unfinished.MatchString(e.Name()), recordFile.MatchString(e.Name()) && (err != nil || r.file(rec.Reference) != path):
+		case unfinished().MatchString(e.Name()), recordFile().MatchString(e.Name()) && (err != nil || r.file(rec.Reference) != path):
 			broken = append(broken, path)
-		case recordFile.MatchString(e.Name()):
+		case recordFile().MatchString(e.Name()):
 			records = append(records, kept{rec, path, info.ModTime()})
 		}
 	}
@@ -112,4 +113,4 @@ func (r refs) all() (records []kept, broken []string, err error) {
 }
 
 // unfinished is a record that fsx was writing.
-var unfinished = regexp.MustCompile(`^\.[0-9a-f]{64}\.json.*\.tmp$`)
+var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.[0-9a-f]{64}\.json.*\.tmp$`) })

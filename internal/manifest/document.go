@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -97,7 +98,9 @@ func (d Document) Decode(into any) error {
 
 // misfit is what encoding/json says of a value that its Go type cannot hold:
 // what was found, and the field.
-var misfit = regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
+var misfit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
+})
 
 // article names a kind of JSON value.
 func article(kind string) string {
@@ -113,7 +116,7 @@ func article(kind string) string {
 	}
 }
 
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
 
 // fault turns the words of the YAML library, whose lines count from the
 // document's start, into an Error whose line counts from the file's.
@@ -130,8 +133,8 @@ func (d Document) fault(err error) error {
 			}
 			line++
 		}
-	case misfit.MatchString(text):
-		m := misfit.FindStringSubmatch(text)
+	case misfit().MatchString(text):
+		m := misfit().FindStringSubmatch(text)
 		field := m[2] + m[3]
 		return &Error{d.Path, d.Lines().Of(field), fmt.Errorf("%s cannot be %s", cmp.Or(field, "the document"), article(m[1]))}
 	case strings.Contains(text, "invalid map key"), strings.Contains(text, "unsupported map key"):
@@ -194,7 +197,7 @@ func cutLine(text string) (line int, rest string) {
 		text = strings.TrimPrefix(text, noise)
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	m := yamlLine.FindStringSubmatch(text)
+	m := yamlLine().FindStringSubmatch(text)
 	if m == nil {
 		return 0, text
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -19,7 +20,7 @@ const (
 )
 
 // uploadID is the name of an upload's file: a UUID.
-var uploadID = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var uploadID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
 
 // lockDir makes dir if it is absent, and returns its lock, which closing the
 // file gives up. A directory that is not empty has to be a registry's.
@@ -75,7 +76,7 @@ func prepare(dir string) (err error) {
 		return err
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !uploadID.MatchString(e.Name()) {
+		if !e.Type().IsRegular() || !uploadID().MatchString(e.Name()) {
 			continue
 		}
 		if err := root.Remove("uploads/" + e.Name()); err != nil {

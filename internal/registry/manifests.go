@@ -169,7 +169,7 @@ func (m *manifests) put(w http.ResponseWriter, r *http.Request, repository, refe
 
 // check refuses a manifest that is none, or not what it is said to be.
 func (c change) check(contentType string) (*document, error) {
-	if !isDigest(c.Reference) && !tagName.MatchString(c.Reference) {
+	if !isDigest(c.Reference) && !tagName().MatchString(c.Reference) {
 		return nil, errors.New("the tag's name breaks the rules")
 	}
 	if c.digest() == "" {

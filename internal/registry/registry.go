@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -23,10 +24,12 @@ const (
 
 var (
 	// tagName is the grammar of tags: OCI distribution spec, "Pulling manifests".
-	tagName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
 
 	// endpoint takes a path apart: repository, kind, and what of that kind.
-	endpoint = regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
+	endpoint = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
+	})
 )
 
 // A Registry is the handler of a whole server ("/v2/…").
@@ -79,7 +82,7 @@ func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reg.manifests.catalog(w, r)
 		return
 	}
-	part := endpoint.FindStringSubmatch(strings.TrimSuffix(r.URL.Path, "/"))
+	part := endpoint().FindStringSubmatch(strings.TrimSuffix(r.URL.Path, "/"))
 	if part == nil {
 		refuse(w, http.StatusNotFound, "UNSUPPORTED", "the registry has nothing at this path")
 		return

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -151,7 +152,7 @@ func (u *uploads) take(w http.ResponseWriter, r *http.Request, s *session) bool 
 
 // contentRange is that of a chunk: OCI distribution spec, "Pushing a blob in
 // chunks".
-var contentRange = regexp.MustCompile(`^([0-9]+)-([0-9]+)$`)
+var contentRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+)-([0-9]+)$`) })
 
 // chunk returns how long the chunk of a Content-Range is, and whether it is the
 // next one. Without such a header, any body is, and its length is -1.
@@ -159,7 +160,7 @@ func (s *session) chunk(header string) (length int64, ok bool) {
 	if header == "" {
 		return -1, true
 	}
-	part := contentRange.FindStringSubmatch(header)
+	part := contentRange().FindStringSubmatch(header)
 	if part == nil {
 		return 0, false
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -185,7 +186,7 @@ func (c *Client) message(e *transport.Error) string {
 
 const maxText = 500
 
-var queries = regexp.MustCompile(`\?[^\s"'` + "`" + `]*`)
+var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"'` + "`" + `]*`) })
 
 // clean returns the text of an error as one short line. It drops what may hold
 // a secret: the query of a URL, and all lines but the first, as they are taken
@@ -199,7 +200,7 @@ func (c *Client) clean(err error) string {
 		return "what was said repeats the credentials, and is not shown"
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	text = queries.ReplaceAllString(text, "")
+	text = queries().ReplaceAllString(text, "")
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -66,7 +67,7 @@ func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 // maxRepository bounds a repository's name, as all clients do.
 const maxRepository = 255
 
-var repository = regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`)
+var repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`) })
 
 const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 
@@ -74,7 +75,7 @@ const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 // repository: OCI distribution spec, "Pulling manifests". Go-containerregistry
 // looks at its letters only, and "a/../b" would be another path of the registry.
 func IsRepository(path string) bool {
-	return len(path) <= maxRepository && repository.MatchString(path)
+	return len(path) <= maxRepository && repository().MatchString(path)
 }
 
 func checkRepository(repo name.Repository) error {

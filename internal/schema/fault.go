@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -60,14 +61,14 @@ func Of(err *field.Error) Fault {
 }
 
 // keyed is a key of a map, as field paths have it.
-var keyed = regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`)
+var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`) })
 
 // FieldName returns a path of the API server in the form of Fault's fields.
 func FieldName(path string) string {
 	if path == noField {
 		return ""
 	}
-	return strings.TrimPrefix(keyed.ReplaceAllString(path, ".$1"), ".")
+	return strings.TrimPrefix(keyed().ReplaceAllString(path, ".$1"), ".")
 }
 
 // faultText returns what an error says besides the field's name.
@@ -94,12 +95,14 @@ func faultText(err *field.Error) string {
 	}
 }
 
-var misfit = regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
+var misfit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
+})
 
 // inWords says of metadata which field is wrong, where Go's decoder names types.
 func inWords(err *field.Error) Fault {
 	f := Of(err)
-	if m := misfit.FindStringSubmatch(f.Text); m != nil {
+	if m := misfit().FindStringSubmatch(f.Text); m != nil {
 		f.Field, f.Text = f.Field+"."+m[2], "cannot be a "+strings.TrimSuffix(m[1], "ean")
 		f.Err = &field.Error{Type: err.Type, Field: f.Field, BadValue: field.OmitValueType{}, Detail: f.Text}
 	}

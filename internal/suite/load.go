@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/afero"
 
@@ -137,7 +138,9 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 }
 
 // mark is the line that each suite has, and hardly anything else.
-var mark = regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?` + spec.Kind + `["']?\s*(#.*)?\r?$`)
+var mark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?` + spec.Kind + `["']?\s*(#.*)?\r?$`)
+})
 
 // load returns the suites of a file. One that was named has to be one.
 func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([]*Suite, error) {
@@ -145,7 +148,7 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 	if err != nil {
 		return nil, err
 	}
-	if !explicit && !mark.Match(text) {
+	if !explicit && !mark().Match(text) {
 		return nil, nil
 	}
 	docs, err := manifest.Split(path, text)
@@ -157,7 +160,7 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 	}
 	var all []*Suite
 	for _, doc := range docs {
-		if !explicit && !mark.Match(doc.Text) {
+		if !explicit && !mark().Match(doc.Text) {
 			continue
 		}
 		if obj, err := doc.Object(); err == nil && !explicit && !spec.Is(obj) {

@@ -54,14 +54,14 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 }
 
 // hasPath matches functions whose packages may be files.
-var hasPath = regexp.MustCompile(`package["']?\s*:\s*["']?[./]|\.xpkg`)
+var hasPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]|\.xpkg`) })
 
 // identity is the same for the same functions, wherever they were read from,
 // unless they name files.
 func identity(docs []manifest.Document) string {
 	var b strings.Builder
 	for _, doc := range docs {
-		if hasPath.Match(doc.Text) {
+		if hasPath().Match(doc.Text) {
 			b.WriteString(filepath.Dir(doc.Path))
 		}
 		b.WriteByte(0)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -50,12 +51,12 @@ func isJSON(text []byte) bool {
 }
 
 // position is where in its JSON protojson met what it does not take, and why.
-var position = regexp.MustCompile(`\(line 1:(\d+)\): (.*)$`)
+var position = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(line 1:(\d+)\): (.*)$`) })
 
 // misfit says which field of the document does not fit. The JSON made of it is
 // one line.
 func misfit(doc manifest.Document, j []byte, err error) error {
-	m := position.FindStringSubmatch(err.Error())
+	m := position().FindStringSubmatch(err.Error())
 	if m == nil {
 		_, text, _ := strings.Cut(err.Error(), ":")
 		return &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New(strings.Trim(text, " \u00a0"))}

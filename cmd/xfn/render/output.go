@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -181,7 +182,7 @@ func (p *printer) take(_ session.Result, docs []map[string]any) error {
 
 func (p *printer) finish(bool) error { return nil }
 
-var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
+var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
 // fileName is that of an XR's file: its kind, namespace and name.
 func fileName(r session.Result, format string) string {
@@ -192,5 +193,5 @@ func fileName(r session.Result, format string) string {
 			name += "." + s
 		}
 	}
-	return unfit.ReplaceAllString(name, "_") + "." + format
+	return unfit().ReplaceAllString(name, "_") + "." + format
 }

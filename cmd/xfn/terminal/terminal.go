@@ -163,7 +163,7 @@ func (t *Terminal) line(label string, c colour, text string) {
 	}
 	text = Printable(text)
 	if t.actions {
-		text = commandLine.ReplaceAllString(text, "$1: :")
+		text = commandLine().ReplaceAllString(text, "$1: :")
 	}
 	fmt.Fprintf(t.stderr, "%s%s\n", label, text)
 }
@@ -171,7 +171,7 @@ func (t *Terminal) line(label string, c colour, text string) {
 // commandLine matches what GitHub Actions takes for a workflow command, which a
 // stranger's text must not give: "::" at the start of a line, blanks before it
 // or not.
-var commandLine = regexp.MustCompile(`(?m)^(\s*)::`)
+var commandLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\s*)::`) })
 
 // Printable is a stranger's text without what could change how a terminal shows
 // other text.

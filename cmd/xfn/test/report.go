@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -98,11 +99,11 @@ func (r *reporter) annotate(o suite.Outcome) error {
 	return nil
 }
 
-var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
+var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
 // page writes the trace of a case, with what the case failed with.
 func (r *reporter) page(o suite.Outcome) error {
-	name := strings.Trim(unfit.ReplaceAllString(o.Name(), "_"), "._")
+	name := strings.Trim(unfit().ReplaceAllString(o.Name(), "_"), "._")
 	if r.pages[name]++; r.pages[name] > 1 {
 		name += fmt.Sprintf("-%d", r.pages[name])
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -34,7 +35,7 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 
 // nextAnnotation is a comma that begins another annotation: a key and "=" follow.
 // Other commas are part of a value, as those in a sentence.
-var nextAnnotation = regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`)
+var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
 
 // parseAnnotations reads annotations as flags give them: one, or a list with
 // commas between, which the incumbent takes as well. Later ones win.
@@ -64,7 +65,7 @@ func splitAnnotations(flag string) []string {
 		switch {
 		case strings.HasPrefix(flag[i:], `\,`):
 			i++
-		case nextAnnotation.MatchString(flag[i:]):
+		case nextAnnotation().MatchString(flag[i:]):
 			all = append(all, last.String())
 			last.Reset()
 			continue

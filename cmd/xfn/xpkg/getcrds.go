@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -113,13 +114,13 @@ func (c *GetCRDsCmd) files(all []crds.Definition) ([]file, error) {
 
 // inName is what a stranger's group, version or kind has to be made of to be a
 // part of a path.
-var inName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+var inName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`) })
 
 // path returns the file for a version of a definition.
 func (c *GetCRDsCmd) path(d crds.Definition, version, flat, ext string) (string, error) {
 	kind := strings.ToLower(d.Kind)
 	for _, part := range []string{d.Group, version, kind, d.Plural} {
-		if !inName.MatchString(part) {
+		if !inName().MatchString(part) {
 			return "", fmt.Errorf("writing CRD %q of %s: %q cannot be a part of a file name", d.Name, d.From(), part)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -21,7 +22,7 @@ const passwordVariable = "COSIGN_PASSWORD"
 // A keySource is where a key is: FILE or env://NAME.
 type keySource string
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // Decode implements kong.MapperValue, since kong repeats a value that it cannot
 // use: here that may be the key itself.
@@ -31,7 +32,7 @@ func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 	text, _ := token.Value.(string)
 	scheme, rest, isURL := strings.Cut(text, "://")
 	switch {
-	case strings.Contains(text, begin), isURL && scheme == "env" && !variable.MatchString(rest):
+	case strings.Contains(text, begin), isURL && scheme == "env" && !variable().MatchString(rest):
 		return errors.New("expected FILE or env://NAME, and not the key itself")
 	case text == "", !token.IsValue():
 		return errors.New("expected FILE or env://NAME")

@@ -20,9 +20,9 @@ func readLocal(ctx context.Context, path, ref string) (Snapshot, error) {
 	hash, name, found := lookup(objects, ref)
 	switch {
 	case found:
-	case fullHash.MatchString(ref):
+	case fullHash().MatchString(ref):
 		hash, name = plumbing.NewHash(ref), "HEAD"
-	case shortHash.MatchString(ref):
+	case shortHash().MatchString(ref):
 		name = "HEAD"
 		if hash, err = expand(ctx, objects, ref); err != nil {
 			return Snapshot{}, err

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 var (
-	fullHash  = regexp.MustCompile(`^[0-9a-fA-F]{40}$`)
-	shortHash = regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`)
+	fullHash  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{40}$`) })
+	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`) })
 )
 
 // lookup finds the branch or tag that ref names, and what to call it in a
@@ -40,7 +41,7 @@ func candidates(ref string) []plumbing.ReferenceName {
 	switch {
 	case ref == "" || ref == "HEAD":
 		return []plumbing.ReferenceName{plumbing.HEAD}
-	case fullHash.MatchString(ref):
+	case fullHash().MatchString(ref):
 		return nil
 	case strings.HasPrefix(ref, "refs/"):
 		return []plumbing.ReferenceName{plumbing.ReferenceName(ref)}

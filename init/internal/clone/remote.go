@@ -43,9 +43,9 @@ func (r *remote) read(ctx context.Context, ref string) (Snapshot, error) {
 	switch {
 	case found:
 		return r.transfer(ctx, conn, hash, name)
-	case fullHash.MatchString(ref):
+	case fullHash().MatchString(ref):
 		return r.byHash(ctx, conn, plumbing.NewHash(ref))
-	case shortHash.MatchString(ref):
+	case shortHash().MatchString(ref):
 		return r.fromHistory(ctx, conn, ref)
 	}
 	return Snapshot{}, missing(conn.refs, ref)

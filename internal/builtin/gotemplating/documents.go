@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -158,13 +159,15 @@ func skipSpace(text string) (string, bool) {
 	return "", false
 }
 
-var syntaxError = regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
+var syntaxError = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
+})
 
 // explainSyntax adds to a syntax error of YAML the line of the output, and what
 // is there, as the real function finds it: it counts from the line that begins
 // the document, and takes the next one for that, but in the last document.
 func explainSyntax(err error, out string, documents int) error {
-	match := syntaxError.FindStringSubmatch(err.Error())
+	match := syntaxError().FindStringSubmatch(err.Error())
 	if match == nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // dropped is said of a field that a legacy Composition does not have.
@@ -136,12 +137,12 @@ func (t *transform) isInteger(before bool) bool {
 }
 
 // integerVerb is a verb of Go's package fmt that a float does not fit, or %%.
-var integerVerb = regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`)
+var integerVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`) })
 
 // checkFormat notes a format that takes integers: where Crossplane had them, the
 // function has floats.
 func (c *converter) checkFormat(at, format string) {
-	for _, verb := range integerVerb.FindAllString(format, -1) {
+	for _, verb := range integerVerb().FindAllString(format, -1) {
 		if verb != "%%" {
 			c.note(at, "function-patch-and-transform takes every number for a float, which %s does not print as an integer: %%.0f does", verb)
 			return

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/modfile"
 )
@@ -133,16 +134,16 @@ func (s *sourceLooker) whole(path string) {
 }
 
 // directive matches the line of a Go file that embeds files (package embed).
-var directive = regexp.MustCompile(`(?m)^//go:embed[ \t]+(.+)$`)
+var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.+)$`) })
 
 // pattern matches one of its patterns, which may be quoted.
-var pattern = regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+")
+var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
 
 // embeds returns the patterns that the text of a Go file embeds.
 func embeds(text []byte) []string {
 	var all []string
-	for _, m := range directive.FindAllSubmatch(text, -1) {
-		for _, p := range pattern.FindAllString(string(m[1]), -1) {
+	for _, m := range directive().FindAllSubmatch(text, -1) {
+		for _, p := range pattern().FindAllString(string(m[1]), -1) {
 			all = append(all, strings.TrimPrefix(strings.Trim(p, "\"`"), "all:"))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -49,7 +50,7 @@ func (d *Dir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
 	})
 }
 
-var digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
 // each calls take for every file that is the directory's own, and counts those
 // that it takes.
@@ -60,7 +61,7 @@ func (d *Dir) each(take func(path string) (bool, error)) (u Usage, err error) {
 			return u, fsx.Cause(err)
 		}
 		for _, e := range entries {
-			blob := folder != partsFolder && digits.MatchString(e.Name())
+			blob := folder != partsFolder && digits().MatchString(e.Name())
 			if !e.Type().IsRegular() || !blob && !isLeftover(folder, e.Name()) {
 				continue
 			}
@@ -87,7 +88,7 @@ func (d *Dir) each(take func(path string) (bool, error)) (u Usage, err error) {
 func isLeftover(folder, name string) bool {
 	if folder == partsFolder {
 		sum, _, _ := strings.Cut(name, ".")
-		return digits.MatchString(sum)
+		return digits().MatchString(sum)
 	}
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporaryFiles)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -18,8 +19,8 @@ import (
 // A file that is being written has a name like that of an entry's, with a dot
 // before and more behind it.
 var (
-	entryName = regexp.MustCompile(`^[0-9a-f]{64}\.response$`)
-	halfName  = regexp.MustCompile(`^\.[0-9a-f]{64}\.response\..*\.tmp$`)
+	entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
+	halfName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.[0-9a-f]{64}\.response\..*\.tmp$`) })
 )
 
 // abandoned is the age from which a file that is being written belongs to
@@ -120,7 +121,7 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 // stale reports whether a file is of this package and of no use at the time now.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
-	if !entryName.MatchString(name) && !halfName.MatchString(name) {
+	if !entryName().MatchString(name) && !halfName().MatchString(name) {
 		return false, nil
 	}
 	info, err := os.Lstat(path)
@@ -129,7 +130,7 @@ func stale(path string, now time.Time) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
-	case halfName.MatchString(name):
+	case halfName().MatchString(name):
 		return now.Sub(info.ModTime()) > abandoned, nil
 	}
 	header, err := readFile(path, headerSize)

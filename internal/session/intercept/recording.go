@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -73,13 +74,13 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 	return c, filepath.Join(fileName(name), fileName(c.Step)+"."+hex.EncodeToString(sum[:8])+".json"), nil
 }
 
-var unfit = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
 // fileName is a name as one of a file, of the same for all systems. Different
 // names may share one: what is in the file counts.
 func fileName(name string) string {
 	const longest = 100
-	name = unfit.ReplaceAllString(name, "_")
+	name = unfit().ReplaceAllString(name, "_")
 	return name[:min(len(name), longest)]
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -15,10 +16,10 @@ import (
 
 // variable is what stands for a value of a table's row: ${each.key}, or ${each}
 // for the row itself. Two dollars make it plain text.
-var variable = regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
 
 func hasVariable(s string) bool {
-	return strings.Contains(s, "${each") && variable.MatchString(s)
+	return strings.Contains(s, "${each") && variable().MatchString(s)
 }
 
 // replace returns a value with the case's row put in.
@@ -78,11 +79,11 @@ func (c *Case) replaceObject(v map[string]any, path []string) (any, error) {
 // substitute returns a text with the variables in it replaced. One that is
 // nothing but a variable is the variable's value.
 func (c *Case) substitute(s string) (any, error) {
-	if m := variable.FindString(s); m == s && !strings.HasPrefix(s, "$$") {
+	if m := variable().FindString(s); m == s && !strings.HasPrefix(s, "$$") {
 		return c.value(s)
 	}
 	var failed error
-	out := variable.ReplaceAllStringFunc(s, func(m string) string {
+	out := variable().ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}
@@ -101,7 +102,7 @@ func (c *Case) value(name string) (any, error) {
 	if !c.hasRow {
 		return nil, fmt.Errorf("%s stands in a case without a table (each)", name)
 	}
-	key := variable.FindStringSubmatch(name)[1]
+	key := variable().FindStringSubmatch(name)[1]
 	if key == "" {
 		return c.row, nil
 	}
