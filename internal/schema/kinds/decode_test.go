@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/schema/kinds"
@@ -34,6 +35,11 @@ func FuzzDecode(f *testing.F) {
 		reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[corev1.Secret](), reflect.TypeFor[corev1.ConfigMap](),
 		reflect.TypeFor[batchv1.CronJob](), reflect.TypeFor[extv1.CustomResourceDefinition](),
 	}
+	kindOf := map[reflect.Type]schema.GroupVersionKind{
+		types[0]: appsv1.SchemeGroupVersion.WithKind("Deployment"), types[1]: corev1.SchemeGroupVersion.WithKind("Secret"),
+		types[2]: corev1.SchemeGroupVersion.WithKind("ConfigMap"), types[3]: batchv1.SchemeGroupVersion.WithKind("CronJob"),
+		types[4]: extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+	}
 	f.Fuzz(func(t *testing.T, n byte, data []byte) {
 		var obj map[string]any
 		strict, err := kjson.UnmarshalStrict(data, &obj)
@@ -47,6 +53,9 @@ func FuzzDecode(f *testing.F) {
 		into := types[int(n)%len(types)]
 		strict, err = kjson.UnmarshalStrict(data, reflect.New(into).Interface())
 		found := kinds.Decode(nil, obj, into)
+		if kind, ok := kinds.Find(kindOf[into]); !ok || len(kind.Decode(obj)) != len(found) {
+			t.Errorf("%s: of %s the type says %v, and the kind %v", into, data, found, kind.Decode(obj))
+		}
 		if refused := err != nil || len(strict) > 0; refused != (len(found) > 0) {
 			t.Errorf("%s: of %s the library says %v %v, and here it is %v", into, data, err, strict, found)
 		}

@@ -33,12 +33,12 @@ func Find(gvk schema.GroupVersionKind) (Kind, bool) {
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
-	return Kind{Namespaced: !clusterScoped[gvk.GroupKind()], Name: name, fields: t}, true
+	return Kind{Namespaced: !clusterScoped()[gvk.GroupKind()], Name: name, fields: t}, true
 }
 
 // types returns the Go types of all kinds that are objects of their own.
 var types = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
-	all := map[schema.GroupVersionKind]reflect.Type{}
+	all := kubernetes()
 	for gvk, t := range registered() {
 		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
 			all[gvk] = t
@@ -69,24 +69,26 @@ func cronJobName(name string, prefix bool) []string {
 }
 
 // clusterScoped are the kinds that are not in namespaces.
-var clusterScoped = groupKinds(map[string][]string{
-	"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
-	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
-	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
-	"authentication.k8s.io":        {"SelfSubjectReview", "TokenReview"},
-	"certificates.k8s.io":          {"CertificateSigningRequest"},
-	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-	"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
-	"node.k8s.io":                  {"RuntimeClass"},
-	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
-	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
-	"apiextensions.crossplane.io":  {"CompositeResourceDefinition", "Composition", "CompositionRevision", "EnvironmentConfig", "ManagedResourceActivationPolicy", "ManagedResourceDefinition", "Usage"},
-	"ops.crossplane.io":            {"CronOperation", "Operation", "WatchOperation"},
-	"pkg.crossplane.io":            {"Configuration", "DeploymentRuntimeConfig", "Function", "FunctionRevision", "ImageConfig", "Lock", "Provider"},
-	"protection.crossplane.io":     {"ClusterUsage"},
-	"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
+var clusterScoped = sync.OnceValue(func() map[schema.GroupKind]bool {
+	return groupKinds(map[string][]string{
+		"":                             {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
+		"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
+		"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+		"authentication.k8s.io":        {"SelfSubjectReview", "TokenReview"},
+		"certificates.k8s.io":          {"CertificateSigningRequest"},
+		"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+		"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
+		"node.k8s.io":                  {"RuntimeClass"},
+		"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
+		"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
+		"scheduling.k8s.io":            {"PriorityClass"},
+		"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
+		"apiextensions.crossplane.io":  {"CompositeResourceDefinition", "Composition", "CompositionRevision", "EnvironmentConfig", "ManagedResourceActivationPolicy", "ManagedResourceDefinition", "Usage"},
+		"ops.crossplane.io":            {"CronOperation", "Operation", "WatchOperation"},
+		"pkg.crossplane.io":            {"Configuration", "DeploymentRuntimeConfig", "Function", "FunctionRevision", "ImageConfig", "Lock", "Provider"},
+		"protection.crossplane.io":     {"ClusterUsage"},
+		"meta.pkg.crossplane.io":       {"Configuration", "Function", "Provider"},
+	})
 })
 
 func groupKinds(byGroup map[string][]string) map[schema.GroupKind]bool {

@@ -1,0 +1,92 @@
+package kinds
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// kubernetesJSON has the kinds of Kubernetes whose Go packages the program does
+// not need otherwise: imported, they would add three megabytes to it, and to the
+// start of every command. A test writes the file from the Go types.
+//
+//go:embed kubernetes.json
+var kubernetesJSON []byte
+
+// described are types by their names, and of each the types of its fields. A
+// type is the name of another, or of one of leaves, after any number of "[]" for
+// a list and "{}" for a map.
+type described struct {
+	// Kinds are the names of the types of kinds, by "apiVersion kind".
+	Kinds map[string]string            `json:"kinds"`
+	Types map[string]map[string]string `json:"types"`
+}
+
+// leaves returns the types that are not described.
+func leaves() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint8](),
+		reflect.TypeFor[metav1.ObjectMeta](), reflect.TypeFor[metav1.LabelSelector](), reflect.TypeFor[metav1.Condition](),
+		reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.DeleteOptions](),
+		reflect.TypeFor[resource.Quantity](), reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[runtime.RawExtension](),
+		reflect.TypeFor[corev1.EventSource](), reflect.TypeFor[corev1.NodeSelector](), reflect.TypeFor[corev1.ObjectReference](),
+		reflect.TypeFor[corev1.PersistentVolumeClaim](), reflect.TypeFor[corev1.PersistentVolumeSpec](), reflect.TypeFor[corev1.PodTemplateSpec](),
+		reflect.TypeFor[corev1.Toleration](), reflect.TypeFor[corev1.TopologySelectorTerm](), reflect.TypeFor[corev1.TypedLocalObjectReference](),
+	}
+}
+
+// kubernetes returns the Go types of the kinds of kubernetesJSON, with fields as
+// those of the Kubernetes types have.
+func kubernetes() map[schema.GroupVersionKind]reflect.Type {
+	var d described
+	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
+		// The file is part of the program, and tested.
+		panic(err)
+	}
+	known := map[string]reflect.Type{}
+	for _, t := range leaves() {
+		known[t.String()] = t
+	}
+	all := map[schema.GroupVersionKind]reflect.Type{}
+	for name, typeName := range d.Kinds {
+		apiVersion, kind, _ := strings.Cut(name, " ")
+		all[schema.FromAPIVersionAndKind(apiVersion, kind)] = d.typeOf(typeName, known)
+	}
+	return all
+}
+
+// typeOf returns the type of a name, and adds it and those that it consists of
+// to known.
+func (d described) typeOf(name string, known map[string]reflect.Type) reflect.Type {
+	if t, ok := known[name]; ok {
+		return t
+	}
+	if element, ok := strings.CutPrefix(name, "[]"); ok {
+		return reflect.SliceOf(d.typeOf(element, known))
+	}
+	if element, ok := strings.CutPrefix(name, "{}"); ok {
+		return reflect.MapOf(reflect.TypeFor[string](), d.typeOf(element, known))
+	}
+	if d.Types[name] == nil {
+		panic(fmt.Sprintf("no type is called %q", name))
+	}
+	var fields []reflect.StructField
+	for i, field := range slices.Sorted(maps.Keys(d.Types[name])) {
+		fields = append(fields, reflect.StructField{
+			Name: fmt.Sprintf("F%d", i), Type: d.typeOf(d.Types[name][field], known), Tag: reflect.StructTag(fmt.Sprintf("json:%q", field)),
+		})
+	}
+	known[name] = reflect.StructOf(fields)
+	return known[name]
+}

@@ -1,0 +1,124 @@
+package kinds_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/schema/kinds"
+)
+
+var update = flag.Bool("update", false, "write kubernetes.json anew")
+
+// kubernetesTypes are the API groups that kubernetes.json describes.
+var kubernetesTypes = runtime.NewSchemeBuilder(
+	admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
+	batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme,
+	eventsv1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme,
+	policyv1.AddToScheme, rbacv1.AddToScheme, resourcev1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
+)
+
+// TestKubernetes compares kubernetes.json with the Go types of Kubernetes. With
+// -update it writes the file.
+func TestKubernetes(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := kubernetesTypes.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	d := description{Kinds: map[string]string{}, Types: map[string]map[string]string{}}
+	for gvk, goType := range scheme.AllKnownTypes() {
+		if f, ok := goType.FieldByName("ObjectMeta"); !ok || f.Type != reflect.TypeFor[metav1.ObjectMeta]() {
+			continue
+		}
+		apiVersion, kind := gvk.ToAPIVersionAndKind()
+		d.Kinds[apiVersion+" "+kind] = d.name(goType)
+		if _, ok := kinds.Find(gvk); !ok {
+			t.Errorf("%s is not known", gvk)
+		}
+	}
+	var want bytes.Buffer
+	encoder := json.NewEncoder(&want)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(d); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("kubernetes.json", want.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("kubernetes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error("kubernetes.json does not describe the Go types of Kubernetes; run the test with -update")
+	}
+}
+
+type description struct {
+	Kinds map[string]string            `json:"kinds"`
+	Types map[string]map[string]string `json:"types"`
+}
+
+// name returns the name of a Go type in kubernetes.json, and describes the type
+// if it belongs to one of the API groups there.
+func (d description) name(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return d.name(t.Elem())
+	case reflect.Slice:
+		return "[]" + d.name(t.Elem())
+	case reflect.Map:
+		return "{}" + d.name(t.Elem())
+	case reflect.Struct:
+	default:
+		return t.Kind().String()
+	}
+	group, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/")
+	if !ok || group == "core/v1" {
+		return t.String()
+	}
+	name := group + "." + t.Name()
+	if d.Types[name] == nil {
+		d.Types[name] = map[string]string{}
+		d.fields(t, d.Types[name])
+	}
+	return name
+}
+
+func (d description) fields(t reflect.Type, into map[string]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.Contains(options, "inline") || name == "" && f.Anonymous {
+			d.fields(f.Type, into)
+		} else {
+			into[name] = d.name(f.Type)
+		}
+	}
+}
