@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "github.com/xfn-dev/xfn/cmd/xfn/collector"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
