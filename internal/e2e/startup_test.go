@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // What a start costs on linux/amd64, as measured when these figures were last
@@ -18,8 +20,8 @@ import (
 // where the program is worth it.
 const (
 	recordedInitBytes    = 3_930_000
-	recordedInitPackages = 430
-	recordedSize         = 49_500_000
+	recordedInitPackages = 429
+	recordedSize         = 49_340_000
 )
 
 // TestStart bounds what each start of the program pays before main: what all
@@ -31,7 +33,7 @@ func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the figures are those of linux/amd64, not %s", platform)
 	}
-	xfn := compile(t, ".")
+	xfn := e2e.Binary(t)
 	info, err := os.Stat(xfn)
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +61,8 @@ func TestStart(t *testing.T) {
 // empty Go program takes on the same machine: medians of runs by turns. The aim
 // is 7.
 func BenchmarkStart(b *testing.B) {
-	xfn := binary(b)
-	empty := compile(b, emptyProgram(b))
+	xfn := e2e.Binary(b)
+	empty := emptyProgram(b)
 	var starts, empties, inits []time.Duration
 	for b.Loop() {
 		empties = append(empties, elapsed(b, empty))
@@ -73,29 +75,17 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(float64(median(starts))/float64(median(empties)), "times-empty")
 }
 
-// compile builds the program of a package as "make build" does.
-func compile(t testing.TB, dir string) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "program")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", out, ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", dir, err, text)
-	}
-	return out
-}
-
-// emptyProgram is the folder of a program that does nothing.
-func emptyProgram(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
+// emptyProgram builds a program that does nothing.
+func emptyProgram(b *testing.B) string {
+	b.Helper()
+	dir := b.TempDir()
 	for name, text := range map[string]string{"go.mod": "module empty\n", "main.go": "package main\n\nfunc main() {}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
 	}
-	return dir
+	run1(b, dir, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "empty", ".")
+	return filepath.Join(dir, "empty")
 }
 
 func elapsed(b *testing.B, name string, args ...string) time.Duration {
