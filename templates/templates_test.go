@@ -3,11 +3,13 @@ package templates_test
 import (
 	"io/fs"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
 
 	"github.com/xfn-dev/xfn/templates"
 )
@@ -73,4 +75,35 @@ func TestBundledGo(t *testing.T) {
 			t.Errorf("%s does not name %q, so it cannot be given another name", name, templates.Placeholder)
 		}
 	}
+}
+
+// The template and the example of a platform require the same versions of modules
+// as xfn, so that the go command compiles a package once for all of them. Without
+// that, make demo and make test compile Kubernetes' API several times.
+func TestVersionsAreThoseOfXfn(t *testing.T) {
+	own := requirements(t, "../go.mod")
+	for _, path := range []string{"_go/go.mod.tmpl", "../examples/platform/function/go.mod"} {
+		for module, version := range requirements(t, path) {
+			if want, ok := own[module]; ok && version != want {
+				t.Errorf("%s requires %s %s, xfn %s", path, module, version, want)
+			}
+		}
+	}
+}
+
+func requirements(t *testing.T, path string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(path, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	return versions
 }
