@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -296,5 +297,5 @@ func TestProgressEnds(t *testing.T) {
 		t.Error("the push was refused, and says nothing of it")
 	}
 	close(g.gate)
-	<-g.read
+	e2e.Receive(t, g.read)
 }

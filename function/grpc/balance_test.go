@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -121,7 +122,7 @@ func serveTLS(t *testing.T, dir string, ask bool) string {
 	go func() { done <- srv.Serve(lis) }()
 	t.Cleanup(func() {
 		srv.Stop()
-		if err := <-done; err != nil {
+		if err := e2e.Receive(t, done); err != nil {
 			t.Error(err)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func answer(tag string) *fnv1.RunFunctionResponse {
@@ -69,7 +70,7 @@ func serveWith(t *testing.T, lis net.Listener, r function.Runner, opts grpc.Serv
 	go func() { done <- grpc.Serve(ctx, lis, "served", r, opts) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := e2e.Receive(t, done); err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 	})
@@ -157,7 +158,7 @@ func serveOther(t *testing.T, register func(*gogrpc.Server)) string {
 	go func() { done <- srv.Serve(lis) }()
 	t.Cleanup(func() {
 		srv.Stop()
-		<-done
+		e2e.Receive(t, done)
 	})
 	return lis.Addr().String()
 }
@@ -262,7 +263,7 @@ func TestCallsAtOnce(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 }
 
 // A function that is started anew at the same place, as authors do all day.
@@ -280,7 +281,7 @@ func TestServerThatComesBack(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
-		if err := <-served; err != nil {
+		if err := e2e.Receive(t, served); err != nil {
 			t.Error(err)
 		}
 		if _, err := c.RunFunction(t.Context(), "f", ask("hi")); status.Code(err) != codes.Unavailable {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
@@ -22,7 +23,7 @@ func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
 	ready := make(chan error, 1)
 	go func() { ready <- c.WaitReady(t.Context()) }()
 	serve(t, listen(t, "unix", path), echo)
-	if err := <-ready; err != nil {
+	if err := e2e.Receive(t, ready); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Connect(t.Context()); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestServeAnswersOldClients(t *testing.T) {
@@ -47,7 +48,7 @@ func TestServeFinishesCallsUnderWay(t *testing.T) {
 	if err != nil || rsp.GetMeta().GetTag() != "done" {
 		t.Errorf("a call under way: got %v, %v", rsp, err)
 	}
-	if err := <-served; err != nil {
+	if err := e2e.Receive(t, served); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 }
@@ -118,15 +119,15 @@ func TestHealthEndsBeforeTheServer(t *testing.T) {
 		_, err := c.RunFunction(t.Context(), "f", ask(""))
 		answered <- err
 	}()
-	<-called
+	e2e.Receive(t, called)
 	cancel()
 	next(healthv1.HealthCheckResponse_NOT_SERVING)
 	unwatch()
 	close(finish)
-	if err := <-answered; err != nil {
+	if err := e2e.Receive(t, answered); err != nil {
 		t.Errorf("the call under way: %v", err)
 	}
-	if err := <-served; err != nil {
+	if err := e2e.Receive(t, served); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A gate is a Runner whose containers end when they are told to.
@@ -35,7 +36,7 @@ func TestLimit(t *testing.T) {
 		})
 	}
 	for range 2 {
-		<-g.running
+		e2e.Receive(t, g.running)
 	}
 	if _, err := limited.RunContainer(t.Context(), alpha.ContainerRequest{Image: "b", Timeout: time.Millisecond}); err == nil ||
 		err.Error() != `running container "b": waiting for one of 2 others to end: it took longer than 1ms` {
@@ -54,7 +55,7 @@ func TestLimit(t *testing.T) {
 	for range 5 {
 		g.end <- struct{}{}
 	}
-	calls.Wait()
+	e2e.Wait(t, &calls)
 }
 
 // A call that runs has the time that is left of its own.

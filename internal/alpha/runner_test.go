@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestVectorsByRunner: the vectors come out the same if their functions are
@@ -45,7 +46,7 @@ func TestVectorsByRunner(t *testing.T) {
 			}, containergrpc.Endpoints(nil), store)
 			v.compare(t, result, err, store)
 			cancel()
-			if err := <-done; err != nil {
+			if err := e2e.Receive(t, done); err != nil {
 				t.Error(err)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
@@ -240,7 +241,7 @@ func TestConcurrentStarts(t *testing.T) {
 	go func() { _, err := r.Start(t.Context(), fn); started <- err }()
 	close(s.blocks)
 	for range 2 {
-		if err := <-started; err != nil {
+		if err := e2e.Receive(t, started); err != nil {
 			t.Error(err)
 		}
 	}
@@ -260,10 +261,10 @@ func TestDropWhileStarting(t *testing.T) {
 		_, err := r.Start(t.Context(), runtimes.Function{Name: "a", Package: "./a"})
 		started <- err
 	}()
-	<-s.entered
+	e2e.Receive(t, s.entered)
 	k.Drop(t.Context(), "./a")
 	close(s.blocks)
-	if err := <-started; err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if err := e2e.Receive(t, started); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("got %v", err)
 	}
 	if err := k.Close(t.Context()); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/dev"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -146,7 +147,7 @@ func start(t *testing.T, change func(*dev.Config)) *bench {
 	go func() {
 		done <- dev.Run(ctx, c, b.commands, func(e dev.Event) error { b.events <- e; return nil })
 	}()
-	b.stop = sync.OnceValue(func() error { cancel(); return <-done })
+	b.stop = sync.OnceValue(func() error { cancel(); return e2e.Receive(t, done) })
 	t.Cleanup(func() {
 		if err := b.stop(); err != nil {
 			t.Error(err)
@@ -347,9 +348,9 @@ func TestChangeInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
 	b.put("fn/main.go", "hangs")
-	<-b.fake.called
+	e2e.Receive(t, b.fake.called)
 	b.put("xr.yaml", strings.Replace(project["xr.yaml"], "size: 1", "size: 2", 1))
-	<-b.fake.called // the next round hangs, too
+	e2e.Receive(t, b.fake.called) // the next round hangs, too
 	b.put("fn/main.go", "two")
 	r := b.round()
 	b.wants(r, "one round does it all", "fn/main.go, ", "xr.yaml changed", `spec.text: "one" → "two"`, "tested 2")
@@ -363,7 +364,7 @@ func TestStopInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
 	b.put("fn/main.go", "hangs")
-	<-b.fake.called
+	e2e.Receive(t, b.fake.called)
 	if err := b.stop(); err != nil {
 		t.Error(err)
 	}

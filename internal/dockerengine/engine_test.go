@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -129,7 +130,7 @@ func TestPermission(t *testing.T) {
 		if err := errors.Join(os.Chown(socket, 0, gid), os.Chmod(socket, 0o660)); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), self)
+		cmd := exec.CommandContext(e2e.Context(t), self)
 		cmd.Env = []string{beStranger + "=" + socket}
 		cmd.SysProcAttr = asNobody()
 		out, err := cmd.CombinedOutput()

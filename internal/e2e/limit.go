@@ -3,13 +3,14 @@ package e2e
 import (
 	"context"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 )
 
 // Limit is how long a test waits for anything. It is far more than what a test
 // waits for takes on a busy machine, so that it ends only what hangs.
-const Limit = 2 * time.Minute
+const Limit = 5 * time.Minute
 
 // Context returns the test's context with the Limit.
 func Context(t testing.TB) context.Context {
@@ -41,4 +42,21 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(Context(t), Binary(t), args...)
 	cmd.WaitDelay = time.Second // for what it has started and left
 	return cmd
+}
+
+// Await returns what f returns, which may block: the Wait of a command or of an
+// errgroup. It fails the test after the Limit. Call it in the goroutine of the
+// test.
+func Await[T any](t testing.TB, f func() T) T {
+	t.Helper()
+	returned := make(chan T, 1)
+	go func() { returned <- f() }()
+	return Receive(t, returned)
+}
+
+// Wait waits for a sync.WaitGroup. It fails the test after the Limit. Call it in
+// the goroutine of the test.
+func Wait(t testing.TB, group *sync.WaitGroup) {
+	t.Helper()
+	Await(t, func() struct{} { group.Wait(); return struct{}{} })
 }

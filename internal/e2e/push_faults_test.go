@@ -126,7 +126,7 @@ func TestPushInterrupted(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	if err := cmd.Wait(); err == nil || !strings.Contains(out.String(), "interrupted") {
+	if err := e2e.Await(t, cmd.Wait); err == nil || !strings.Contains(out.String(), "interrupted") {
 		t.Errorf("got %v: %s", err, &out)
 	}
 }

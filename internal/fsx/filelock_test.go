@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
@@ -108,7 +109,7 @@ func TestKilled(t *testing.T) {
 	if err := holder.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = holder.Wait() // it was killed
+	_ = e2e.Await(t, holder.Wait) // it was killed
 	if ok, err := fsx.TryLock(f, fsx.ExclusiveLock); !ok || err != nil {
 		t.Errorf("after that was killed: got %v, %v", ok, err)
 	}

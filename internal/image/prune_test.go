@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/registry"
@@ -84,7 +85,7 @@ func start(t *testing.T, dir string, ref name.Reference) puller {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), exe)
+	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childEnv+"="+dir+" "+ref.Name())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -109,7 +110,7 @@ func (p puller) says(t *testing.T, what string) {
 func (p puller) end(t *testing.T) {
 	t.Helper()
 	must(t, p.in.Close())
-	must(t, p.cmd.Wait())
+	must(t, e2e.Await(t, p.cmd.Wait))
 }
 
 func prune(t *testing.T, s *image.Store, old image.Old, dry bool) image.Info {
@@ -326,7 +327,7 @@ func TestKilledPull(t *testing.T) {
 	p := start(t, dir, tag)
 	p.says(t, "moved")
 	must(t, p.cmd.Process.Kill())
-	_ = p.cmd.Wait() // It was killed, so this is an error.
+	_ = e2e.Await(t, p.cmd.Wait) // It was killed, so this is an error.
 	close(killed)
 	if _, err := os.Stat(blobFile(dir, stalled)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("half a layer counts: %v", err)

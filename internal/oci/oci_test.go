@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -338,7 +339,7 @@ func TestLayerIsReadAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := e2e.Await(t, g.Wait); err != nil {
 		t.Error(err)
 	}
 }

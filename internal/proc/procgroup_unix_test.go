@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -59,7 +60,7 @@ func TestKillWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+	if err := e2e.Await(t, cmd.Wait); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the child ended by %v", err)
 	}
 	if _, err := io.Copy(io.Discard, r); err != nil {

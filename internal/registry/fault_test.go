@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -47,7 +48,7 @@ func TestConcurrentClients(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	before := heads(t, host)
 	if len(before) != 1 {
 		t.Errorf("got %v, want the one tag that nobody deleted", before)
@@ -89,14 +90,14 @@ func TestUploadIsBusy(t *testing.T) {
 			return 0, http.ErrBodyReadAfterClose
 		})).Code
 	}()
-	<-reading
+	e2e.Receive(t, reading)
 	for _, method := range []string{http.MethodPatch, http.MethodPut, http.MethodDelete, http.MethodGet} {
 		if w := send(reg, method, location, nil); w.Code != http.StatusConflict || decode(w.Body.Bytes()) != "BLOB_UPLOAD_INVALID" {
 			t.Errorf("%s: got %d %s", method, w.Code, w.Body)
 		}
 	}
 	close(goOn)
-	if code := <-first; code != http.StatusBadRequest {
+	if code := e2e.Receive(t, first); code != http.StatusBadRequest {
 		t.Errorf("the first request got %d", code)
 	}
 	if w := send(reg, http.MethodGet, location, nil); w.Code != http.StatusNoContent {

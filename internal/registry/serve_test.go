@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
@@ -67,13 +68,13 @@ func TestServeStops(t *testing.T) {
 		b, _ := io.ReadAll(resp.Body)
 		answered <- string(b)
 	}()
-	<-entered
+	e2e.Receive(t, entered)
 	stop()
 	close(release)
-	if got := <-answered; got != "whole" {
+	if got := e2e.Receive(t, answered); got != "whole" {
 		t.Errorf("the running request got %q", got)
 	}
-	if err := <-served; err != nil {
+	if err := e2e.Receive(t, served); err != nil {
 		t.Errorf("a stopped server is no error: %v", err)
 	}
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
@@ -95,7 +96,7 @@ func TestServeCutsOff(t *testing.T) {
 	conn := upload(t, l.Addr().String())
 	defer func() { _ = conn.Close() }()
 	stop()
-	if err := <-served; err != nil {
+	if err := e2e.Receive(t, served); err != nil {
 		t.Error(err)
 	}
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
@@ -151,14 +152,14 @@ func child(t *testing.T, dir string) (host string, kill func()) {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), self)
+	cmd := exec.CommandContext(e2e.Context(t), self)
 	cmd.Env = append(os.Environ(), "XFN_TEST_REGISTRY_DIR="+dir)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
 	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = e2e.Await(t, cmd.Wait)
 	})
 	t.Cleanup(kill)
 	line, err := bufio.NewReader(out).ReadString('\n')

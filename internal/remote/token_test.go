@@ -14,6 +14,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -124,7 +125,7 @@ func write(t *testing.T, u *remote.Uploader, img v1.Image) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	raw, err := img.RawManifest()
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -337,7 +338,7 @@ func TestRecorderIsSafe(t *testing.T) {
 			rec.Trace("xr")
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	if got := len(rec.Trace("xr").Steps); got != 8 {
 		t.Errorf("got %d steps, want 8", got)
 	}

@@ -21,6 +21,7 @@ import (
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -356,7 +357,7 @@ func TestConfinedProgramOfItsRoot(t *testing.T) {
 // loads.
 func copyProgram(t *testing.T, root, program string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "ldd", program).Output()
+	out, err := exec.CommandContext(e2e.Context(t), "ldd", program).Output()
 	if err != nil {
 		t.Skipf("no dynamically linked %s on this machine: %v", program, err)
 	}
@@ -497,7 +498,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, w := pipe(t)
-	caller := exec.CommandContext(t.Context(), self)
+	caller := exec.CommandContext(e2e.Context(t), self)
 	caller.Env, caller.Stdout = append(os.Environ(), confinerVar+"="+root), w
 	if err := caller.Start(); err != nil {
 		t.Fatal(err)
@@ -509,7 +510,7 @@ func TestConfinedOutlivesNotItsCaller(t *testing.T) {
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = caller.Wait() // the function was killed
+	_ = e2e.Await(t, caller.Wait) // the function was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
@@ -576,7 +577,7 @@ func TestConfinedAsBareRoot(t *testing.T) {
 	file := filepath.Join(filepath.Dir(program), "hostile")
 	for name, keep := range map[string]int{"Chroot": unix.CAP_SYS_CHROOT, "Nothing": -1} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.count=1", "-test.run=^TestConfine")
+			cmd := exec.CommandContext(e2e.Context(t), program, "-test.v", "-test.count=1", "-test.run=^TestConfine")
 			cmd.Env = append(os.Environ(), hostileVar+"="+file, capabilityVar+"="+itoa(keep))
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: TestConfinedEscape/ParentMemory ") {

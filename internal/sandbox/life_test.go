@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -58,7 +59,7 @@ func TestOutlivesNotItsCaller(t *testing.T) {
 	if err := caller.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = caller.Wait() // the function was killed
+	_ = e2e.Await(t, caller.Wait) // the function was killed
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("after kill -9 of the caller: got %q and error %v, want the end of stdout", rest, err)
 	}
@@ -279,7 +280,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, gid)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.count=1")
+	cmd := exec.CommandContext(e2e.Context(t), program, "-test.v", "-test.count=1")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), hostileVar+"="+filepath.Join(filepath.Dir(program), "hostile"), "TMPDIR="+dir, "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}

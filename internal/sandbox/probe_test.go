@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -31,7 +32,7 @@ func TestProbe(t *testing.T) {
 	if err := sandbox.Probe(); err != nil {
 		t.Errorf("Probe() on a system that starts sandboxes: got %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	cmd := exec.CommandContext(e2e.Context(t), "/proc/self/exe")
 	cmd.Env = []string{proberVar + "=1"}
 	ids := []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{

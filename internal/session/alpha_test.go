@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/render"
@@ -71,7 +72,7 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := e2e.Receive(t, done); err != nil {
 			t.Error(err)
 		}
 	})

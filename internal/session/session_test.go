@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -316,13 +317,13 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 		_, err := renderOne(t.Context(), s, inputs)
 		second <- err
 	}()
-	<-waits
+	e2e.Receive(t, waits)
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
+	if err := e2e.Receive(t, first); !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled render ended with %v", err)
 	}
 	close(rt.open)
-	if err := <-second; err != nil {
+	if err := e2e.Receive(t, second); err != nil {
 		t.Errorf("the other ended with %v", err)
 	}
 	if err := s.Close(t.Context()); err != nil {

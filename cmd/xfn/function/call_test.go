@@ -18,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	runner "github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
@@ -114,7 +115,7 @@ func TestCallTakesTooLong(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	cancel()
-	if err := <-done; err != nil {
+	if err := e2e.Receive(t, done); err != nil {
 		t.Error(err)
 	}
 }

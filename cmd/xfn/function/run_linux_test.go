@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
@@ -82,9 +83,9 @@ func start(t *testing.T, cmd function.RunCmd) running {
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	target, _ := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
 	return running{target, cancel, func() (string, error) {
-		err := <-done
+		err := e2e.Receive(t, done)
 		sandboxtest.Allowed(t, err)
-		return <-said, err
+		return e2e.Receive(t, said), err
 	}}
 }
 

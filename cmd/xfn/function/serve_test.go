@@ -16,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	runner "github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -36,7 +37,7 @@ func served(t *testing.T, cmd function.ServeCmd) string {
 	line, _ := bufio.NewReader(notes).ReadString('\n')
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := e2e.Receive(t, done); err != nil {
 			t.Errorf("after an interrupt: %v", err)
 		}
 		_ = notes.Close()
@@ -102,7 +103,7 @@ func TestServeManyAtOnce(t *testing.T) {
 			}
 		})
 	}
-	calls.Wait()
+	e2e.Wait(t, &calls)
 }
 
 func TestServeAddresses(t *testing.T) {

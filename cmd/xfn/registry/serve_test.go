@@ -25,6 +25,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	store "github.com/xfn-dev/xfn/internal/registry"
 )
@@ -163,7 +164,7 @@ func serve(t *testing.T, c registry.ServeCmd) (address string, stop func()) {
 	must(t, err)
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := e2e.Receive(t, ended); err != nil {
 			t.Errorf("it was stopped, which is no error: %v", err)
 		}
 	})

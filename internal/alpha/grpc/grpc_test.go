@@ -26,6 +26,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
@@ -49,7 +50,7 @@ func serveOn(t *testing.T, lis net.Listener, r alpha.ContainerRunnerFunc) {
 	go func() { done <- containergrpc.Serve(ctx, lis, r) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := e2e.Receive(t, done); err != nil {
 			t.Error(err)
 		}
 	})
@@ -282,7 +283,7 @@ func TestAtOnce(t *testing.T) {
 			}
 		})
 	}
-	calls.Wait()
+	e2e.Wait(t, &calls)
 }
 
 // TestCallerGone: a container is told when its caller is gone.
@@ -298,7 +299,7 @@ func TestCallerGone(t *testing.T) {
 	if _, err := client.RunContainer(ctx, alpha.ContainerRequest{Image: "a"}); status.Code(err) != codes.Canceled {
 		t.Errorf("got %v", err)
 	}
-	<-told
+	e2e.Receive(t, told)
 }
 
 // TestStop: a call under way is finished.
@@ -319,7 +320,7 @@ func TestStop(t *testing.T) {
 	if string(out) != "late" || err != nil {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if err := <-done; err != nil {
+	if err := e2e.Receive(t, done); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // typical is a template of ten resources, as people write them.
@@ -81,7 +82,7 @@ func TestConcurrent(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 }
 
 func FuzzTemplate(f *testing.F) {

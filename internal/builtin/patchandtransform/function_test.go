@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -263,7 +264,7 @@ func TestOddities(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	want := []string{
 		`composed resource "r", readiness check at index 1: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer`,
 		`composed resource "r", patch at index 0: Join cuts only one byte off the end, though its separator ", " has more`,

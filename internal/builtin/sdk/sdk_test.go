@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func TestTo(t *testing.T) {
@@ -134,7 +135,7 @@ func TestMemo(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	if made.Load() != 1 {
 		t.Errorf("it was made %d times", made.Load())
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 // start runs this test binary as a child that listens on a unix socket.
 func start(t *testing.T, b functiontest.Behaviour, lifeline string, flags ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], append(functiontest.ChildArgs(b, lifeline), flags...)...)
+	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], append(functiontest.ChildArgs(b, lifeline), flags...)...)
 	stderr := &bytes.Buffer{}
 	cmd.Stderr, cmd.WaitDelay = stderr, time.Second
 	if err := cmd.Start(); err != nil {
@@ -40,7 +41,7 @@ func start(t *testing.T, b functiontest.Behaviour, lifeline string, flags ...str
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = e2e.Await(t, cmd.Wait)
 	})
 	return cmd, stderr
 }
@@ -109,7 +110,7 @@ func TestChildServes(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
+	if err := e2e.Await(t, cmd.Wait); err != nil {
 		t.Errorf("a child that is told to end should exit 0: %v", err)
 	}
 	if _, err := bufio.NewReader(life).ReadString('\n'); err != nil {
@@ -198,7 +199,7 @@ func TestChildMisbehaves(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			cmd, stderr := start(t, tc.behaviour, "", tc.flags...)
-			_ = cmd.Wait()
+			_ = e2e.Await(t, cmd.Wait)
 			if got := cmd.ProcessState.ExitCode(); got != tc.exit {
 				t.Errorf("%s: exit %d, want %d", tc.reason, got, tc.exit)
 			}

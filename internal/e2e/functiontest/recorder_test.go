@@ -9,6 +9,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -50,7 +51,7 @@ func TestRecorderTakesCallsAtOnce(t *testing.T) {
 	for range 20 {
 		wg.Go(func() { _, _ = rec.RunFunction(t.Context(), "f", req) })
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	if got := len(rec.Calls()); got != 20 {
 		t.Errorf("got %d calls, want 20", got)
 	}

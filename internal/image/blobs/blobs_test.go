@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
@@ -167,7 +168,7 @@ func TestFetchAtOnce(t *testing.T) {
 			return err
 		})
 	}
-	must(t, g.Wait())
+	must(t, e2e.Await(t, g.Wait))
 	if u, err := open(t, dir).Usage(); err != nil || u != (blobs.Usage{Blobs: 1, Bytes: desc.Size}) {
 		t.Errorf("got %+v, %v", u, err)
 	}

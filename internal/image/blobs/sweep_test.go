@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
@@ -67,7 +68,7 @@ func half(t *testing.T, dir string) (kill func()) {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), exe)
+	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childEnv+"="+dir)
 	_, err = cmd.StdinPipe()
 	must(t, err)
@@ -78,7 +79,7 @@ func half(t *testing.T, dir string) (kill func()) {
 	must(t, err)
 	return func() {
 		must(t, cmd.Process.Kill())
-		_ = cmd.Wait() // It was killed, so this is an error.
+		_ = e2e.Await(t, cmd.Wait) // It was killed, so this is an error.
 	}
 }
 
@@ -195,5 +196,5 @@ func TestLocks(t *testing.T) {
 	released := make(chan error, 1)
 	go func() { released <- d.Put(t.Context(), describe(t, content).Digest, content) }()
 	must(t, all.Close())
-	must(t, <-released)
+	must(t, e2e.Receive(t, released))
 }

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
@@ -54,7 +55,7 @@ func TestUnpackedOnce(t *testing.T) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := e2e.Await(t, g.Wait); err != nil {
 		t.Fatal(err)
 	}
 	if reads.Load() != 1 {
@@ -117,7 +118,7 @@ func TestFailureIsNotShared(t *testing.T) {
 			return root.Release()
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := e2e.Await(t, g.Wait); err != nil {
 		t.Error(err)
 	}
 }
@@ -126,7 +127,7 @@ func TestFailureIsNotShared(t *testing.T) {
 // returns.
 func startStuck(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], isStuck, dir)
+	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], isStuck, dir)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
+	_ = e2e.Await(t, cmd.Wait)
 }
 
 // leftovers returns the directories of unpackings that did not come to an end.
@@ -218,7 +219,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 		t.Errorf("what is being unpacked was pruned: %+v, %v", got, err)
 	}
 	kill(t, cmd)
-	if err := <-done; err != nil {
+	if err := e2e.Receive(t, done); err != nil {
 		t.Error(err)
 	}
 }
@@ -313,7 +314,7 @@ func TestPruneWhileUsed(t *testing.T) {
 			}
 		}
 	})
-	err := using.Wait()
+	err := e2e.Await(t, using.Wait)
 	close(ended)
 	if err := errors.Join(err, g.Wait()); err != nil {
 		t.Error(err)
@@ -418,7 +419,7 @@ func TestAsUser(t *testing.T) {
 	if err := errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(binary, 0o755), os.Chown(home, nobody, nobody)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `umask 077 && exec "$0" "$@"`,
+	cmd := exec.CommandContext(e2e.Context(t), "/bin/sh", "-c", `umask 077 && exec "$0" "$@"`,
 		binary, "-test.run", "^Test", "-test.skip", "Million|ManyWhiteouts|GzipBomb")
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "TMPDIR="+home)

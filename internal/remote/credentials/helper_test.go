@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
@@ -144,7 +145,7 @@ func TestHelperIsAskedOnce(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	if n := len(calls(t, s)); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}

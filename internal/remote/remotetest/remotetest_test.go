@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -52,7 +53,7 @@ func TestRequired(t *testing.T) {
 				defer close(done)
 				o.end = remotetest.Registry(o)
 			}()
-			<-done
+			e2e.Receive(t, done)
 			if o.end != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, o.end, tc.want)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -61,7 +62,7 @@ func browse(t *testing.T, file, fragment string, args ...string) string {
 		"--disable-dev-shm-usage", "--hide-scrollbars", "--virtual-time-budget=2000",
 		"--user-data-dir=" + profile,
 	}, args...)
-	cmd := exec.CommandContext(t.Context(), chromium(t), append(args, "file://"+file+fragment)...)
+	cmd := exec.CommandContext(e2e.Context(t), chromium(t), append(args, "file://"+file+fragment)...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -45,7 +46,7 @@ func serve(t *testing.T, lis net.Listener) (end func()) {
 	go func() { served <- grpc.Serve(ctx, lis, "mine", functiontest.Literal(), grpc.ServeOptions{}) }()
 	end = sync.OnceFunc(func() {
 		cancel()
-		if err := <-served; err != nil {
+		if err := e2e.Receive(t, served); err != nil {
 			t.Error(err)
 		}
 	})
@@ -185,7 +186,7 @@ func TestCancelled(t *testing.T) {
 	}
 	defer conn.Close()
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) || hint.Of(err) != "" {
+	if err := e2e.Receive(t, failed); !errors.Is(err, context.Canceled) || hint.Of(err) != "" {
 		t.Errorf("got %v with hint %q, want a cancellation without a hint", err, hint.Of(err))
 	}
 }
@@ -214,7 +215,7 @@ func TestTLS(t *testing.T) {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-served; err != nil {
+		if err := e2e.Receive(t, served); err != nil {
 			t.Error(err)
 		}
 	})

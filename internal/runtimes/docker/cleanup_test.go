@@ -12,6 +12,7 @@ import (
 	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
@@ -60,7 +61,7 @@ func (p place) kill(t *testing.T, functions ...string) {
 		}
 		args = append(args, strings.Fields(f)...)
 	}
-	user := exec.CommandContext(t.Context(), self, append([]string{beUser, p.env.Host, p.dir}, args...)...)
+	user := exec.CommandContext(e2e.Context(t), self, append([]string{beUser, p.env.Host, p.dir}, args...)...)
 	if _, err := user.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func (p place) kill(t *testing.T, functions ...string) {
 	if err := user.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = user.Wait()
+	_ = e2e.Await(t, user.Wait)
 }
 
 // What a killed process leaves the next one ends, whatever that renders.
@@ -174,7 +175,7 @@ func TestNameRaces(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	e2e.Wait(t, &all)
 	if got := p.ours(t); got != "" {
 		t.Errorf("got containers %q", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -113,7 +114,7 @@ func TestCancelledStart(t *testing.T) {
 			for p.ours(t) != "running" {
 			}
 			cancel(cause)
-			if err := <-failed; !errors.Is(err, cause) {
+			if err := e2e.Receive(t, failed); !errors.Is(err, cause) {
 				t.Errorf("got %v, want %v", err, cause)
 			}
 			if got := p.ours(t); got != "" {
@@ -144,7 +145,7 @@ func TestDiesInCall(t *testing.T) {
 	config.Output = func(function, line string) { heard <- function + ": " + line }
 	instance := start(t, docker.New(config), fn(named+"says"))
 	defer end(t, instance)
-	if got := <-heard; got != "f: this call is too much" {
+	if got := e2e.Receive(t, heard); got != "f: this call is too much" {
 		t.Errorf("heard %q", got)
 	}
 	failed := make(chan error, 1)
@@ -154,7 +155,7 @@ func TestDiesInCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `calling function "f": it ended by itself (exit code 137); its last output:` + "\n  this call is too much"
-	if err := <-failed; err == nil || err.Error() != want {
+	if err := e2e.Receive(t, failed); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

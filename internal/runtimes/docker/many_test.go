@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -37,7 +38,7 @@ func TestTwentyAtOnce(t *testing.T) {
 	for range 20 {
 		g.Go(func() error { return p.renderOnce(t.Context(), fn(image)) })
 	}
-	if err := g.Wait(); err != nil {
+	if err := e2e.Await(t, g.Wait); err != nil {
 		t.Error(err)
 	}
 }
@@ -57,7 +58,7 @@ func TestTenFunctions(t *testing.T) {
 			return errors.Join(answers(t.Context(), instance), instance.Stop(t.Context()))
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := e2e.Await(t, g.Wait); err != nil {
 		t.Error(err)
 	}
 }
@@ -145,7 +146,7 @@ func TestEngineDies(t *testing.T) {
 		for running() != "running" {
 		}
 		m.die()
-		if err := <-failed; err == nil || !strings.Contains(err.Error(), `starting function "f": the connection to the container engine at `+env.Host+" (DOCKER_HOST) broke: ") && !strings.Contains(err.Error(), "no such socket") {
+		if err := e2e.Receive(t, failed); err == nil || !strings.Contains(err.Error(), `starting function "f": the connection to the container engine at `+env.Host+" (DOCKER_HOST) broke: ") && !strings.Contains(err.Error(), "no such socket") {
 			t.Errorf("got %v", err)
 		}
 	})

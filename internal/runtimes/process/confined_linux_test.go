@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
@@ -328,7 +329,7 @@ func TestInContainer(t *testing.T) {
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			program := filepath.Join(dir, "test")
 			must(t, os.WriteFile(program, fileOf(t, "/proc/self/exe"), 0o755))
-			cmd := exec.CommandContext(t.Context(), program, beContained, tc.keep, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
+			cmd := exec.CommandContext(e2e.Context(t), program, beContained, tc.keep, program, "-test.v", "-test.count=1", "-test.run=Package|TestSandboxIsForbidden")
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), containedVar+"="+tc.confining, builtVar+"="+filepath.Join(shared, "function"), "TMPDIR="+dir, "HOME="+dir)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -129,7 +130,7 @@ func write(t testing.TB, a xpkg.Artifact) string {
 // dynamic returns the files of a program of this machine that needs libraries.
 func dynamic(t testing.TB, program string) map[string][]byte {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "ldd", program).Output()
+	out, err := exec.CommandContext(e2e.Context(t), "ldd", program).Output()
 	if err != nil {
 		t.Skipf("there is no dynamic %s here: %v", program, err)
 	}

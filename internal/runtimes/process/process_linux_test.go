@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
@@ -92,7 +93,7 @@ func TestManyAtOnce(t *testing.T) {
 			stop(t, fn)
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	for range 6 {
 		line.next(t).awaitDeath(t)
 	}
@@ -119,7 +120,7 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 	for range 6 {
 		line.next(t).awaitDeath(t)
 	}

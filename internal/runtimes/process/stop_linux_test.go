@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
@@ -97,7 +98,7 @@ func TestCancel(t *testing.T) {
 			}()
 			one := line.next(t)
 			cancel(tc.cause)
-			if err := <-failed; err == nil || err.Error() != `starting function "f": `+tc.want {
+			if err := e2e.Receive(t, failed); err == nil || err.Error() != `starting function "f": `+tc.want {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 			assertReaped(t, one.pid)
@@ -124,7 +125,7 @@ func TestCancel(t *testing.T) {
 // The function dies with whoever started it, even if that had no time to see to it.
 func TestKilledUser(t *testing.T) {
 	line := newLifeline(t)
-	user := exec.CommandContext(t.Context(), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
+	user := exec.CommandContext(e2e.Context(t), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
 	if _, err := user.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestKilledUser(t *testing.T) {
 	if err := user.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = user.Wait()
+	_ = e2e.Await(t, user.Wait)
 	one.awaitDeath(t)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
@@ -64,7 +65,7 @@ func TestEscapeByFlood(t *testing.T) {
 		}
 	}}
 	instance := begin(t, s, runtimes.Function{Name: "floods", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}})
-	<-enough
+	e2e.Receive(t, enough)
 	if err := ask(t.Context(), instance); err != nil {
 		t.Error(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // publicDir returns an empty directory that every user may enter. It is removed
@@ -38,7 +40,7 @@ func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chown(dir, uid, gid)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd := exec.CommandContext(e2e.Context(t), program, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+dir, "HOME="+dir)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
@@ -52,7 +54,7 @@ func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 // mustRun runs a program, and fails the test if that fails.
 func mustRun(t testing.TB, name string, args ...string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(e2e.Context(t), name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, out)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox/carry"
 )
 
@@ -46,7 +47,7 @@ func start(t *testing.T, to string) (socket string) {
 	go func() { ended <- carry.Carry(l, "tcp", to) }()
 	t.Cleanup(func() {
 		l.Close()
-		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		if err := e2e.Receive(t, ended); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Carry() after its socket was closed: got error %v", err)
 		}
 	})

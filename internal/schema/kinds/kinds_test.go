@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/kinds"
 )
@@ -106,7 +107,7 @@ func TestScopes(t *testing.T) {
 	for _, p := range strings.Fields("apiextensions/v1 apiextensions/v2 apiextensions/v1beta1 apiextensions/v1alpha1 ops/v1alpha1 pkg/v1beta1 protection/v1beta1 pkg/v1") {
 		packages = append(packages, "github.com/crossplane/crossplane/apis/v2/"+p)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-find", "-f", "{{.Dir}}"}, packages...)...).Output()
+	out, err := exec.CommandContext(e2e.Context(t), "go", append([]string{"list", "-find", "-f", "{{.Dir}}"}, packages...)...).Output()
 	if err != nil {
 		t.Fatalf("finding the sources: %v", err)
 	}

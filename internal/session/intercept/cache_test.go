@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
@@ -352,7 +353,7 @@ func TestConcurrentCalls(t *testing.T) {
 			rsp.Context.Fields["size"] = structpb.NewStringValue("mine")
 		})
 	}
-	calls.Wait()
+	e2e.Wait(t, &calls)
 }
 
 func names(t *testing.T, dir string) []string {

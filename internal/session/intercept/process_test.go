@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
@@ -94,7 +95,7 @@ func child(t *testing.T, dir, kind string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe)
+	cmd := exec.CommandContext(e2e.Context(t), exe)
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childKind+"="+kind)
 	return cmd
 }
@@ -112,7 +113,7 @@ func TestSeveralProcesses(t *testing.T) {
 		running = append(running, cmd)
 	}
 	for _, cmd := range running {
-		if err := cmd.Wait(); err != nil {
+		if err := e2e.Await(t, cmd.Wait); err != nil {
 			t.Errorf("%v: %s", err, cmd.Stderr)
 		}
 	}
@@ -161,5 +162,5 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	// The child was killed, so this is an error.
-	_ = cmd.Wait()
+	_ = e2e.Await(t, cmd.Wait)
 }

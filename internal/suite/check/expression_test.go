@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 )
 
@@ -75,5 +76,5 @@ func TestConcurrent(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	e2e.Wait(t, &wg)
 }
