@@ -37,3 +37,16 @@ func (m Mux) RunFunction(ctx context.Context, name string, req *fnv1.RunFunction
 	}
 	return r.RunFunction(ctx, name, req)
 }
+
+// A FatalError is a result of severity FATAL, which ends a pipeline.
+type FatalError struct {
+	// Step is the pipeline step, and Function the name of its function.
+	Step, Function string
+	// Message is what the function reported.
+	Message string
+}
+
+// Error names the step and includes the message.
+func (e *FatalError) Error() string {
+	return fmt.Sprintf("pipeline step %q returned a fatal result: %s", e.Step, e.Message)
+}

@@ -6,66 +6,74 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-
-	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// What a template may be, unless Options say otherwise.
+// Limits of a template, unless Options has others.
 const (
 	DefaultMaxFiles = 100_000
 	DefaultMaxBytes = 1 << 30
 )
 
-// Options say what to make of which template.
+// Options say which template becomes which directory.
 type Options struct {
-	// Name is that of the new package. Any will do for a template in a git
-	// repository. For a bundled one it has to be a Go module path and a
-	// Kubernetes name.
+	// Name is the name of the new package. For a bundled template it must be
+	// both a Go module path and a Kubernetes name.
 	Name string
-	// Template is a name of the catalogue, the URL of a git repository in a
-	// form that clone.Options describes, or a path to one.
+	// Template is a name in the catalogue of package templates, the URL of a git
+	// repository, or the path of one. URLs are those that git clone supports
+	// with the protocols https, http, ssh and file.
 	Template string
-	// Ref is the branch, tag or commit; empty for the repository's HEAD. A
-	// bundled template has none.
+	// Ref is a branch, tag or commit of the repository. Empty means its HEAD. A
+	// bundled template has no refs.
 	Ref string
-	// Dir is the directory to fill, the current one if empty. It and its
-	// parents are made if they do not exist.
+	// Dir is the directory to fill. Empty means the current one. It is created,
+	// with its parents, if it does not exist.
 	Dir string
-	// MaxFiles and MaxBytes bound the template: how many files and folders,
-	// and of what size in sum, transferred and written. 0 is the default.
+	// MaxFiles limits the number of files and folders of the template, and
+	// MaxBytes their total size, both downloaded and written. Zero means the
+	// default.
 	MaxFiles int
 	MaxBytes int64
-	// Progress learns what happens. It may be nil.
-	Progress progress.Func
+	// Progress is called for each stage, with zero bytes, and as bytes are
+	// downloaded; total is 0 while it is unknown. It may be nil.
+	Progress func(text string, done, total int64)
+	// Warn is called with sentences about parts of the template that are not
+	// copied, or that may surprise. It may be nil.
+	Warn func(text string)
 }
 
-// A Result says what was made.
+func (o Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+// A Result describes the directory that Init has filled.
 type Result struct {
-	// Name is that of the package, as it was given.
+	// Name is Options.Name.
 	Name string
 	// Dir is the absolute path of the directory.
 	Dir string
-	// URL is where the template came from, without credentials: a git URL or
-	// path as it was given, or "bundled:" and a name.
+	// URL is the origin of the template, without credentials: the git URL or
+	// path, or "bundled:" and a name.
 	URL string
-	// Commit is the commit's full hash, empty for a bundled template.
+	// Commit is the full hash of the commit, empty for a bundled template.
 	Commit string
-	// Ref is the branch, or "HEAD" for a tag or a commit that was asked for.
-	// It is empty for a bundled template.
+	// Ref is the branch, or "HEAD" if Options.Ref is a tag or a commit. It is
+	// empty for a bundled template.
 	Ref string
-	// Notes is what the template's NOTES.txt says, empty if there is none.
-	// They are a stranger's words, with whatever control characters.
+	// Notes is the text of the template's NOTES.txt, empty if there is none. It
+	// is untrusted, and may have control characters.
 	Notes string
-	// Script is the absolute path of the template's init.sh, empty if there
-	// is none.
+	// Script is the absolute path of the template's init.sh, empty if there is
+	// none.
 	Script string
 
 	// Made are the directories that did not exist before, outermost first.
 	Made []string
 }
 
-// String says in one line what was made of what, in the words of the crossplane
-// CLI.
+// String describes the result in one line, in the words of the crossplane CLI.
 func (r Result) String() string {
 	return fmt.Sprintf("Initialized package %q in directory %q from %s", r.Name, r.Dir, r.source())
 }
@@ -81,9 +89,9 @@ func (r Result) source() string {
 	return fmt.Sprintf("%s (%s)", tree, r.Ref)
 }
 
-// Init fills a directory, which must be empty but for a .git, with the files of
-// a template. It runs nothing. If it returns an error, also for ctx's end, the
-// directory is as it was.
+// Init writes the files of a template to a directory, which must be empty except
+// for a .git. It runs no code of the template. If it fails, or ctx is done, it
+// leaves the directory as it was.
 func Init(ctx context.Context, o Options) (Result, error) {
 	o.MaxFiles = cmp.Or(o.MaxFiles, DefaultMaxFiles)
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
@@ -105,7 +113,7 @@ func Init(ctx context.Context, o Options) (Result, error) {
 	if res.Script, err = script(dir, files); err != nil {
 		return Result{}, fmt.Errorf("template %q: %w", res.URL, err)
 	}
-	warnOfLinks(o.Progress, files)
+	warnOfLinks(o.warn, files)
 	if res.Made, err = write(ctx, dir, files); err != nil {
 		return Result{}, fmt.Errorf("writing template %q to %q: %w", res.URL, dir, err)
 	}

@@ -16,7 +16,6 @@ import (
 
 	scaffold "github.com/xfn-dev/xfn/init"
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/templates"
 )
 
@@ -250,10 +249,8 @@ func TestLinksAndSubmodules(t *testing.T) {
 	root := path(t, r)
 	var warnings []string
 	dir := filepath.Join(t.TempDir(), "out")
-	_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: root, Dir: dir, Progress: func(e progress.Event) {
-		if e.Kind == progress.Warning {
-			warnings = append(warnings, e.Text)
-		}
+	_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: root, Dir: dir, Warn: func(text string) {
+		warnings = append(warnings, text)
 	}})
 	must(t, err)
 	want := []string{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/init/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/templates"
 )
 
@@ -55,12 +56,13 @@ func loadBundled(t templates.Template, o Options) (Result, []file, error) {
 
 func loadRepository(ctx context.Context, from string, o Options) (Result, []file, error) {
 	shown := clone.Redact(from)
-	o.Progress.Step("reading template " + shown)
-	snap, err := clone.Commit(ctx, clone.Options{URL: from, Ref: o.Ref, MaxBytes: o.MaxBytes, Progress: o.Progress})
+	report := progress.FromPlain(o.Progress)
+	report.Step("reading template " + shown)
+	snap, err := clone.Commit(ctx, clone.Options{URL: from, Ref: o.Ref, MaxBytes: o.MaxBytes, Progress: report})
 	if err != nil {
 		return Result{}, nil, fmt.Errorf("reading template %q: %w", shown, err)
 	}
-	w := &walker{ctx: ctx, objects: snap.Objects, maxFiles: o.MaxFiles, bytesLeft: o.MaxBytes, maxBytes: o.MaxBytes, progress: o.Progress}
+	w := &walker{ctx: ctx, objects: snap.Objects, maxFiles: o.MaxFiles, bytesLeft: o.MaxBytes, maxBytes: o.MaxBytes, warn: o.warn}
 	if err := w.walk(snap.Tree, "", 0); err != nil {
 		return Result{}, nil, fmt.Errorf("reading template %q at commit %s: %w", shown, snap.Commit, err)
 	}

@@ -13,8 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
-
-	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // A file is one entry of a template: a file, a folder or a symbolic link.
@@ -44,7 +42,7 @@ type walker struct {
 	objects             storer.EncodedObjectStorer
 	maxFiles            int
 	maxBytes, bytesLeft int64
-	progress            progress.Func
+	warn                func(text string)
 	files               []file
 }
 
@@ -89,7 +87,7 @@ func (w *walker) add(e object.TreeEntry, at string, depth int) error {
 		return w.walk(e.Hash, at, depth+1)
 	case filemode.Submodule:
 		w.files = append(w.files, file{path: at, mode: fs.ModeDir})
-		w.progress.Warn(fmt.Sprintf("%q is a git submodule, which is not fetched: the folder is empty", at))
+		w.warn(fmt.Sprintf("%q is a git submodule, which is not fetched: the folder is empty", at))
 		return nil
 	case filemode.Regular, filemode.Deprecated:
 		return w.addBlob(e.Hash, file{path: at, mode: 0o644})
@@ -172,10 +170,10 @@ func isDotGit(name string) bool {
 }
 
 // warnOfLinks tells of links that lead out of the directory.
-func warnOfLinks(report progress.Func, files []file) {
+func warnOfLinks(warn func(text string), files []file) {
 	for _, f := range files {
 		if f.mode == fs.ModeSymlink && leadsOut(f) {
-			report.Warn(fmt.Sprintf("symbolic link %q leads out of the directory, to %q", f.path, f.link))
+			warn(fmt.Sprintf("symbolic link %q leads out of the directory, to %q", f.path, f.link))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		host   func(*testing.T) string
-		client *remote.Client
+		client http.RoundTripper
 		err    string
 		hint   string
 	}{
@@ -47,7 +47,7 @@ func TestErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ref := parse(t, tc.host(t))
-			_, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Remote: tc.client})
+			_, err := push.Artifact(t.Context(), ref, multi(t), push.Options{Transport: tc.client})
 			if tc.err == "" {
 				if err != nil {
 					t.Errorf("%s: %v", tc.reason, err)
@@ -70,7 +70,7 @@ func TestFirstPush(t *testing.T) {
 		"no right":                   remotetest.Status(http.StatusForbidden),
 	} {
 		ref := parse(t, remotetest.Serve(t, tokens(remotetest.Handler(), refusal)))
-		o := push.Options{Remote: remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})}
+		o := push.Options{Transport: remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})}
 		for _, when := range []string{"first", "second"} {
 			if _, err := push.Artifact(t.Context(), ref, single(t), o); err != nil {
 				t.Errorf("%s, %s push: %v", reason, when, err)

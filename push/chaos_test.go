@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -145,10 +144,10 @@ func (tr trial) push(t *testing.T, after v1.Image) (map[string]int, error) {
 	}
 	var mu sync.Mutex
 	var told strings.Builder
-	_, err := push.Artifact(t.Context(), tr.through, after, push.Options{Remote: tr.client, Progress: func(e progress.Event) {
+	_, err := push.Artifact(t.Context(), tr.through, after, push.Options{Transport: tr.client, Progress: func(text string, done, total int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(&told, "%+v\n", e)
+		fmt.Fprintln(&told, text, done, total)
 	}})
 	done := tr.proxy.End()
 	want := before

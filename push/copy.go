@@ -51,11 +51,8 @@ type CopyResult struct {
 // An error is one sentence that names both, without any credential, and says how
 // far the copy came.
 func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) (CopyResult, error) {
-	if o.Remote == nil {
-		o.Remote = remote.New(remote.Options{})
-	}
-	if o.Jobs == 0 {
-		o.Jobs = defaultJobs
+	if err := o.complete(); err != nil {
+		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
 	c := &copying{from: from, to: to, options: o}
 	if err := c.read(ctx); err != nil {
@@ -96,7 +93,7 @@ type copying struct {
 
 // read finds all that is to be copied, but for the blobs.
 func (c *copying) read(ctx context.Context) error {
-	s, err := newSource(ctx, c.options.Remote, c.from)
+	s, err := newSource(ctx, c.options.client, c.from)
 	if err != nil {
 		return err
 	}
@@ -129,7 +126,7 @@ func (c *copying) read(ctx context.Context) error {
 }
 
 func (c *copying) do(ctx context.Context) error {
-	client := c.options.Remote
+	client := c.options.client
 	if err := c.connect(ctx, slices.Concat(c.options.MountFrom, []name.Repository{c.from.Context()})); err != nil {
 		return client.Explain(c.to, err)
 	}
@@ -148,7 +145,7 @@ func (c *copying) attach(ctx context.Context) error {
 		w.to = c.work.to
 		if err := w.do(ctx); err != nil {
 			ref := w.refs[0]
-			return fmt.Errorf("copying %q, which is attached to it: %w", ref.Identifier(), c.options.Remote.Explain(ref, err))
+			return fmt.Errorf("copying %q, which is attached to it: %w", ref.Identifier(), c.options.client.Explain(ref, err))
 		}
 	}
 	if c.dry {
@@ -156,7 +153,7 @@ func (c *copying) attach(ctx context.Context) error {
 	}
 	for subject, listed := range c.lists {
 		if err := c.list(ctx, subject, listed); err != nil {
-			return fmt.Errorf("listing what is attached to %s: %w", subject, c.options.Remote.Explain(c.to, err))
+			return fmt.Errorf("listing what is attached to %s: %w", subject, c.options.client.Explain(c.to, err))
 		}
 	}
 	return nil

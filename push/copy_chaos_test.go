@@ -61,7 +61,7 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 	up.Begin(seed)
 	down := remotetest.NewDownloads(remotetest.BasicAuth(src, "from", "fr0ms3cret"), seed, rate, elsewhere(src))
 	from, to := parse(t, remotetest.Serve(t, down)), parse(t, remotetest.Serve(t, up))
-	o := push.CopyOptions{Options: push.Options{Remote: remote.New(remote.Options{
+	o := push.CopyOptions{Options: push.Options{Transport: remote.New(remote.Options{
 		Keychain:    keys{from.RegistryStr(): {"from", "fr0ms3cret"}, to.RegistryStr(): {"to", "t0ps3cret"}},
 		Tries:       5,
 		IdleTimeout: 300 * time.Millisecond,

@@ -321,7 +321,7 @@ func TestCopyOfNothing(t *testing.T) {
 		"a login that is none": {remotetest.Serve(t, remotetest.BasicAuth(listing(t), "a", "b")), "asks for credentials"},
 	} {
 		o := copyOptions()
-		o.Remote = remote.New(remote.Options{Keychain: keys{}})
+		o.Transport = remote.New(remote.Options{Keychain: keys{}})
 		from := parse(t, tc.host)
 		_, err := push.Copy(t.Context(), from, to, o)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("registry %q %s", tc.host, tc.err)) {

@@ -306,12 +306,12 @@ func TestCopyCredentials(t *testing.T) {
 	from := parse(t, remotetest.Serve(t, remotetest.BasicAuth(src, "from", "fr0m")))
 	to := parse(t, remotetest.Serve(t, remotetest.BasicAuth(dst, "to", "t0")))
 	o := copyOptions()
-	o.Remote = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}, to.RegistryStr(): {"to", "t0"}}})
+	o.Transport = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}, to.RegistryStr(): {"to", "t0"}}})
 	if _, err := push.Copy(t.Context(), from, to, o); err != nil {
 		t.Fatal(err)
 	}
 	s.check(newShelf(t, remotetest.Serve(t, dst)).repo, nil)
-	o.Remote = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}}})
+	o.Transport = remote.New(remote.Options{RetryWait: time.Millisecond, Keychain: keys{from.RegistryStr(): {"from", "fr0m"}}})
 	_, err := push.Copy(t.Context(), from, to, o)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("registry %q asks for credentials", to.RegistryStr())) {
 		t.Errorf("got %v", err)

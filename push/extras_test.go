@@ -17,7 +17,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
 )
@@ -287,9 +286,9 @@ func TestProgressEnds(t *testing.T) {
 	g.closed.Store(true)
 	host := remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 1, remotetest.Method(http.MethodPatch), g.refuse))
 	var ended atomic.Bool
-	_, err = push.Artifact(t.Context(), parse(t, host), a, push.Options{Progress: func(e progress.Event) {
+	_, err = push.Artifact(t.Context(), parse(t, host), a, push.Options{Progress: func(text string, done, _ int64) {
 		if ended.Load() {
-			t.Errorf("after the end: %+v", e)
+			t.Errorf("after the end: %s: %d bytes", text, done)
 		}
 	}})
 	ended.Store(true)

@@ -13,40 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/oci"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg"
 )
-
-const defaultJobs = 4
-
-// Options say how to push. The zero value works.
-type Options struct {
-	// Remote reaches the registry. Nil means a new client without options.
-	Remote *remote.Client
-	// Jobs is how many blobs are sent at a time. Zero means 4.
-	Jobs int
-	// Tags are further tags of the same repository, which move after the first.
-	Tags []name.Tag
-	// MountFrom are repositories of the same registry that may have blobs of the
-	// package: what they have is mounted and not sent. Those that the package
-	// names as its base images are asked in any case.
-	MountFrom []name.Repository
-	// SignKey signs the package, beside which its signature is stored before any
-	// tag moves. One that this key has made is enough, and those of others stay.
-	// Nil means no signature.
-	SignKey *signature.PrivateKey
-	// Prove reads all layers of a package that is at none of the tags, before
-	// anything is sent: one that unpacks to something else than its config says
-	// is an error, as container engines could not run the package.
-	Prove bool
-	// DryRun finds out what would be done, and changes nothing.
-	DryRun bool
-	// Progress is told the bytes that are in the registry, out of those that
-	// the package has.
-	Progress progress.Func
-}
 
 // A Result says what is at the tags, and what it took.
 type Result struct {
@@ -83,11 +53,8 @@ type Traffic struct {
 // An error is one sentence that names ref, without any credential, and says how
 // far the push came.
 func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Result, error) {
-	if o.Remote == nil {
-		o.Remote = remote.New(remote.Options{})
-	}
-	if o.Jobs == 0 {
-		o.Jobs = defaultJobs
+	if err := o.complete(); err != nil {
+		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)
 	}
 	p, err := planOf(a)
 	if err != nil {
@@ -100,7 +67,7 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	}
 	w.end(err)
 	if err != nil {
-		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.Remote.Explain(ref, err), w.state(err))
+		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.client.Explain(ref, err), w.state(err))
 	}
 	return w.done(), nil
 }
@@ -128,12 +95,14 @@ type work struct {
 }
 
 func newWork(p *plan, ref name.Tag, o Options, text string) *work {
-	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, proves: o.Prove, key: o.SignKey, remote: o.Remote}
+	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, proves: o.Prove, key: o.key, remote: o.client}
 	for _, t := range o.Tags {
 		w.refs = append(w.refs, t)
 	}
 	w.report = func(done int64) {
-		o.Progress.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: done, Total: p.size})
+		if o.Progress != nil {
+			o.Progress(text, done, p.size)
+		}
 	}
 	return w
 }

@@ -63,7 +63,7 @@ func parse(t *testing.T, host string) name.Tag {
 }
 
 func fast() push.Options {
-	return push.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
+	return push.Options{Transport: remote.New(remote.Options{RetryWait: time.Millisecond})}
 }
 
 func TestResult(t *testing.T) {
@@ -106,11 +106,11 @@ func TestProgress(t *testing.T) {
 	for _, reason := range []string{"everything is sent", "nothing is sent, and all is there"} {
 		var mu sync.Mutex
 		var events []progress.Event
-		_, err := push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{Jobs: 1, Progress: func(e progress.Event) {
+		_, err := push.Artifact(t.Context(), parse(t, host), multi(t), push.Options{Jobs: 1, Progress: progress.Func(func(e progress.Event) {
 			mu.Lock()
 			events = append(events, e)
 			mu.Unlock()
-		}})
+		}).Plain()})
 		if err != nil {
 			t.Fatal(err)
 		}

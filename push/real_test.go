@@ -44,7 +44,7 @@ func TestRealRegistry(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				result, err := push.Artifact(t.Context(), ref, a, push.Options{Remote: client})
+				result, err := push.Artifact(t.Context(), ref, a, push.Options{Transport: client})
 				if err != nil {
 					t.Fatal(err)
 				}

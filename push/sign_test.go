@@ -56,7 +56,7 @@ func TestSign(t *testing.T) {
 		{"nor by a push that does not sign", nil, false, []int{1, 1}},
 	}
 	for _, s := range steps {
-		got, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: s.key})
+		got, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: s.key.Signer()})
 		if err != nil {
 			t.Fatalf("%s: %v", s.reason, err)
 		}
@@ -85,7 +85,7 @@ func TestSignOrder(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	ref := parse(t, host)
-	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: imagetest.Key(t), Tags: []name.Tag{ref.Context().Tag("latest")}})
+	got, err := push.Artifact(t.Context(), ref, single(t), push.Options{SignKey: imagetest.Key(t).Signer(), Tags: []name.Tag{ref.Context().Tag("latest")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestSignDryRun(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	o := push.Options{SignKey: imagetest.Key(t), DryRun: true}
+	o := push.Options{SignKey: imagetest.Key(t).Signer(), DryRun: true}
 	for _, signed := range []bool{true, false} {
 		writes.Store(0)
 		got, err := push.Artifact(t.Context(), parse(t, host), single(t), o)
@@ -122,7 +122,7 @@ func TestSignDryRun(t *testing.T) {
 	}
 	// A repository that does not exist yet may refuse to be read.
 	closed := remotetest.Serve(t, tokens(remotetest.Handler(), remotetest.Status(http.StatusForbidden)))
-	o.Remote = remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})
+	o.Transport = remote.New(remote.Options{Keychain: keychain{"gold", "s3cret"}})
 	if got, err := push.Artifact(t.Context(), parse(t, closed), single(t), o); err != nil || !got.Signed {
 		t.Errorf("got %+v, error %v", got, err)
 	}
@@ -137,7 +137,7 @@ func TestSignFaults(t *testing.T) {
 		ref := parse(t, remotetest.Serve(t, inner))
 		before, after := single(t), multi(t)
 		for _, a := range []xpkg.Artifact{after, before} { // The tag is back at before.
-			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours}); err != nil {
+			if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,7 +150,7 @@ func TestSignFaults(t *testing.T) {
 			inner.ServeHTTP(w, r)
 		})))
 		o := fast()
-		o.SignKey = mine
+		o.SignKey = mine.Signer()
 		_, err := push.Artifact(t.Context(), flaky, after, o)
 		_, by := signatures(t, ref, after, yours, mine)
 		if by[0] != 1 {
@@ -186,7 +186,7 @@ func TestSignOverOther(t *testing.T) {
 	if err := ggcr.WriteIndex(signature.Tag(ref.Context(), h), idx); err != nil {
 		t.Fatal(err)
 	}
-	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: imagetest.Key(t)})
+	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: imagetest.Key(t).Signer()})
 	want := `holds no signatures, but an index; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want it to end in %q", err, want)
@@ -201,7 +201,7 @@ func TestSignRealRegistry(t *testing.T) {
 	}
 	a, mine, yours := multi(t), imagetest.Key(t), imagetest.Key(t)
 	for _, k := range []*signature.PrivateKey{mine, yours, mine} {
-		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k}); err != nil {
+		if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestSignUnread(t *testing.T) {
 	mine, yours := imagetest.Key(t), imagetest.Key(t)
 	inner := remotetest.Handler()
 	ref, a := parse(t, remotetest.Serve(t, inner)), single(t)
-	if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours}); err != nil {
+	if _, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: yours.Signer()}); err != nil {
 		t.Fatal(err)
 	}
 	closed := parse(t, remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -225,7 +225,7 @@ func TestSignUnread(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	})))
-	o := push.Options{SignKey: mine, Tags: []name.Tag{closed.Context().Tag("latest")}}
+	o := push.Options{SignKey: mine.Signer(), Tags: []name.Tag{closed.Context().Tag("latest")}}
 	_, err := push.Artifact(t.Context(), closed, a, o)
 	if err == nil || !strings.Contains(err.Error(), `does not permit this without credentials; all blobs are in the registry, the package may be without its signature`) {
 		t.Errorf("got %v", err)

@@ -2,63 +2,92 @@ package render
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// ErrNoSpec says that Request.Full asks for an XR's spec, and it has none.
+// ErrNoSpec is the error of Request.Full for an XR without a spec.
 var ErrNoSpec = errors.New("the composite resource has no spec to show in full")
 
 // A FatalError is a FATAL result of a function. Crossplane would compose
 // nothing.
-type FatalError = reconciler.FatalError
+type FatalError = function.FatalError
 
-// A Request is what to render.
+// A Request is what to render. Render changes nothing in it.
 type Request struct {
-	// Profile is V2 if empty.
+	// Profile is the version of Crossplane to imitate. Empty is V2.
 	Profile Profile
-	// Input is the XR, its Composition and what is observed.
-	reconciler.Input
-	// Context is what the first function finds in its context. It may be nil.
+	// XR is the composite resource, with the defaults of its XRD applied.
+	XR *unstructured.Unstructured
+	// Composition composes for the XR. It must be of mode Pipeline.
+	Composition *apiextv1.Composition
+	// Observed are the composed resources that exist. The annotation
+	// crossplane.io/composition-resource-name has their name in the pipeline.
+	Observed []*unstructured.Unstructured
+	// Required are the objects of the cluster that functions may require.
+	// Extra are objects that only the responses of functions may require.
+	Required, Extra []*unstructured.Unstructured
+	// Credentials are the Secrets that steps of the pipeline refer to.
+	Credentials []*unstructured.Unstructured
+	// Schemas finds the OpenAPI schema that a function requires, and returns
+	// an empty message if there is none. It may be nil.
+	Schemas func(*fnv1.SchemaSelector) *fnv1.Schema
+	// Legacy says that the XR has the schema of XRs before Crossplane v2: its
+	// references are directly under spec.
+	Legacy bool
+	// Context is the context of the first function's request. It may be nil.
 	Context *structpb.Struct
-	// Full asks for the XR with everything that it had.
+	// Full returns the XR with all fields of the request's. Otherwise the XR
+	// has its identity and status only.
 	Full bool
 }
 
-// A Result is what came of it, as documents that can be printed.
+func (r Request) input() reconciler.Input {
+	return reconciler.Input{
+		XR: r.XR, Composition: r.Composition, Observed: r.Observed,
+		Required: r.Required, Extra: r.Extra, Credentials: r.Credentials,
+		Schemas: r.Schemas, Legacy: r.Legacy,
+	}
+}
+
+// A Result is the output of a render, as documents that can be printed.
 type Result struct {
-	// XR is the composite resource. Full is the same with everything that it had;
-	// it is nil where the profile has no such.
+	// XR is the composite resource: its identity and status, or all of it if
+	// Request.Full is set. Full always has all of it; it is nil if the profile
+	// cannot show it.
 	XR, Full map[string]any
 	// Composed are the composed resources, sorted by their name in the pipeline.
 	Composed []map[string]any
-	// Results say what functions and the engine reported, in order.
+	// Results are what functions and the engine reported, in order.
 	Results []map[string]any
-	// Context is the document of what the last function left in its context.
-	// Where HasContext is false there is none to print; profile Classic has
-	// one that is nil, and so "null".
+	// Context is the document of the context that the last function returned.
+	// It is printed if HasContext is true; in profile Classic it may be nil
+	// then, which prints as "null".
 	Context    map[string]any
 	HasContext bool
 	// ConnectionDetails is the document of the XR's connection details, with
 	// values in base64 as in a Secret.
 	ConnectionDetails map[string]any
-	// Notes are sentences about what no document shows, Warnings about what was
-	// tried in vain.
+	// Notes and Warnings are sentences for the user about effects that no
+	// document shows. Warnings are about effects that the author of the
+	// Composition probably did not want.
 	Notes, Warnings []string
 }
 
-// Include says what to print besides the XR and its resources.
+// Include selects documents besides the XR and the composed resources.
 type Include struct {
 	Results, Context, ConnectionDetails bool
 }
 
-// Documents returns what `render` prints: the XR and the composed resources,
-// then the results, the context and the connection details, if asked for.
+// Documents returns the XR and the composed resources, then the results, the
+// context and the connection details, if include selects them.
 func (r *Result) Documents(include Include) []map[string]any {
 	docs := append([]map[string]any{r.XR}, r.Composed...)
 	if include.Results {
@@ -73,26 +102,26 @@ func (r *Result) Documents(include Include) []map[string]any {
 	return docs
 }
 
-// Render runs the Composition's pipeline for the XR, calling functions by run.
+// Render runs the Composition's pipeline for the XR. It calls functions by run.
 //
-// A function's FATAL result is returned as a *FatalError. Full for an XR
-// without a spec is ErrNoSpec in profile Classic.
+// It returns a *FatalError for a FATAL result of a function, and ErrNoSpec in
+// the profiles before V2 if Full is set and the XR has no spec.
 func Render(ctx context.Context, run function.Runner, req Request) (*Result, error) {
-	v, err := req.Profile.Version()
+	v, err := reconciler.VersionOf(string(req.Profile))
 	if err != nil {
 		return nil, err
 	}
 	if req.Profile == Alpha {
-		return nil, errors.New("functions of profile alpha are containers: there is no calling them")
+		return nil, errors.New("the functions of profile alpha are containers, which cannot be called by RunFunction")
 	}
-	if v.classic == nil {
+	if v.Classic == nil {
 		return reconcile(ctx, run, req)
 	}
-	return renderClassic(ctx, run, req, *v.classic)
+	return renderClassic(ctx, run, req, *v.Classic)
 }
 
 func reconcile(ctx context.Context, run function.Runner, req Request) (*Result, error) {
-	xr, err := reconciler.Setup(req.Input)
+	xr, err := reconciler.Setup(req.input())
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +130,7 @@ func reconcile(ctx context.Context, run function.Runner, req Request) (*Result, 
 		r.addOutcome(&reconciler.PipelineOutcome{})
 		return r, nil
 	}
-	in, err := reconciler.PipelineOf(req.Input, xr)
+	in, err := reconciler.PipelineOf(req.input(), xr)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +139,14 @@ func reconcile(ctx context.Context, run function.Runner, req Request) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	out, err := reconciler.Assemble(req.Input, xr, got)
+	out, err := reconciler.Assemble(req.input(), xr, got)
 	if err != nil {
 		return nil, err
 	}
 	r := result(req, out)
 	r.addOutcome(got)
 	if got.Context != nil {
-		r.Context, r.HasContext = document("Context", "fields", got.Context.AsMap()), true
+		r.Context, r.HasContext = reconciler.Document("Context", "fields", got.Context.AsMap()), true
 	}
 	return r, nil
 }
@@ -127,13 +156,13 @@ func renderClassic(ctx context.Context, run function.Runner, req Request, v reco
 	if err != nil {
 		return nil, err
 	}
-	in := v.Pipeline(req.Input, state)
+	in := v.Pipeline(req.input(), state)
 	in.Context = req.Context
 	got, err := reconciler.RunPipeline(ctx, run, in)
 	if err != nil {
 		return nil, err
 	}
-	out, err := v.Assemble(req.Input, got)
+	out, err := v.Assemble(req.input(), got)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +173,7 @@ func renderClassic(ctx context.Context, run function.Runner, req Request, v reco
 	r.addOutcome(got)
 	r.HasContext = true
 	if got.Context != nil {
-		r.Context = document("Context", "fields", nilIfEmpty(got.Context.AsMap()))
+		r.Context = reconciler.Document("Context", "fields", nilIfEmpty(got.Context.AsMap()))
 	}
 	return r, nil
 }
@@ -159,15 +188,7 @@ func result(req Request, out *reconciler.Output) *Result {
 
 func (r *Result) addOutcome(got *reconciler.PipelineOutcome) {
 	r.Warnings = got.Warnings
-	details := map[string]any{}
-	for k, v := range got.Desired.GetComposite().GetConnectionDetails() {
-		details[k] = base64.StdEncoding.EncodeToString(v)
-	}
-	r.ConnectionDetails = document("ConnectionDetails", "data", details)
-}
-
-func document(kind, field string, value map[string]any) map[string]any {
-	return map[string]any{"apiVersion": reconciler.APIVersion, "kind": kind, field: value}
+	r.ConnectionDetails = reconciler.ConnectionDetails(got.Desired.GetComposite().GetConnectionDetails())
 }
 
 func nilIfEmpty(m map[string]any) map[string]any {

@@ -67,7 +67,7 @@ const xr = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, s
 func request(t testing.TB, profile render.Profile, xr string) render.Request {
 	return render.Request{
 		Profile: profile,
-		Input:   reconciler.Input{XR: object(t, xr), Composition: pipeline(step("make"))},
+		XR:      object(t, xr), Composition: pipeline(step("make")),
 	}
 }
 
@@ -327,7 +327,7 @@ func FuzzRender(f *testing.F) {
 			_, _ = render.Render(t.Context(), answer(rsp), render.Request{
 				Profile: profile,
 				Context: &structpb.Struct{},
-				Input:   reconciler.Input{XR: &unstructured.Unstructured{Object: obj}, Composition: pipeline(step("s"))},
+				XR:      &unstructured.Unstructured{Object: obj}, Composition: pipeline(step("s")),
 			})
 		}
 	})
@@ -349,5 +349,23 @@ func BenchmarkEngine(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+func TestForCrossplane(t *testing.T) {
+	for version, want := range map[string]render.Profile{
+		"v2.3": render.V2, "v2.2.1": render.Classic, "1.15": render.V1_20, "v1.14": render.V1_14,
+		"v1.13.2": render.Alpha, "v1.11": render.Alpha, "v1.10": "",
+	} {
+		got, err := render.ForCrossplane(version)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: got %q, %v", version, got, err)
+		}
+	}
+}
+
+func TestAlphaCannotBeCalled(t *testing.T) {
+	if _, err := render.Render(t.Context(), answer(nil), request(t, render.Alpha, xr)); err == nil {
+		t.Error("functions that are containers were called")
 	}
 }

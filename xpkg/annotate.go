@@ -15,7 +15,7 @@ import (
 // annotations besides those that it has, of which it replaces those of the same
 // key. Attestations and other artifacts stay what they are. Without annotations
 // it returns a itself.
-func Annotate(a oci.Artifact, annotations map[string]string) (oci.Artifact, error) {
+func Annotate(a Artifact, annotations map[string]string) (Artifact, error) {
 	if len(annotations) == 0 {
 		return a, nil
 	}

@@ -59,7 +59,7 @@ type BuildOptions struct {
 // A package without a runtime does not depend on a platform, but an image
 // needs one to be pulled, and the control plane asks an index for linux/amd64:
 // that is what it gets.
-func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (oci.Artifact, error) {
+func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, error) {
 	if opts.Created.IsZero() {
 		opts.Created = time.Unix(0, 0)
 	}

@@ -30,7 +30,7 @@ func (c content) yaml() []byte {
 func (c content) documents() []Document {
 	all := make([]Document, len(c.objects))
 	for i, d := range c.objects {
-		all[i] = Document{d.Object, d.doc}
+		all[i] = Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line}
 	}
 	return all
 }

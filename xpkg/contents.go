@@ -197,7 +197,7 @@ func Metadata(ctx context.Context, img v1.Image) (Object, error) {
 // of the artifact's digest, without what is not fit for a label, and ".xpkg".
 // The digest is the one that a registry will have, not that of an image
 // without annotations, as the incumbent takes.
-func DefaultFileName(pkg *Package, a oci.Artifact) (string, error) {
+func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 	digest, err := a.Digest()
 	if err != nil {
 		return "", fmt.Errorf("finding the package's digest: %w", err)

@@ -26,7 +26,7 @@ type PlatformImage struct {
 // Images returns the images of a: a alone if it is an image, else those of the
 // index and of indexes in it, in their order. What is not to be run is left out:
 // attestations, whose platform is "unknown", and artifacts that are no images.
-func Images(a oci.Artifact) ([]PlatformImage, error) { return imagesOf(a, 0) }
+func Images(a Artifact) ([]PlatformImage, error) { return imagesOf(a, 0) }
 
 func imagesOf(a oci.Artifact, depth int) ([]PlatformImage, error) {
 	if depth > oci.MaxDepth {
@@ -148,7 +148,7 @@ type Named struct {
 	// Name is for errors.
 	Name string
 	// Artifact is the image or index.
-	Artifact oci.Artifact
+	Artifact Artifact
 }
 
 // A joined is an image of an index to be, the file that it comes from, and the
@@ -162,7 +162,7 @@ type joined struct {
 // that Build would have made of them. A file alone stays what it is. The images
 // must be packages of one kind and name, each for a platform of its own; errors
 // name the files.
-func Join(ctx context.Context, files []Named) (oci.Artifact, error) {
+func Join(ctx context.Context, files []Named) (Artifact, error) {
 	if len(files) == 1 {
 		return files[0].Artifact, nil
 	}

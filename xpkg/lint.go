@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -36,12 +35,15 @@ type Report struct {
 // by the rules of Read and the others; its path in problems is "package.yaml", that of the
 // examples ".up/examples.yaml". It is an error if the artifact cannot be read,
 // and a problem if what was read is not what it should be.
-func Lint(ctx context.Context, a oci.Artifact, report progress.Func, others ...Rule) (Report, error) {
+//
+// Lint calls report with the bytes of layers that it has read and their total. It
+// may be nil.
+func Lint(ctx context.Context, a Artifact, report func(text string, done, total int64), others ...Rule) (Report, error) {
 	images, err := Images(a)
 	if err != nil {
 		return Report{}, err
 	}
-	l := &linter{left: maxLint, report: report, others: others, layers: map[v1.Hash]plainLayer{}}
+	l := &linter{left: maxLint, report: progress.FromPlain(report), others: others, layers: map[v1.Hash]plainLayer{}}
 	if err := l.plan(images); err != nil {
 		return Report{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
@@ -14,7 +15,10 @@ import (
 
 // An Artifact is what a package is in a registry: a v1.Image, or a
 // v1.ImageIndex of one image per platform.
-type Artifact = oci.Artifact
+type Artifact interface {
+	partial.Describable
+	partial.WithRawManifest
+}
 
 // A File is an open .xpkg file.
 type File struct {

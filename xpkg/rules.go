@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A rule finds what is wrong with a package.
@@ -19,15 +18,18 @@ var rules = []rule{
 	examples,
 }
 
-// A Rule finds what is wrong with the objects of a package besides its metadata,
-// for who knows more of them than this package does. It is given what the package
-// itself defines, and stops early once ctx is done.
-type Rule func(ctx context.Context, objects []Document, defined schema.Definitions) Problems
+// A Rule finds problems in the objects of a package, besides its metadata. Read
+// and Lint call it after their own rules. It returns early once ctx is done.
+type Rule func(ctx context.Context, objects []Document) Problems
 
-// A Document is an object of a package and the text that it was read from.
+// A Document is an object of a package and its YAML.
 type Document struct {
 	Object
-	Text manifest.Document
+	// Text is the YAML document without its "---" line, and TextLine the line of
+	// the file on which Text begins. It may begin with comments, so that Line is
+	// the same or later.
+	Text     []byte
+	TextLine int
 }
 
 // lint returns what all rules find, and then what others do. Rules stop early
@@ -38,9 +40,9 @@ func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 		found = append(found, r(ctx, c)...)
 	}
 	if len(others) > 0 {
-		objects, defined := c.documents(), c.definitions()
+		objects := c.documents()
 		for _, r := range others {
-			found = append(found, r(ctx, objects, defined)...)
+			found = append(found, r(ctx, objects)...)
 		}
 	}
 	if ctx.Err() != nil {

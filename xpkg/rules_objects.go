@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/xfn-dev/xfn/internal/schema"
-	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
 func (o Object) groupVersionKind() kschema.GroupVersionKind {
@@ -102,7 +101,7 @@ func schemas(ctx context.Context, c content) Problems {
 			break
 		}
 		f := finding{doc: d.doc}
-		defs, err := d.defines()
+		defs, err := schema.Define(d.data)
 		if err != nil {
 			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
 		}
@@ -117,36 +116,12 @@ func schemas(ctx context.Context, c content) Problems {
 	return found
 }
 
-// defines returns what an object defines: the kind of a CRD or MRD, the XRs and
-// claims of an XRD, and nothing else.
-func (d decoded) defines() ([]*schema.Definition, error) {
-	if !crd.Defines(d.data) || d.APIVersion == crdBeta {
-		return nil, nil
-	}
-	crds := []map[string]any{d.data}
-	if crd.IsXRD(d.data) {
-		var err error
-		if crds, err = crd.Generate(d.data); err != nil {
-			return nil, err
-		}
-	}
-	defs := make([]*schema.Definition, 0, len(crds))
-	for _, crd := range crds {
-		def, err := schema.New(crd)
-		if err != nil {
-			return nil, err
-		}
-		defs = append(defs, def)
-	}
-	return defs, nil
-}
-
 // definitions returns what the objects of a package define. What cannot be read
 // is a problem of the rule about schemas.
 func (c content) definitions() schema.Definitions {
 	all := schema.Definitions{}
 	for _, d := range c.objects {
-		defs, err := d.defines()
+		defs, err := schema.Define(d.data)
 		if err != nil {
 			continue
 		}

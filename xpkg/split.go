@@ -1,16 +1,10 @@
 package xpkg
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
-
-	"github.com/xfn-dev/xfn/internal/fsx"
-	"github.com/xfn-dev/xfn/internal/oci/archive"
-	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // A Target is a file to be and what goes into it.
@@ -63,25 +57,4 @@ func suffix(i PlatformImage) string {
 		}
 		return '-'
 	}, strings.Join(parts, "-"))
-}
-
-// WriteFiles writes .xpkg files as WriteFile does. All are written before the
-// first takes its place: an error, such as that of a full disk, leaves none.
-func WriteFiles(ctx context.Context, targets []Target, report progress.Func) error {
-	if len(targets) == 0 {
-		return nil
-	}
-	var others error
-	t := targets[0]
-	err := fsx.Write(t.Path, fileMode, func(w io.Writer) error {
-		if err := archive.Write(ctx, w, t.Artifact, writing(t.Path), report); err != nil {
-			return err
-		}
-		others = WriteFiles(ctx, targets[1:], report)
-		return others
-	})
-	if err != nil && others == nil {
-		return fmt.Errorf("writing package %q: %w", t.Path, err)
-	}
-	return err
 }

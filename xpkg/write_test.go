@@ -17,7 +17,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/oci"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -96,7 +95,7 @@ func TestFailedWrite(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	// The first bytes are written, then the user presses Ctrl-C.
-	err := xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(progress.Event) { cancel() })
+	err := xpkg.WriteFile(ctx, path, build(t, aPackage("Function", "fn"), "linux/amd64"), func(string, int64, int64) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}

@@ -23,7 +23,7 @@ import (
 type Composition struct {
 	environment []move
 	templates   []template
-	functions   []function
+	functions   []functionSpec
 }
 
 // A template is an entry of spec.resources, with its patch sets in their place.
@@ -42,7 +42,7 @@ type move struct {
 }
 
 // A function is an entry of spec.functions.
-type function struct {
+type functionSpec struct {
 	Name      string                `json:"name"`
 	Type      string                `json:"type"`
 	Config    *runtime.RawExtension `json:"config"`

@@ -21,7 +21,7 @@ const (
 
 // checkFunctions checks what the API server and the reconciler checked, but for
 // types: those are looked at when their turn comes.
-func checkFunctions(functions []function) error {
+func checkFunctions(functions []functionSpec) error {
 	names := map[string]bool{}
 	for i := range functions {
 		f := &functions[i]
@@ -33,7 +33,7 @@ func checkFunctions(functions []function) error {
 	return nil
 }
 
-func (f *function) check(others map[string]bool) error {
+func (f *functionSpec) check(others map[string]bool) error {
 	switch {
 	case f.Name == "":
 		return fault("name", "it is required")
@@ -52,7 +52,7 @@ func (f *function) check(others map[string]bool) error {
 	return f.Container.check()
 }
 
-func (f *function) checkConfig() error {
+func (f *functionSpec) checkConfig() error {
 	if f.Config == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.Func
 	return io, nil
 }
 
-func (f *function) run(ctx context.Context, run ContainerRunner, io *fnio.FunctionIO) (*fnio.FunctionIO, error) {
+func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.FunctionIO) (*fnio.FunctionIO, error) {
 	if f.Type != "Container" {
 		return nil, fmt.Errorf("unsupported function type %q", f.Type)
 	}

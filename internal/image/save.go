@@ -11,6 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -25,13 +26,13 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 		if err := f.check(a); err != nil {
 			return err
 		}
-		return xpkg.WriteFile(f.ctx, path, a, report)
+		return archive.WriteFile(f.ctx, path, a, report)
 	}
 	digest, err := a.Digest()
 	if err != nil {
 		return err
 	}
-	part, err := xpkg.OpenPart(path, digest)
+	part, err := archive.OpenPart(path, digest)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 }
 
 // finish makes a part the package, once more after a layer that was wrong.
-func (f *fetcher) finish(part *xpkg.Part, a xpkg.Artifact, report progress.Func) error {
+func (f *fetcher) finish(part *archive.Part, a xpkg.Artifact, report progress.Func) error {
 	for try := 1; ; try++ {
 		var err error
 		if f.here, err = part.Blobs(); err != nil {
@@ -101,7 +102,7 @@ func (j *judging) Close() error {
 }
 
 // keep keeps what has arrived, and says so.
-func keep(part *xpkg.Part, err error) error {
+func keep(part *archive.Part, err error) error {
 	size, keepErr := part.Keep(worthKeeping)
 	if keepErr != nil || size == 0 {
 		return errors.Join(err, keepErr)

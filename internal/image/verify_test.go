@@ -70,7 +70,7 @@ func index(images ...v1.Image) v1.ImageIndex {
 
 func publish(t *testing.T, ref name.Tag, a oci.Artifact, k *signature.PrivateKey) push.Result {
 	t.Helper()
-	return value[push.Result](t)(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k}))
+	return value[push.Result](t)(push.Artifact(t.Context(), ref, a, push.Options{SignKey: k.Signer()}))
 }
 
 func publics(keys ...*signature.PrivateKey) (all []*signature.PublicKey) {

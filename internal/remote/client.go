@@ -23,6 +23,9 @@ type Options struct {
 	// Keychain knows the credentials: that of package credentials, for one. Nil
 	// has none.
 	Keychain authn.Keychain
+	// Transport sends the requests. The settings of TLS and ConnectTimeout have
+	// no effect on it. Nil means a transport with these settings.
+	Transport http.RoundTripper
 	// Progress is told, as a step and once for each registry, where its
 	// credentials come from. It may be nil.
 	Progress progress.Func
@@ -120,6 +123,9 @@ func (c *Client) As(auth authn.AuthConfig) *Client {
 }
 
 func newTransport(o Options) http.RoundTripper {
+	if o.Transport != nil {
+		return o.Transport
+	}
 	base, ok := ggcr.DefaultTransport.(*http.Transport)
 	if !ok {
 		return ggcr.DefaultTransport

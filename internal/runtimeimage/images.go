@@ -17,6 +17,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -68,7 +69,7 @@ func (i *Images) Close() error {
 // images, or some of them, most cheaply. It may be called more than once.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
-		return xpkg.WriteFile(ctx, path, a, report)
+		return archive.WriteFile(ctx, path, a, report)
 	}
 	return i.spool.draft.WriteFile(ctx, path, a, report)
 }
@@ -77,7 +78,7 @@ func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, re
 type spool struct {
 	// dir is a private directory for other temporary files.
 	dir       string
-	draft     *xpkg.Draft
+	draft     *archive.FileDraft
 	platforms []v1.Platform // that are wanted
 	report    progress.Func
 
@@ -99,7 +100,7 @@ func newSpool(opts Options) (*spool, error) {
 	}
 	s := &spool{dir: filepath.Join(parent, dir.Name), platforms: opts.Platforms, report: opts.Progress}
 	s.keep(dir)
-	if s.draft, err = xpkg.NewDraft(cmp.Or(opts.Beside, parent)); err != nil {
+	if s.draft, err = archive.CreateDraft(cmp.Or(opts.Beside, parent)); err != nil {
 		return nil, errors.Join(fmt.Errorf("making a temporary file: %w", err), s.Close())
 	}
 	s.keep(s.draft)

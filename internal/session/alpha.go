@@ -11,6 +11,7 @@ import (
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -79,7 +80,7 @@ func (s *Session) checkAlpha(in Inputs) error {
 // loadAlpha reads what all XRs share. A single XR is checked in its turn.
 func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
 	defer watchdog.Enter(ctx, loading)()
-	version, err := in.Profile.Version()
+	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return p, err
 	}
@@ -139,7 +140,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 
 // environment reads the environment, which is all that there is of a context.
 func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
-	fields, err := s.contextFields(ctx, in.ContextFiles, in.ContextValues, render.Checks{})
+	fields, err := s.contextFields(ctx, in.ContextFiles, in.ContextValues, reconciler.Checks{})
 	if err != nil {
 		return nil, err
 	}
@@ -187,12 +188,18 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (*converge
 	if err != nil {
 		return nil, err
 	}
-	r, err := render.RenderAlpha(ctx, p.run, render.AlphaRequest{
-		XR: req.XR, Composition: p.composition, Observed: req.Observed, Environment: p.environment,
-		Full: req.Full, LiteralDeletion: p.in.LiteralDeletion,
-	})
+	out, err := alpha.Render(ctx, p.run, alpha.Request{
+		XR: req.XR, Composition: p.composition, Environment: p.environment, LiteralDeletion: p.in.LiteralDeletion,
+	}, req.Observed)
 	if err != nil {
 		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+	}
+	r := &render.Result{
+		XR: out.XR, Full: out.Full, Composed: out.Composed, Results: out.Results,
+		ConnectionDetails: out.ConnectionDetails, Notes: out.Notes, Warnings: out.Warnings,
+	}
+	if req.Full {
+		r.XR = out.Full
 	}
 	return &converge.Result{Result: r, Passes: 1}, nil
 }

@@ -35,7 +35,7 @@ const goldenDir = "../../testdata/golden/render"
 
 // engines are the real ones, by the profile that follows them.
 var engines = map[render.Profile]string{
-	render.V2: "v2.4", render.Classic: "v2.2", render.Classic1: "v1.20", render.ClassicBeta: "v1.14",
+	render.V2: "v2.4", render.Classic: "v2.2", render.V1_20: "v1.20", render.V1_14: "v1.14",
 }
 
 // TestGolden renders each case in each profile that has a result, and compares

@@ -13,6 +13,7 @@ import (
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -24,7 +25,7 @@ import (
 // and for those that they compose. Each gives a Result of its own, parents
 // before children.
 func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
-	version, err := in.Profile.Version()
+	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return err
 	}

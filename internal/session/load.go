@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -82,7 +83,7 @@ type Inputs struct {
 // A plan is what the renders of all XRs share.
 type plan struct {
 	in        Inputs
-	checks    render.Checks
+	checks    reconciler.Checks
 	request   render.Request
 	functions map[string]runtimes.Function
 	// dependencies are the functions that the packages of the functions file
@@ -105,7 +106,7 @@ const loading = "loading the composite resource and its Composition"
 // reports what is wrong with it. A single XR is checked in its turn.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
 	defer watchdog.Enter(ctx, loading)()
-	version, err := in.Profile.Version()
+	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return p, err
 	}
@@ -147,7 +148,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	return p, p.checkOnly(xrs)
 }
 
-func newPlan(in Inputs, version render.Version) plan {
+func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full}}
 }
 
@@ -181,7 +182,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	req.Extra = append(req.Extra, p.exists.missing(req.Required, req.Extra, req.Credentials)...)
-	if err := errors.Join(req.Required.Check(), req.Extra.Check()); err != nil {
+	if err := errors.Join(reconciler.Store(req.Required).Check(), reconciler.Store(req.Extra).Check()); err != nil {
 		return fmt.Errorf("loading required resources: %w", err)
 	}
 	if p.checks.ContextFirst {
@@ -189,9 +190,11 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 			return err
 		}
 	}
-	if req.Schemas, err = s.schemas(ctx, in.Schemas); err != nil {
+	schemas, err := s.schemas(ctx, in.Schemas)
+	if err != nil {
 		return err
 	}
+	req.Schemas = schemas.Find
 	if req.Context, err = s.context(ctx, in.ContextFiles, in.ContextValues, p.checks); err != nil {
 		return err
 	}
@@ -324,7 +327,7 @@ func (p plan) match(xr *unstructured.Unstructured) error {
 
 // xrs reads the documents of the XRs. A document without text is an empty XR.
 func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, error) {
-	version, err := in.Profile.Version()
+	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
-	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -73,9 +72,9 @@ func nestingOf(t *testing.T, texts ...string) nesting {
 	}
 	runner := dummy.New(builtin.Options{})
 	return nesting{library: libraryOf(t, texts), depth: DefaultDepth, render: func(ctx context.Context, s subject) (*render.Result, error) {
-		return render.Render(ctx, runner, render.Request{Input: reconciler.Input{
+		return render.Render(ctx, runner, render.Request{
 			XR: s.XR, Composition: s.Composition, Legacy: s.Legacy, Observed: s.Observed,
-		}})
+		})
 	}}
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session/converge"
-	"github.com/xfn-dev/xfn/render"
 )
 
 // all reads the objects of several files or folders.
@@ -36,7 +35,7 @@ func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unst
 	return all, nil
 }
 
-func (s *Session) required(ctx context.Context, what string, paths []string, checks render.Checks) ([]*unstructured.Unstructured, error) {
+func (s *Session) required(ctx context.Context, what string, paths []string, checks reconciler.Checks) ([]*unstructured.Unstructured, error) {
 	if n := len(paths); n > 1 && checks.LastRequired {
 		s.config.Progress.Note(fmt.Sprintf("of several sources of %s only the last counts, as in that version of Crossplane: %s", what, paths[n-1]))
 		paths = paths[n-1:]
@@ -202,7 +201,7 @@ func asFunction(doc manifest.Document, u *unstructured.Unstructured) (runtimes.F
 	return runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations()}, nil
 }
 
-func (s *Session) context(ctx context.Context, files, values map[string]string, checks render.Checks) (*structpb.Struct, error) {
+func (s *Session) context(ctx context.Context, files, values map[string]string, checks reconciler.Checks) (*structpb.Struct, error) {
 	fields, err := s.contextFields(ctx, files, values, checks)
 	if err != nil {
 		return nil, err
@@ -214,7 +213,7 @@ func (s *Session) context(ctx context.Context, files, values map[string]string, 
 	return fnContext, nil
 }
 
-func (s *Session) contextFields(ctx context.Context, files, values map[string]string, checks render.Checks) (map[string]any, error) {
+func (s *Session) contextFields(ctx context.Context, files, values map[string]string, checks reconciler.Checks) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		if _, ok := values[key]; ok {

@@ -3,6 +3,9 @@ package signature
 import (
 	"bytes"
 	"crypto"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -24,7 +27,7 @@ var ErrNoPassword = errors.New("it is encrypted, and there is no password")
 
 // A PrivateKey signs.
 type PrivateKey struct {
-	signer sigstore.Signer
+	signer crypto.Signer
 	public *PublicKey
 }
 
@@ -74,6 +77,34 @@ func ParsePublicKey(text, password []byte) (*PublicKey, error) {
 	return publicKey(public)
 }
 
+// NewPrivateKey returns the private key that signs by signer, which is of a kind
+// that ParsePrivateKey supports.
+func NewPrivateKey(signer crypto.Signer) (*PrivateKey, error) {
+	public, err := publicKey(signer.Public())
+	if err != nil {
+		return nil, err
+	}
+	return &PrivateKey{signer, public}, nil
+}
+
+// Signer returns the signer of k, or nil for a nil key.
+func (k *PrivateKey) Signer() crypto.Signer {
+	if k == nil {
+		return nil
+	}
+	return k.signer
+}
+
+// sign signs text: with SHA-256, which cosign expects of any key unless told
+// otherwise, or by Ed25519, which has a hash of its own.
+func (k *PrivateKey) sign(text []byte) ([]byte, error) {
+	if _, ok := k.signer.Public().(ed25519.PublicKey); ok {
+		return k.signer.Sign(rand.Reader, text, crypto.Hash(0))
+	}
+	sum := sha256.Sum256(text)
+	return k.signer.Sign(rand.Reader, sum[:], crypto.SHA256)
+}
+
 // Public returns the key that checks what k signs.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
 
@@ -114,15 +145,7 @@ func privateKey(block *pem.Block, password []byte) (*PrivateKey, error) {
 	if !ok {
 		return nil, errKind
 	}
-	public, err := publicKey(signer.Public())
-	if err != nil {
-		return nil, err
-	}
-	s, err := sigstore.LoadSigner(key, crypto.SHA256)
-	if err != nil {
-		return nil, errKind
-	}
-	return &PrivateKey{s, public}, nil
+	return NewPrivateKey(signer)
 }
 
 // checkPrivate refuses what is no private key, or cannot be decrypted.

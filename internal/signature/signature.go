@@ -1,7 +1,6 @@
 package signature
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +45,7 @@ func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, erro
 	if err != nil {
 		return Signature{}, fmt.Errorf("encoding what is signed of %s: %w", digest, err)
 	}
-	value, err := k.signer.SignMessage(bytes.NewReader(text))
+	value, err := k.sign(text)
 	if err != nil {
 		return Signature{}, fmt.Errorf("signing %s: %w", digest, err)
 	}

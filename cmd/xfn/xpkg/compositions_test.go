@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/afero"
 
 	command "github.com/xfn-dev/xfn/cmd/xfn/xpkg"
-	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -144,14 +143,14 @@ func TestCompositionsStops(t *testing.T) {
 		{Object: xpkg.Object{Kind: "Composition", APIVersion: "other.test/v1"}},
 		{Object: xpkg.Object{Kind: "Composition"}},
 	}
-	objects[0].Text.Text = []byte("{apiVersion: other.test/v1, kind: Composition}")
-	objects[1].Text.Text = []byte("{apiVersion: apiextensions.crossplane.io/v1, kind: Composition}")
-	if got := command.LintCompositions(t.Context(), objects, nil); len(got) == 0 || len(got) > 2 {
+	objects[0].Text = []byte("{apiVersion: other.test/v1, kind: Composition}")
+	objects[1].Text = []byte("{apiVersion: apiextensions.crossplane.io/v1, kind: Composition}")
+	if got := command.LintCompositions(t.Context(), objects); len(got) == 0 || len(got) > 2 {
 		t.Errorf("got %v, want those of the second", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := command.LintCompositions(ctx, objects, schema.Definitions{}); got != nil {
+	if got := command.LintCompositions(ctx, objects); got != nil {
 		t.Errorf("after the end: got %v", got)
 	}
 }

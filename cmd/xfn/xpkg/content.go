@@ -12,6 +12,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -120,7 +121,7 @@ func contains(dir, file string) bool {
 func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, runtimes *runtimeimage.Images, targets []xpkg.Target) error {
 	var err error
 	if c.Split {
-		err = xpkg.WriteFiles(ctx, targets, term.Progress)
+		err = xpkg.WriteFiles(ctx, targets, progress.Func(term.Progress).Plain())
 	} else {
 		err = runtimes.WriteFile(ctx, targets[0].Path, targets[0].Artifact, term.Progress)
 	}

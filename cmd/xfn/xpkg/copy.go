@@ -10,6 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 )
@@ -51,7 +52,7 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	opts.Progress = term.Progress
+	opts.Progress = progress.Func(term.Progress).Plain()
 	start := time.Now()
 	res, err := push.Copy(ctx, from, to, push.CopyOptions{Options: opts, NoSignatures: c.NoSignatures})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	scaffold "github.com/xfn-dev/xfn/init"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // InitCmd makes the directory of a new package.
@@ -36,7 +37,8 @@ Examples:
 // Run fills the directory, and prints what the template has to say.
 func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	res, err := scaffold.Init(ctx, scaffold.Options{
-		Name: c.Name, Template: c.Template, Ref: c.RefName, Dir: c.Directory, Progress: term.Progress,
+		Name: c.Name, Template: c.Template, Ref: c.RefName, Dir: c.Directory,
+		Progress: progress.Func(term.Progress).Plain(), Warn: term.Warn,
 	})
 	if err != nil {
 		return err

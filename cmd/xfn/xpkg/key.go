@@ -1,6 +1,7 @@
 package xpkg
 
 import (
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -44,11 +45,12 @@ func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 }
 
 // signKey reads a private key, or none where there is no source.
-func (from keySource) signKey() (*signature.PrivateKey, error) {
+func (from keySource) signKey() (crypto.Signer, error) {
 	if from == "" {
 		return nil, nil
 	}
-	return readKey(from, signature.ParsePrivateKey)
+	key, err := readKey(from, signature.ParsePrivateKey)
+	return key.Signer(), err
 }
 
 // publicKeys reads the keys of signatures.

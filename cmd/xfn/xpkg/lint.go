@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -70,7 +71,7 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 		return report, err
 	}
 	defer closing(&err, s)
-	report, err = xpkg.Lint(ctx, s.artifact, term.Progress, rules...)
+	report, err = xpkg.Lint(ctx, s.artifact, progress.Func(term.Progress).Plain(), rules...)
 	return report, s.explain("linting", err)
 }
 

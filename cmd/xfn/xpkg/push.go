@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/push"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -53,7 +54,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	opts.Progress = term.Progress
+	opts.Progress = progress.Func(term.Progress).Plain()
 	if opts.SignKey, err = c.SignKey.signKey(); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 		}
 		opts.MountFrom = append(opts.MountFrom, repo)
 	}
-	opts.Remote, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
+	opts.Transport, opts.DryRun = f.PatientClient(p, f.Patience), f.DryRun
 	return opts, nil
 }
 

@@ -19,7 +19,7 @@ func (v ClassicVersion) Pipeline(in Input, state *fnv1.State) PipelineInput {
 		p.Secret = in.Credentials.Secret
 	}
 	if v.Requirements {
-		p.Requirements = Requirements{Bootstrap: in.Required.ByName, Dynamic: all.ByName, Schema: in.Schemas.Find}
+		p.Requirements = Requirements{Bootstrap: in.Required.ByName, Dynamic: all.ByName, Schema: in.findSchema}
 	} else {
 		p.Requirements = Requirements{Dynamic: all.InOrder, OnlyExtra: true}
 	}

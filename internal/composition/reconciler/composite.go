@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"encoding/base64"
 	"fmt"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
@@ -38,11 +39,18 @@ type Input struct {
 	// nil, Extra those that only
 	// functions' responses may, and Credentials the Secrets of steps.
 	Required, Extra, Credentials Store
-	// Schemas are OpenAPI schemas that functions may require.
-	Schemas Schemas
+	// Schemas finds OpenAPI schemas that functions may require. Nil finds none.
+	Schemas func(*fnv1.SchemaSelector) *fnv1.Schema
 	// Legacy says that the XR has the schema that XRs had before Crossplane
 	// v2, with its references directly under spec.
 	Legacy bool
+}
+
+func (in Input) findSchema(sel *fnv1.SchemaSelector) *fnv1.Schema {
+	if in.Schemas == nil {
+		return &fnv1.Schema{}
+	}
+	return in.Schemas(sel)
 }
 
 // Output is what a render ends with.
@@ -103,4 +111,18 @@ func Capabilities() *fnv1.RequestMeta {
 		fnv1.Capability_CAPABILITY_CONDITIONS,
 		fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS,
 	}}
+}
+
+// Document returns a document that only a render prints, with one field.
+func Document(kind, field string, value map[string]any) map[string]any {
+	return map[string]any{"apiVersion": APIVersion, "kind": kind, field: value}
+}
+
+// ConnectionDetails returns the document of an XR's connection details.
+func ConnectionDetails(details map[string][]byte) map[string]any {
+	data := map[string]any{}
+	for k, v := range details {
+		data[k] = base64.StdEncoding.EncodeToString(v)
+	}
+	return Document("ConnectionDetails", "data", data)
 }

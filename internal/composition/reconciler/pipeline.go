@@ -50,22 +50,10 @@ type Result struct {
 	*fnv1.Result
 }
 
-// A FatalError is a result of severity FATAL, which ends a pipeline.
-type FatalError struct {
-	Step string
-	// Function is the name of the step's.
-	Function string
-	Message  string
-}
-
-// Error names the step and gives the function's words.
-func (e *FatalError) Error() string {
-	return fmt.Sprintf("pipeline step %q returned a fatal result: %s", e.Step, e.Message)
-}
-
 // RunPipeline calls each step's function by run. A function's response replaces the
 // desired state and the context as a whole, so what a step leaves out is gone.
-// A result of severity FATAL is returned as a *FatalError.
+// A result of severity FATAL is returned as a
+// *function.FatalError.
 func RunPipeline(ctx context.Context, run function.Runner, in PipelineInput) (*PipelineOutcome, error) {
 	out := &PipelineOutcome{Desired: &fnv1.State{}, Context: in.Context}
 	if out.Context == nil {
@@ -93,7 +81,7 @@ func (in *PipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	}
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			return &FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
+			return &function.FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
 		}
 		out.Results = append(out.Results, Result{Step: s.Step, Result: r})
 	}

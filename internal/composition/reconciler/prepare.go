@@ -117,7 +117,7 @@ func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) 
 		Secret:   store.Secret,
 		Meta:     meta,
 		Requirements: Requirements{
-			Bootstrap: store.Exact, Dynamic: store.Exact, Schema: in.Schemas.Find, SkipSame: true,
+			Bootstrap: store.Exact, Dynamic: store.Exact, Schema: in.findSchema, SkipSame: true,
 		},
 	}, nil
 }

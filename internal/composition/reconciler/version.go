@@ -1,6 +1,45 @@
 package reconciler
 
-// A Version is what versions of the classic renderer do in different ways.
+import (
+	"fmt"
+	"slices"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+)
+
+// A Version lists how a version of Crossplane differs from others. The golden
+// cases of its profile pin it.
+type Version struct {
+	// Checks are made before anything runs.
+	Checks
+	// Classic is how the renderer before the reconciler works. It is nil for
+	// the reconciler.
+	Classic *ClassicVersion
+}
+
+// Checks say how a version reads its input.
+type Checks struct {
+	// Match rejects a Composition for another kind, or that the XR does not
+	// select.
+	Match bool
+	// Selector is the path of the labels by which the XR selects Compositions.
+	Selector []string
+	// Refuse are the problems of Compositions that this version fails on.
+	Refuse []composition.ProblemKind
+	// XRDKind rejects an XRD of another kind than the XR's. Otherwise only an
+	// XRD that lacks the XR's version is rejected.
+	XRDKind bool
+	// LastRequired uses only the last of several sources of required resources.
+	LastRequired bool
+	// ContextFirst reads the context before required schemas.
+	ContextFirst bool
+	// JSONContext rejects context values that are not JSON.
+	JSONContext bool
+	// EmptyXR reads an empty file as an XR without fields.
+	EmptyXR bool
+}
+
+// A ClassicVersion lists how versions of the classic renderer differ.
 type ClassicVersion struct {
 	// Capabilities tells functions what the engine can do.
 	Capabilities bool
@@ -18,4 +57,43 @@ type ClassicVersion struct {
 	Requirements bool
 	// Credentials gives functions Secrets.
 	Credentials bool
+}
+
+// VersionOf returns the version of a profile, by its name in package render. The
+// empty name is v2.
+func VersionOf(profile string) (Version, error) {
+	var (
+		selector       = []string{"spec", "crossplane", "compositionSelector", "matchLabels"}
+		legacySelector = []string{"spec", "compositionSelector", "matchLabels"}
+		// Every version fails on these, and those that validate the spec of a
+		// Composition also on the problems of invalidSpec.
+		invalid     = []composition.ProblemKind{composition.UnknownMode, composition.UnknownFunction, composition.StepWithoutFunction}
+		invalidSpec = append(slices.Clone(invalid), composition.EmptyPipeline, composition.DuplicateStep)
+	)
+	switch profile {
+	case "", "v2":
+		return Version{Checks: Checks{Match: true, Selector: selector, Refuse: invalid, XRDKind: true}}, nil
+	case "classic":
+		return Version{
+			Checks: Checks{Match: true, Selector: selector, Refuse: invalid, LastRequired: true, ContextFirst: true},
+			Classic: &ClassicVersion{
+				Capabilities: true, Conditions: true, CompositeReady: true, Namespaces: true,
+				Nested: true, Requirements: true, Credentials: true,
+			},
+		}, nil
+	case "v1.20":
+		return Version{
+			Checks:  Checks{Match: true, Selector: legacySelector, Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true},
+			Classic: &ClassicVersion{Conditions: true, Credentials: true},
+		}, nil
+	case "v1.14":
+		return Version{
+			Checks:  Checks{Refuse: invalidSpec, LastRequired: true, ContextFirst: true, JSONContext: true, EmptyXR: true},
+			Classic: &ClassicVersion{},
+		}, nil
+	case "alpha":
+		return Version{Checks: Checks{Match: true, Selector: legacySelector, XRDKind: true}}, nil
+	default:
+		return Version{}, fmt.Errorf("unknown profile %q", profile)
+	}
 }

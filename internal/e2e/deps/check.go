@@ -25,6 +25,8 @@ import (
 //     name ends in "test" is for tests, and only tests import it.
 //   - No package is named after nothing, like util.
 //   - Each package has a doc.go with a package comment.
+//   - What public packages export uses no type of an internal package, and is at
+//     most 150 identifiers in all.
 //
 // Folders that the go command passes over are passed over here: testdata, other
 // modules, names that begin with "." or "_". It returns an error where it
@@ -46,6 +48,9 @@ func Check(fsys fs.FS, rooms []Room) ([]string, error) {
 		}
 		return c.folder(folder)
 	})
+	if c.exported > maxExported {
+		c.faults = append(c.faults, fmt.Sprintf("public packages export %d identifiers, and may export %d", c.exported, maxExported))
+	}
 	return c.faults, err
 }
 
@@ -74,6 +79,8 @@ type checker struct {
 	module string
 	fset   *token.FileSet
 	faults []string
+	// exported counts the exported identifiers of public packages.
+	exported int
 }
 
 // fault notes what is wrong at a position.
@@ -105,6 +112,9 @@ func (c *checker) folder(folder string) error {
 		return nil
 	}
 	for _, name := range names {
+		if public(folder) && !strings.HasSuffix(name, "_test.go") {
+			c.api(files[name])
+		}
 		c.file(room, files[name], strings.HasSuffix(name, "_test.go") || forTests(folder))
 	}
 	c.doc(folder, names, files)

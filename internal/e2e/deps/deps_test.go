@@ -189,6 +189,54 @@ func f() {
 			},
 			want: []string{"low/util/doc.go:2: package util is named after nothing: say what it is"},
 		},
+		"Leak": {
+			reason: "an importer can neither make nor name a value of an internal type",
+			files: map[string]string{
+				"low/doc.go": "// Package low is one.\npackage low",
+				"low/low.go": `package low
+
+import (
+	secret "x.test/house/low/internal/inner"
+	"x.test/house/low/part"
+)
+
+type Options struct {
+	part.Fine
+	secret.Embedded
+	Field  map[string][]*secret.Element
+	hidden secret.Hidden
+}
+
+type Alias = secret.Aliased
+
+var Value secret.Value
+
+func Do(func(secret.Event)) {}
+func (Options) Method() (struct{ F secret.Result }, error) { return nil, nil }
+func do(secret.Event) {}
+func (unseen) Method(secret.Event) { var _ secret.Event }
+`,
+				"low/low_test.go":           "package low_test\n\nimport \"x.test/house/low/internal/inner\"\n\nfunc Test(inner.T) {}",
+				"low/part/doc.go":           "// Package part is one.\npackage part",
+				"low/internal/inner/doc.go": "// Package inner is one.\npackage inner\n\nimport \"x.test/house/low/internal/inner/more\"\n\nfunc F(more.T) {}",
+			},
+			want: []string{
+				"low/low.go:10: Options is exported and uses secret.Embedded, which importers cannot name",
+				"low/low.go:11: Options is exported and uses secret.Element, which importers cannot name",
+				"low/low.go:15: Alias is exported and uses secret.Aliased, which importers cannot name",
+				"low/low.go:17: Value is exported and uses secret.Value, which importers cannot name",
+				"low/low.go:19: Do is exported and uses secret.Event, which importers cannot name",
+				"low/low.go:20: Method is exported and uses secret.Result, which importers cannot name",
+			},
+		},
+		"Large": {
+			reason: "a public API that grows without limit cannot be kept",
+			files: map[string]string{
+				"low/doc.go":                "// Package low is one.\npackage low\n\nconst (\n" + strings.Repeat("X = 0\n", 149) + "x = 0\n)\n\ntype T[P any] struct{ F int }\n\nfunc (*T[P]) M() {}\nfunc (T[P]) m() {}",
+				"low/internal/inner/doc.go": "// Package inner is one.\npackage inner\n\nfunc F() {}",
+			},
+			want: []string{"public packages export 151 identifiers, and may export 150"},
+		},
 		"NoDoc": {
 			reason: "each package says what it is for, in the file where one looks for it",
 			files: map[string]string{

@@ -25,6 +25,7 @@ func Rooms() []Room {
 		{"internal/suite", 6},
 		{"internal/dev", 7},
 		{"internal/clusterdiff", 6},
+		{"xfntest", 6},
 
 		{"internal/session", 5},
 		{"internal/report", 5},

@@ -23,7 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-var profiles = []render.Profile{render.V2, render.Classic, render.Classic1, render.ClassicBeta}
+var profiles = []render.Profile{render.V2, render.Classic, render.V1_20, render.V1_14}
 
 // A pipeline is one step, given what exists and the number of the call.
 type pipeline func(observed *fnv1.State, call int) string
@@ -122,15 +122,16 @@ func fixtures(t testing.TB, list string) []converge.Fixture {
 const xr = `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha, labels: {mine: "1"}}, spec: {size: 3}}`
 
 func request(t testing.TB, profile render.Profile) render.Request {
-	return render.Request{Profile: profile, Input: reconciler.Input{
-		XR: object(t, xr),
+	return render.Request{
+		Profile: profile,
+		XR:      object(t, xr),
 		Composition: &apiextv1.Composition{
 			ObjectMeta: metav1.ObjectMeta{Name: "widgets"},
 			Spec: apiextv1.CompositionSpec{Pipeline: []apiextv1.PipelineStep{
 				{Step: "make", FunctionRef: apiextv1.FunctionReference{Name: "f"}},
 			}},
 		},
-	}}
+	}
 }
 
 func names(docs []map[string]any) string {

@@ -183,7 +183,7 @@ func TestObservedComposite(t *testing.T) {
 		},
 		"Legacy":      {"a legacy XR has them elsewhere", render.V2, true, view{"1", refs, int64(3), 1.0, "Responsive Custom Synced Ready"}},
 		"Classic":     {"in a classic profile the XR is as given but for its status", render.Classic, false, view{"1", nil, int64(3), 1.0, "Ready Custom"}},
-		"ClassicBeta": {"the first version writes no conditions", render.ClassicBeta, false, view{"1", nil, int64(3), 1.0, ""}},
+		"ClassicBeta": {"the first version writes no conditions", render.V1_14, false, view{"1", nil, int64(3), 1.0, ""}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

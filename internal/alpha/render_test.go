@@ -1,4 +1,4 @@
-package render_test
+package alpha_test
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
-	"github.com/xfn-dev/xfn/render"
 )
 
-// alphaRequest is a request for an XR that has a Secret, with a template and a
+// renderRequest is a request for an XR that has a Secret, with a template and a
 // function.
-func alphaRequest(t *testing.T, observed ...string) render.AlphaRequest {
+func renderRequest(t *testing.T) alpha.Request {
 	t.Helper()
 	c, err := alpha.Decode(object(t, `
 apiVersion: apiextensions.crossplane.io/v1
@@ -30,18 +30,28 @@ spec:
     readinessChecks: [{type: None}]
   functions:
   - {name: f, type: Container, container: {image: acme/f}}
-`).Object)
+`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := render.AlphaRequest{
-		XR:          object(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {size: 3, writeConnectionSecretToRef: {name: own, namespace: ns}}}`),
+	return alpha.Request{
+		XR:          resource(t, `{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {size: 3, writeConnectionSecretToRef: {name: own, namespace: ns}}}`),
 		Composition: c,
 	}
-	for _, text := range observed {
-		req.Observed = append(req.Observed, object(t, text))
+}
+
+func resource(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	return &unstructured.Unstructured{Object: object(t, text)}
+}
+
+func resources(t *testing.T, texts ...string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	for _, text := range texts {
+		all = append(all, resource(t, text))
 	}
-	return req
+	return all
 }
 
 // functionOf is a Runner of a function that changes what it gets.
@@ -64,14 +74,14 @@ const (
 	kept = `{apiVersion: v1, kind: Secret, metadata: {name: kept, namespace: ns, annotations: {crossplane.io/composition-resource-name: kept}}}`
 )
 
-func TestRenderAlpha(t *testing.T) {
-	req := alphaRequest(t, ownSecret, boltSecret, bolt, kept)
+func TestRender(t *testing.T) {
+	req := renderRequest(t)
 	before := req.XR.DeepCopy()
 	var seen *fnio.FunctionIO
-	got, err := render.RenderAlpha(t.Context(), functionOf(t, func(io *fnio.FunctionIO) {
+	got, err := alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) {
 		seen = io
 		io.Results = []fnio.Result{{Severity: fnio.Warning, Message: "odd"}}
-	}), req)
+	}), req, resources(t, ownSecret, boltSecret, bolt, kept))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +98,12 @@ func TestRenderAlpha(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"mine": "eA==", "key": "dmFsdWU="}, got.ConnectionDetails["data"]); diff != "" {
 		t.Errorf("the details are the XR's own, and those that derive from its resources (-want +got):\n%s", diff)
 	}
-	docs := got.Documents(render.Include{Results: true, Context: true, ConnectionDetails: true})
-	var kinds []any
-	for _, doc := range docs {
+	kinds := []any{got.XR["kind"], got.ConnectionDetails["kind"]}
+	for _, doc := range append(got.Composed, got.Results...) {
 		kinds = append(kinds, doc["kind"])
 	}
-	if diff := cmp.Diff([]any{"XWidget", "Bolt", "Result", "ConnectionDetails"}, kinds); diff != "" {
-		t.Errorf("there is no context (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]any{"XWidget", "ConnectionDetails", "Bolt", "Result"}, kinds); diff != "" {
+		t.Errorf("kinds of documents (-want +got):\n%s", diff)
 	}
 	if _, ok := got.XR["spec"]; ok {
 		t.Errorf("the XR is printed with %v", got.XR["spec"])
@@ -109,31 +118,29 @@ func TestRenderAlpha(t *testing.T) {
 	}
 }
 
-func TestRenderAlphaFull(t *testing.T) {
-	req := alphaRequest(t)
-	req.Full = true
-	got, err := render.RenderAlpha(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), req)
+func TestRenderFull(t *testing.T) {
+	got, err := alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), renderRequest(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size, _, _ := unstructured.NestedInt64(got.XR, "spec", "size"); size != 3 {
-		t.Errorf("got %v", got.XR)
+	if size, _, _ := unstructured.NestedInt64(got.Full, "spec", "size"); size != 3 {
+		t.Errorf("got %v", got.Full)
 	}
-	if refs, _, _ := unstructured.NestedSlice(got.XR, "spec", "resourceRefs"); len(refs) != 1 {
+	if refs, _, _ := unstructured.NestedSlice(got.Full, "spec", "resourceRefs"); len(refs) != 1 {
 		t.Errorf("got references %v", refs)
 	}
 }
 
-// TestRenderAlphaLeftBehind: what a function drops that has a template is deleted
+// TestRenderLeftBehind: what a function drops that has a template is deleted
 // by the documentation, and left behind by the code.
-func TestRenderAlphaLeftBehind(t *testing.T) {
+func TestRenderLeftBehind(t *testing.T) {
 	for literal, want := range map[bool][2]string{
 		false: {`composed resource "bolt", Bolt "alpha-x", is deleted`, ""},
 		true:  {"", `composed resource "bolt", Bolt "alpha-x", is left behind: nothing wants it any more, and it is not deleted`},
 	} {
-		req := alphaRequest(t, bolt)
+		req := renderRequest(t)
 		req.LiteralDeletion = literal
-		got, err := render.RenderAlpha(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req)
+		got, err := alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) { io.Desired.Resources = nil }), req, resources(t, bolt))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,11 +150,11 @@ func TestRenderAlphaLeftBehind(t *testing.T) {
 	}
 }
 
-// TestRenderAlphaUnrendered: what is missing from the output is warned of.
-func TestRenderAlphaUnrendered(t *testing.T) {
-	req := alphaRequest(t)
+// TestRenderUnrendered: what is missing from the output is warned of.
+func TestRenderUnrendered(t *testing.T) {
+	req := renderRequest(t)
 	req.XR.Object["spec"] = "text"
-	got, err := render.RenderAlpha(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), req)
+	got, err := alpha.Render(t.Context(), functionOf(t, func(*fnio.FunctionIO) {}), req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,32 +164,17 @@ func TestRenderAlphaUnrendered(t *testing.T) {
 	}
 }
 
-func TestRenderAlphaFails(t *testing.T) {
-	_, err := render.RenderAlpha(t.Context(), functionOf(t, func(io *fnio.FunctionIO) {
+func TestRenderFails(t *testing.T) {
+	_, err := alpha.Render(t.Context(), functionOf(t, func(io *fnio.FunctionIO) {
 		io.Results = []fnio.Result{{Severity: fnio.Fatal, Message: "no size fits"}}
-	}), alphaRequest(t))
-	var fatal *render.FatalError
+	}), renderRequest(t), nil)
+	var fatal *function.FatalError
 	if want := "cannot run Composition Function pipeline: fatal function pipeline result: no size fits"; err == nil || err.Error() != want || !errors.As(err, &fatal) {
 		t.Errorf("got %v, want %s, as a fatal error", err, want)
 	}
 	broken := errors.New("broken")
-	_, err = render.RenderAlpha(t.Context(), alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, broken }), alphaRequest(t))
+	_, err = alpha.Render(t.Context(), alpha.ContainerRunnerFunc(func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, broken }), renderRequest(t), nil)
 	if !errors.Is(err, broken) || errors.As(err, &fatal) {
 		t.Errorf("got %v, want what is no result", err)
-	}
-	if _, err := render.Render(t.Context(), answer(nil), request(t, render.Alpha, xr)); err == nil {
-		t.Error("functions that are containers were called")
-	}
-}
-
-func TestForCrossplane(t *testing.T) {
-	for version, want := range map[string]render.Profile{
-		"v2.3": render.V2, "v2.2.1": render.Classic, "1.15": render.Classic1, "v1.14": render.ClassicBeta,
-		"v1.13.2": render.Alpha, "v1.11": render.Alpha, "v1.10": "",
-	} {
-		got, err := render.ForCrossplane(version)
-		if got != want || (err != nil) != (want == "") {
-			t.Errorf("%s: got %q, %v", version, got, err)
-		}
 	}
 }

@@ -1,0 +1,156 @@
+package xfntest_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/xfntest"
+)
+
+func bucketCase() xfntest.Case {
+	return xfntest.Case{XR: "testdata/xr.yaml", Composition: "testdata/composition.yaml", Functions: functions()}
+}
+
+func TestRenderGolden(t *testing.T) {
+	xfntest.Render(t, bucketCase()).Golden(t, "testdata/golden/bucket.yaml")
+}
+
+// A recorder is a test that fails without ending this one.
+type recorder struct {
+	testing.TB
+	failures []string
+}
+
+type failed struct{}
+
+func (r *recorder) Helper()                  {}
+func (r *recorder) Context() context.Context { return r.TB.Context() }
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	panic(failed{})
+}
+
+// record returns the failures of a test.
+func record(t *testing.T, test func(testing.TB)) []string {
+	r := &recorder{TB: t}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(failed{}) {
+				panic(p)
+			}
+		}()
+		test(r)
+	}()
+	return r.failures
+}
+
+func TestGoldenFails(t *testing.T) {
+	text, err := os.ReadFile("testdata/golden/bucket.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(t.TempDir(), "changed.yaml")
+	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(string(text), "eu-north-1", "eu-south-1")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		changed:                "eu-south-1",
+		changed + ".not-there": "run the test with -update to write it",
+	} {
+		got := record(t, func(tb testing.TB) { xfntest.Render(tb, bucketCase()).Golden(tb, path) })
+		if len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("got failures %q, want one with %q", got, want)
+		}
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	if err := flag.Set("update", "true"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = flag.Set("update", "false") }()
+	path := filepath.Join(t.TempDir(), "new", "golden.yaml")
+	got := xfntest.Render(t, bucketCase())
+	got.Golden(t, path)
+	if err := flag.Set("update", "false"); err != nil {
+		t.Fatal(err)
+	}
+	got.Golden(t, path)
+}
+
+func TestRunFails(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*xfntest.Case)
+		want   string
+	}{
+		"XR":          {"a file that does not exist is named", func(c *xfntest.Case) { c.XR = "testdata/none.yaml" }, "none.yaml"},
+		"Kind":        {"the Composition must be a Composition", func(c *xfntest.Case) { c.Composition = c.XR }, "expected a Composition"},
+		"Match":       {"the Composition must be for the kind of the XR", func(c *xfntest.Case) { c.XR = "testdata/observed.yaml" }, "is of kind Bucket"},
+		"Function":    {"each function must be known", func(c *xfntest.Case) { c.Functions = nil }, `calls function "function-bucket"`},
+		"XRD":         {"an XRD must define the kind of the XR", func(c *xfntest.Case) { c.XRD = "testdata/xr.yaml" }, "applying the XRD"},
+		"Observed":    {"observed resources must exist", func(c *xfntest.Case) { c.Observed = []string{"none"} }, "loading observed resources"},
+		"Required":    {"required resources must exist", func(c *xfntest.Case) { c.Required = []string{"none"} }, "loading required resources"},
+		"Credentials": {"credentials must exist", func(c *xfntest.Case) { c.Credentials = []string{"none"} }, "loading credentials"},
+		"Context":     {"the context must be of JSON values", func(c *xfntest.Case) { c.Context = map[string]any{"a": t} }, "encoding the context"},
+		"Profile":     {"the profile must exist", func(c *xfntest.Case) { c.Profile = "v9" }, `unknown profile "v9"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := bucketCase()
+			tc.change(&c)
+			if _, err := xfntest.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+			if got := record(t, func(tb testing.TB) { xfntest.Render(tb, c) }); len(got) != 1 {
+				t.Errorf("%s: Render fails with %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+// keeper changes its request, and keeps its response.
+type keeper struct {
+	fnv1.UnimplementedFunctionRunnerServiceServer
+	context map[string]any
+	rsp     *fnv1.RunFunctionResponse
+}
+
+func (k *keeper) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	k.context = req.GetContext().AsMap()
+	req.GetObserved().GetComposite().GetResource().Fields["spec"] = structpb.NewStringValue("changed")
+	if k.rsp == nil {
+		k.rsp = &fnv1.RunFunctionResponse{Context: req.GetContext()}
+	}
+	return k.rsp, nil
+}
+
+// Functions share no message with the engine or with each other.
+func TestFunctionsGetCopies(t *testing.T) {
+	k := &keeper{}
+	c := bucketCase()
+	c.Functions["function-auto-ready"] = k
+	c.Context = map[string]any{"key": "value"}
+	for range 2 {
+		got := xfntest.Render(t, c)
+		if region, _, _ := unstructured.NestedString(got.XR.Object, "spec", "region"); region != "eu-north-1" {
+			t.Errorf("the XR was changed: %v", got.XR.Object)
+		}
+		if k.context["key"] != "value" || got.Context["key"] != "value" {
+			t.Errorf("got context %v, and %v in the end", k.context, got.Context)
+		}
+	}
+}
