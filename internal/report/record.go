@@ -8,6 +8,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A Recorder is a function.Runner that passes calls on and keeps what a Trace
@@ -98,7 +99,7 @@ func stepOf(calls []call) Step {
 	}
 	if s.Error == "" && !s.Fatal {
 		s.Changes = diffResources(first.before.desired, last.after.desired)
-		s.ContextChanges = Diff(first.before.context, last.after.context)
+		s.ContextChanges = fieldpath.Diff(first.before.context, last.after.context)
 	}
 	return s
 }

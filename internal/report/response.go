@@ -8,6 +8,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A Result is what a function reported.
@@ -96,7 +98,7 @@ func requirements(r *fnv1.Requirements) []string {
 	var all []string
 	all = append(all, selected("resource", r.GetResources())...)
 	all = append(all, selected("extra resource", extraResources(r))...)
-	for _, name := range slices.SortedFunc(maps.Keys(r.GetSchemas()), natural) {
+	for _, name := range slices.SortedFunc(maps.Keys(r.GetSchemas()), fieldpath.Natural) {
 		s := r.GetSchemas()[name]
 		all = append(all, fmt.Sprintf("schema %q: %s %s", name, s.GetApiVersion(), s.GetKind()))
 	}
@@ -120,7 +122,7 @@ func extraResources(r *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
 
 func selected(what string, selectors map[string]*fnv1.ResourceSelector) []string {
 	all := make([]string, 0, len(selectors))
-	for _, name := range slices.SortedFunc(maps.Keys(selectors), natural) {
+	for _, name := range slices.SortedFunc(maps.Keys(selectors), fieldpath.Natural) {
 		all = append(all, fmt.Sprintf("%s %q: %s", what, name, selector(selectors[name])))
 	}
 	return all
@@ -144,7 +146,7 @@ func selector(s *fnv1.ResourceSelector) string {
 
 func labels(m map[string]string) string {
 	all := make([]string, 0, len(m))
-	for _, k := range slices.SortedFunc(maps.Keys(m), natural) {
+	for _, k := range slices.SortedFunc(maps.Keys(m), fieldpath.Natural) {
 		all = append(all, k+"="+m[k])
 	}
 	return Printable(strings.Join(all, ", "))

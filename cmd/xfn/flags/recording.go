@@ -10,6 +10,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -81,7 +82,7 @@ func explained(r function.Runner) function.Runner {
 const most = 20
 
 func differing(err error, before, after map[string]any) error {
-	changes := report.Diff(before, after)
+	changes := fieldpath.Diff(before, after)
 	if len(changes) == 0 {
 		return err
 	}
