@@ -33,15 +33,6 @@ type Condition struct {
 	Target string `json:"target,omitempty"`
 }
 
-// A response is what a function answered besides a state.
-type response struct {
-	results      []Result
-	conditions   []Condition
-	requirements []string
-	err          string
-	fatal        bool
-}
-
 // ResultsOf returns what a function reported.
 func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	var all []Result
@@ -56,17 +47,15 @@ func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	return all
 }
 
-func responseOf(rsp *fnv1.RunFunctionResponse, err error) response {
-	out := response{requirements: requirements(rsp.GetRequirements())}
-	if err != nil {
-		out.err = err.Error()
-	}
+// respond sets what a function returned besides a state.
+func (s *Step) respond(rsp *fnv1.RunFunctionResponse) {
+	s.Requirements = requirements(rsp.GetRequirements())
+	s.Results = ResultsOf(rsp)
 	for _, r := range rsp.GetResults() {
-		out.fatal = out.fatal || r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL
+		s.Fatal = s.Fatal || r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL
 	}
-	out.results = ResultsOf(rsp)
 	for _, c := range rsp.GetConditions() {
-		out.conditions = append(out.conditions, Condition{
+		s.Conditions = append(s.Conditions, Condition{
 			Type:    c.GetType(),
 			Status:  camel(c.GetStatus().String(), "STATUS_CONDITION_"),
 			Reason:  c.GetReason(),
@@ -74,7 +63,6 @@ func responseOf(rsp *fnv1.RunFunctionResponse, err error) response {
 			Target:  target(c.GetTarget()),
 		})
 	}
-	return out
 }
 
 func target(t fnv1.Target) string {

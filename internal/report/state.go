@@ -43,10 +43,7 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 }
 
 func resourceOf(r *fnv1.Resource) resource {
-	out := resource{details: make(map[string][]byte, len(r.GetConnectionDetails()))}
-	for key, v := range r.GetConnectionDetails() {
-		out.details[key] = bytes.Clone(v)
-	}
+	out := resource{details: r.GetConnectionDetails()}
 	if r.GetResource() != nil {
 		out.body = object(r.GetResource())
 	}

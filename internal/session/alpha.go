@@ -63,9 +63,9 @@ func (s *Session) checkAlpha(in Inputs) error {
 		{len(s.config.Packages) > 0, "packages: the Composition names images"},
 		{len(in.Compositions) > 0, "Compositions to choose from"},
 		{in.ObserveLoop > 0, "an observe loop"},
-		{in.Around != nil, "functions that could be traced"},
+		{in.WrapRunner != nil, "functions that could be traced"},
 		{len(in.Steps) > 0, "answers for steps"},
-		{s.config.Instead != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
+		{s.config.Replay != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
 		{len(in.Required)+len(in.Extra)+len(in.Schemas) > 0, "resources or schemas that functions may require"},
 		{len(in.Credentials) > 0, "credentials of functions"},
 	} {

@@ -210,7 +210,7 @@ func (f *family) one(ctx context.Context, n int, s subject) (*converge.Result, [
 	}
 	req := f.plan.request
 	req.XR, req.Composition, req.Legacy, req.Observed = s.XR, s.Composition, s.Legacy, s.Observed
-	r, err := f.plan.passes(ctx, f.plan.in.around(n, runner), req)
+	r, err := f.plan.passes(ctx, f.plan.in.wrapRunner(n, runner), req)
 	if err != nil {
 		return nil, runs, fmt.Errorf("rendering composite resource %q: %w", s.XR.GetName(), err)
 	}

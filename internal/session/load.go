@@ -64,9 +64,9 @@ type Inputs struct {
 	// what comes to observed resources meanwhile; see package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
-	// Around, if not nil, wraps the functions for the render of one XR, the
+	// WrapRunner, if not nil, wraps the functions for the render of one XR, the
 	// n-th, as by a recorder. It is called from several goroutines.
-	Around func(n int, r function.Runner) function.Runner
+	WrapRunner func(n int, r function.Runner) function.Runner
 	// Steps answer for steps of the pipeline by their names, in place of the
 	// functions that these call, which then need not exist. A name that no step
 	// has is an error.
@@ -232,7 +232,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
 	known := func(name string) bool {
 		_, ok := p.functions[name]
-		return ok || s.config.Runners[name] != nil || s.config.Instead != nil || !slices.Contains(needed, name)
+		return ok || s.config.Runners[name] != nil || s.config.Replay != nil || !slices.Contains(needed, name)
 	}
 	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
 		problems = composition.Check(e, known)

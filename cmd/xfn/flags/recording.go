@@ -34,7 +34,7 @@ func (f recordingFlags) apply(config *session.Config) error {
 		return errors.New("--twice asks functions, --function-response-cache its folder: give one of them")
 	case f.Replay != "":
 		var err error
-		config.Instead, err = Replay(f.Replay)
+		config.Replay, err = Replay(f.Replay)
 		return err
 	case f.Record == "" && !f.Twice:
 		return nil
