@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
@@ -53,7 +52,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	if err := s.loadState(ctx, &p); err != nil {
 		return err
 	}
-	f := family{session: s, plan: p, library: library, observed: observe(library, p.exists), checked: map[string]func() error{}}
+	f := family{session: s, plan: p, library: library, observed: observe(library, p.exists)}
 	if in.Live {
 		if docs, err = s.live(library, f.observed); err != nil {
 			return err
@@ -127,8 +126,7 @@ type family struct {
 	// next is the N of the next nested XR; checked are the checks of
 	// Compositions by where they stand.
 	next    atomic.Int64
-	mu      sync.Mutex
-	checked map[string]func() error
+	checked proc.Memo[string, struct{}]
 }
 
 func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Result {
@@ -188,15 +186,10 @@ func (f *family) root(ctx context.Context, nest nesting, doc manifest.Document) 
 
 // check checks a Composition, once for all XRs.
 func (f *family) check(e composition.Entry) error {
-	at := e.Document.Position()
-	f.mu.Lock()
-	check, ok := f.checked[at]
-	if !ok {
-		check = sync.OnceValue(func() error { return f.session.checkIntegrity(e, composition.Check(e, nil), f.plan) })
-		f.checked[at] = check
-	}
-	f.mu.Unlock()
-	return check()
+	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
+		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
+	})
+	return err
 }
 
 // one renders an XR by its Composition, without those that it composes.

@@ -61,11 +61,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	var definitions []validate.Definition
-	for _, d := range slices.Concat(all, more) {
-		definitions = append(definitions, validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line})
-	}
-	return &validation{term: term, v: validate.New(definitions, validate.Options{}), said: map[string]bool{}}, nil
+	return &validation{term: term, v: crds.Validator(slices.Concat(all, more), validate.Options{}), said: map[string]bool{}}, nil
 }
 
 // take judges the XR of a result as an API server would take it from kubectl, and
