@@ -90,7 +90,7 @@ type plan struct {
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
-	observed     census
+	observed     ownerIndex
 	fixtures     []converge.Fixture
 	// only decodes the XR, if there is one, once for all who look at it.
 	only func() (*unstructured.Unstructured, error)
@@ -272,22 +272,31 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	if err := p.match(req.XR); err != nil {
 		return req, fmt.Errorf("%s: %w", p.source, err)
 	}
-	p.observed.identify(req.XR, true)
-	req.Observed = p.observed.of(req.XR, true)
-	if p.xrd == nil {
-		return req, nil
-	}
-	if p.checks.XRDKind {
+	if p.xrd != nil && p.checks.XRDKind {
 		err = p.xrd.Defines(req.XR.GroupVersionKind())
 	}
+	xr := req.XR
 	if err == nil {
-		err = p.xrd.Default(req.XR)
+		req, err = p.prepare(xr, p.xrd, true)
 	}
 	if err != nil {
-		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, req.XR.GetName(), err)
+		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, xr.GetName(), err)
 	}
-	req.Legacy = p.xrd.Legacy()
 	return req, nil
+}
+
+// prepare returns the request for an XR: with the fields that it has in the API
+// server, the observed resources that belong to it, and the defaults of its XRD,
+// which may be nil. First says that no other XR composes it. It changes xr.
+func (p plan) prepare(xr *unstructured.Unstructured, xrd *schema.XRD, first bool) (render.Request, error) {
+	req := p.request
+	p.observed.identify(xr, first)
+	req.XR, req.Observed = xr, p.observed.of(xr, first)
+	if xrd == nil {
+		return req, nil
+	}
+	req.Legacy = xrd.Legacy()
+	return req, xrd.Default(xr)
 }
 
 func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {

@@ -188,13 +188,28 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if err != nil {
 		return err
 	}
-	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
-		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
+	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
 		r.Result, r.Observed, r.Err = p.render(ctx, in.wrapRunner(n, runner), doc)
 		r.Err = s.advise(r.Err)
-		return r
+		return []Result{r}
 	}, each)
+}
+
+// renderEach renders the XRs of documents, several at a time, and passes the
+// results to each in the order of the documents.
+func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
+	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
+		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
+		return render(ctx, n, doc)
+	}, func(results []Result) error {
+		for _, r := range results {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // runner starts what a Composition's pipeline uses, and returns what calls it.
@@ -231,15 +246,20 @@ func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Docu
 	}
 	r, err := p.passes(ctx, run, req)
 	if err != nil {
-		return nil, nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+		return nil, nil, err
 	}
 	return r, req.Observed, nil
 }
 
-func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (*converge.Result, error) {
+func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
 	if p.in.ObserveLoop == 0 {
-		r, err := render.Render(ctx, run, req)
-		return &converge.Result{Result: r, Passes: 1}, err
+		r = &converge.Result{Passes: 1}
+		r.Result, err = render.Render(ctx, run, req)
+	} else {
+		r, err = converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
 	}
-	return converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+	if err != nil {
+		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+	}
+	return r, nil
 }
