@@ -103,7 +103,7 @@ func resources(r session.Result, previous map[string]map[string]any) (live, afte
 	desired := byResource(r.Composed)
 	now := map[string]map[string]any{}
 	for _, o := range r.Observed {
-		name := nameOf(o.Object)
+		name := reconciler.ResourceName(o.Object)
 		if now[name] = o.Object; desired[name] == nil {
 			live = append(live, applicable(o.Object, "name", "namespace", "labels", "annotations"))
 			continue
@@ -111,7 +111,7 @@ func resources(r session.Result, previous map[string]map[string]any) (live, afte
 		live = append(live, o.Object)
 	}
 	for _, d := range r.Composed {
-		name := nameOf(d)
+		name := reconciler.ResourceName(d)
 		if now[name] == nil {
 			after = append(after, applicable(d, "name", "generateName", "namespace", "labels", "annotations"))
 			continue
@@ -144,14 +144,9 @@ func applicable(resource map[string]any, metadata ...string) map[string]any {
 func byResource(composed []map[string]any) map[string]map[string]any {
 	all := make(map[string]map[string]any, len(composed))
 	for _, c := range composed {
-		all[nameOf(c)] = c
+		all[reconciler.ResourceName(c)] = c
 	}
 	return all
-}
-
-func nameOf(resource map[string]any) string {
-	u := unstructured.Unstructured{Object: resource}
-	return u.GetAnnotations()[reconciler.AnnotationResourceName]
 }
 
 // identity tells an XR from all others.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -110,12 +109,12 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	began := l.config.Now()
 	s := session.Open(l.session(files, p))
 	out := &Rendering{}
-	recorders := recorders{now: l.config.Now, of: map[int]*report.Recorder{}}
+	recorders := report.Recorders{Now: l.config.Now}
 	in := l.config.Inputs
-	in.Around = recorders.around
+	in.WrapRunner = recorders.Wrap
 	var errs []error
 	err := s.Render(ctx, in, func(r session.Result) error {
-		trace := recorders.trace(r)
+		trace, _ := recorders.Trace(r.N, r.Source, r.RuntimeOf, r.Err)
 		out.Traces = append(out.Traces, trace)
 		if r.Err != nil {
 			errs = append(errs, located(r))
@@ -190,40 +189,6 @@ func (t *Testing) wrote(c watch.Change) bool {
 			return filepath.Clean(c.Path) == path || filepath.Clean(c.Path) == filepath.Dir(path)
 		})
 	})
-}
-
-// recorders record the calls for each XR.
-type recorders struct {
-	now func() time.Time
-
-	mu sync.Mutex
-	of map[int]*report.Recorder
-}
-
-func (r *recorders) around(n int, next function.Runner) function.Runner {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.of[n] = report.Record(next, r.now)
-	return r.of[n]
-}
-
-// trace returns what was recorded for a result.
-func (r *recorders) trace(result session.Result) report.Trace {
-	r.mu.Lock()
-	recorder := r.of[result.N]
-	delete(r.of, result.N)
-	r.mu.Unlock()
-	trace := report.Trace{XR: result.Source, Steps: []report.Step{}}
-	if recorder != nil {
-		trace = recorder.Trace(result.Source)
-	}
-	for i, step := range trace.Steps {
-		trace.Steps[i].Runtime = string(result.RuntimeOf(step.Function))
-	}
-	if result.Err != nil {
-		trace.Error = result.Err.Error()
-	}
-	return trace
 }
 
 // mostEvents is how many notes and how many warnings of a round are kept.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // An Origin is where a field has its value from.
@@ -45,7 +47,7 @@ func (t Trace) Blame() []Origin {
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b Origin) int {
-		return cmp.Or(natural(a.Resource, b.Resource), natural(a.Path, b.Path))
+		return cmp.Or(fieldpath.Natural(a.Resource, b.Resource), fieldpath.Natural(a.Path, b.Path))
 	})
 	return all
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -55,7 +56,10 @@ func TestBlameIsWhole(t *testing.T) {
 	for _, o := range run(t, one, `desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}}}}`).Blame() {
 		got[o.Path] = o.Value
 	}
-	want := leaves(parse(t, `{apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}`))
+	want := map[string]any{}
+	for _, c := range fieldpath.Diff(nil, parse(t, `{apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}`)) {
+		want[c.Path] = c.New
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("every field has its value (-want +got):\n%s", diff)
 	}

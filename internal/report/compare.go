@@ -5,6 +5,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A DocDiff is how a document differs from the one that was expected.
@@ -37,17 +40,17 @@ func Compare(want, got []map[string]any) []DocDiff {
 	var all []DocDiff
 	for i, w := range want {
 		if partner[i] < 0 {
-			all = append(all, docDiff(w, Removed, Diff(w, nil)))
+			all = append(all, docDiff(w, Removed, fieldpath.Diff(w, nil)))
 			continue
 		}
 		used[partner[i]] = true
-		if changes := Diff(w, got[partner[i]]); changes != nil {
+		if changes := fieldpath.Diff(w, got[partner[i]]); changes != nil {
 			all = append(all, docDiff(w, Changed, changes))
 		}
 	}
 	for i, g := range got {
 		if !used[i] {
-			all = append(all, docDiff(g, Added, Diff(nil, g)))
+			all = append(all, docDiff(g, Added, fieldpath.Diff(nil, g)))
 		}
 	}
 	return all
@@ -88,28 +91,24 @@ func byName(doc map[string]any) string {
 }
 
 func byResourceAndKind(doc map[string]any) string {
-	if resourceName(doc) == "" {
+	if reconciler.ResourceName(doc) == "" {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{byResource(doc), text(doc, "apiVersion"), text(doc, "kind")})
 }
 
 func byResource(doc map[string]any) string {
-	if resourceName(doc) == "" {
+	if reconciler.ResourceName(doc) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%q", []string{text(doc, "metadata", "labels", "crossplane.io/composite"), resourceName(doc)})
+	return fmt.Sprintf("%q", []string{text(doc, "metadata", "labels", "crossplane.io/composite"), reconciler.ResourceName(doc)})
 }
 
 func byKind(doc map[string]any) string {
-	if text(doc, "metadata", "name") != "" || resourceName(doc) != "" {
+	if text(doc, "metadata", "name") != "" || reconciler.ResourceName(doc) != "" {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{text(doc, "apiVersion"), text(doc, "kind")})
-}
-
-func resourceName(doc map[string]any) string {
-	return text(doc, "metadata", "annotations", "crossplane.io/composition-resource-name")
 }
 
 // text returns the string at a path of keys, or "".
@@ -127,7 +126,7 @@ func docDiff(doc map[string]any, op Op, changes []Change) DocDiff {
 		Kind:       text(doc, "kind"),
 		Namespace:  text(doc, "metadata", "namespace"),
 		Name:       text(doc, "metadata", "name"),
-		Resource:   resourceName(doc),
+		Resource:   reconciler.ResourceName(doc),
 		Op:         op,
 		Changes:    changes,
 	}
@@ -163,7 +162,7 @@ func WriteFields(w io.Writer, changes []Change) error {
 }
 
 func (p *printer) diff(indent string, d DocDiff, verdict string) {
-	p.line(indent, d.Op.colour(), d.Op.Sign()+" "+Printable(d.title()+verdict))
+	p.line(indent, colourOf(d.Op), d.Op.Sign()+" "+Printable(d.title()+verdict))
 	p.changes(indent+"    ", d.Changes)
 }
 

@@ -16,7 +16,7 @@ func docs(t *testing.T, texts ...string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	for _, text := range texts {
-		all = append(all, parse(t, text).(map[string]any))
+		all = append(all, parse(t, text))
 	}
 	return all
 }
@@ -133,4 +133,16 @@ func FuzzCompare(f *testing.F) {
 			t.Errorf("of %d wanted %d are missing, of %d there %d are unexpected", len(want), missing, len(got), unexpected)
 		}
 	})
+}
+
+// lines writes changes as simply as possible.
+func lines(changes []report.Change) string {
+	all := make([]string, len(changes))
+	for i, c := range changes {
+		old, _ := json.Marshal(c.Old)
+		is, _ := json.Marshal(c.New)
+		values := map[report.Op]string{report.Added: string(is), report.Removed: string(old), report.Changed: string(old) + " " + string(is)}
+		all[i] = c.Op.Sign() + " " + c.Path + " " + values[c.Op]
+	}
+	return strings.Join(all, "\n")
 }

@@ -23,18 +23,7 @@ const (
 	yellow = "\x1b[33m"
 )
 
-// Sign is the op as a diff has it: +, - or ~.
-func (o Op) Sign() string {
-	switch o {
-	case Added:
-		return "+"
-	case Removed:
-		return "-"
-	}
-	return "~"
-}
-
-func (o Op) colour() string {
+func colourOf(o Op) string {
 	switch o {
 	case Added:
 		return green
@@ -92,7 +81,7 @@ func (p *printer) change(indent string, c Change) {
 	}
 	room := columns - len(indent)
 	for _, l := range values(label, room, c) {
-		p.line(indent, c.Op.colour(), l)
+		p.line(indent, colourOf(c.Op), l)
 	}
 	if c.Step != "" {
 		p.line(indent+"    ", dim, "set by step "+Printable(c.Step))
@@ -153,5 +142,5 @@ func (p *printer) note(indent, what string, c Change) {
 	case Changed:
 		words = fmt.Sprint(c.Old) + " → " + words
 	}
-	p.line(indent, c.Op.colour(), c.Op.Sign()+" ["+what+"]: "+Printable(words))
+	p.line(indent, colourOf(c.Op), c.Op.Sign()+" ["+what+"]: "+Printable(words))
 }

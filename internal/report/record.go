@@ -2,49 +2,55 @@ package report
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A Recorder is a function.Runner that passes calls on and keeps what a Trace
-// tells of them. It is safe for concurrent use, but the calls of several XRs
-// cannot be told apart: each wants its own.
+// A Recorder is a function.Runner that records the calls that it passes on. It
+// is safe for concurrent use, but it cannot tell the calls of several XRs apart:
+// each XR needs its own.
 type Recorder struct {
 	runner function.Runner
 	now    func() time.Time
 
 	mu    sync.Mutex
-	calls []call
-	pass  int // whose calls these are
+	calls []Call
+	pass  int // the pass of calls
 }
 
-// A call is one call of a function. It holds copies, and no credentials.
-type call struct {
-	step, function string
-	took           time.Duration
-	before, after  state
-	response       response
+// A Call is one call of a function. Its messages are copies.
+type Call struct {
+	Step, Function string
+	Took           time.Duration
+	// Request has the desired state and the context of the request, but no
+	// credentials.
+	Request  *fnv1.RunFunctionRequest
+	Response *fnv1.RunFunctionResponse
+	Err      error
 }
 
-// Record returns a Recorder of the calls that r gets. The time that a call
-// takes is measured by now.
+// Record returns a Recorder of calls to r. The duration of a call is measured by
+// now.
 func Record(r function.Runner, now func() time.Time) *Recorder {
 	return &Recorder{runner: r, now: now}
 }
 
-// RunFunction passes the call on. The step that it is for is that of
-// function.Step.
+// RunFunction passes the call on. Its step is that of function.Step. The first
+// call of another pass discards the calls of the one before.
 func (r *Recorder) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	c := call{step: function.Step(ctx), function: name, before: stateOf(req.GetDesired(), req.GetContext())}
+	c := Call{Step: function.Step(ctx), Function: name}
+	c.Request = &fnv1.RunFunctionRequest{Desired: proto.CloneOf(req.GetDesired()), Context: proto.CloneOf(req.GetContext())}
 	start := r.now()
 	rsp, err := r.runner.RunFunction(ctx, name, req)
-	c.took = r.now().Sub(start)
-	c.after = stateOf(rsp.GetDesired(), rsp.GetContext())
-	c.response = responseOf(rsp, err)
+	c.Took = r.now().Sub(start)
+	c.Response, c.Err = proto.CloneOf(rsp), err
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,13 +61,28 @@ func (r *Recorder) RunFunction(ctx context.Context, name string, req *fnv1.RunFu
 	return rsp, err
 }
 
-// Trace returns what has been recorded until now as the trace of one XR, whose
-// name is only passed on.
-func (r *Recorder) Trace(xr string) Trace {
+// Calls returns the recorded calls in the order in which they ended.
+func (r *Recorder) Calls() []Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
+}
+
+// LastCalls returns the last call of each step: the one whose response counts.
+func (r *Recorder) LastCalls() []Call {
+	var last []Call
+	for rest := r.Calls(); len(rest) > 0; {
+		n := sameStep(rest)
+		last = append(last, rest[n-1])
+		rest = rest[n:]
+	}
+	return last
+}
+
+// Trace returns the recorded calls as the trace of the XR with that name.
+func (r *Recorder) Trace(xr string) Trace {
 	t := Trace{XR: xr, Steps: []Step{}}
-	for rest := r.calls; len(rest) > 0; {
+	for rest := r.Calls(); len(rest) > 0; {
 		n := sameStep(rest)
 		t.Steps = append(t.Steps, stepOf(rest[:n]))
 		rest = rest[n:]
@@ -71,34 +92,66 @@ func (r *Recorder) Trace(xr string) Trace {
 
 // sameStep returns how many of the calls, from the first, belong to one step:
 // a function may be called several times until it has what it requires.
-func sameStep(calls []call) int {
+func sameStep(calls []Call) int {
 	n := 1
-	for n < len(calls) && calls[n].step == calls[0].step && calls[n].function == calls[0].function {
+	for n < len(calls) && calls[n].Step == calls[0].Step && calls[n].Function == calls[0].Function {
 		n++
 	}
 	return n
 }
 
-// stepOf makes a step of its calls. Only the last response counts. A step that
-// failed has changed nothing, since its response is thrown away.
-func stepOf(calls []call) Step {
+// stepOf returns the step that calls belong to. Only the last response counts. A
+// step that failed has changed nothing, because its response is discarded.
+func stepOf(calls []Call) Step {
 	first, last := calls[0], calls[len(calls)-1]
-	s := Step{
-		Name:         first.step,
-		Function:     first.function,
-		Calls:        len(calls),
-		Results:      last.response.results,
-		Conditions:   last.response.conditions,
-		Requirements: last.response.requirements,
-		Error:        last.response.err,
-		Fatal:        last.response.fatal,
+	s := Step{Name: first.Step, Function: first.Function, Calls: len(calls)}
+	s.respond(last.Response)
+	if last.Err != nil {
+		s.Error = last.Err.Error()
 	}
 	for _, c := range calls {
-		s.Took += c.took
+		s.Took += c.Took
 	}
 	if s.Error == "" && !s.Fatal {
-		s.Changes = diffResources(first.before.desired, last.after.desired)
-		s.ContextChanges = Diff(first.before.context, last.after.context)
+		before := stateOf(first.Request.GetDesired(), first.Request.GetContext())
+		after := stateOf(last.Response.GetDesired(), last.Response.GetContext())
+		s.Changes = diffResources(before.desired, after.desired)
+		s.ContextChanges = fieldpath.Diff(before.context, after.context)
 	}
 	return s
+}
+
+// Recorders has a Recorder for each of several XRs. It is safe for concurrent
+// use.
+type Recorders struct {
+	// Now is the clock.
+	Now func() time.Time
+
+	mu sync.Mutex
+	of map[int]*Recorder
+}
+
+// Wrap returns a Recorder of the calls for the XR with the number n.
+func (r *Recorders) Wrap(n int, next function.Runner) function.Runner {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[int]*Recorder{}
+	}
+	r.of[n] = Record(next, r.Now)
+	return r.of[n]
+}
+
+// Trace returns the trace of the XR with the number n, and releases its calls. It
+// reports false if Wrap was never called for n. RuntimeOf and err are as in
+// Trace.Complete.
+func (r *Recorders) Trace(n int, xr string, runtimeOf func(function string) string, err error) (Trace, bool) {
+	r.mu.Lock()
+	recorder, ok := r.of[n]
+	delete(r.of, n)
+	r.mu.Unlock()
+	if !ok {
+		recorder = &Recorder{}
+	}
+	return recorder.Trace(xr).Complete(runtimeOf, err), ok
 }

@@ -56,6 +56,15 @@ func run(t testing.TB, responses ...string) report.Trace {
 	return rec.Trace("example.org/v1 XThing a")
 }
 
+func parse(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func toJSON(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))

@@ -8,6 +8,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A Result is what a function reported.
@@ -31,15 +33,6 @@ type Condition struct {
 	Target string `json:"target,omitempty"`
 }
 
-// A response is what a function answered besides a state.
-type response struct {
-	results      []Result
-	conditions   []Condition
-	requirements []string
-	err          string
-	fatal        bool
-}
-
 // ResultsOf returns what a function reported.
 func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	var all []Result
@@ -54,17 +47,15 @@ func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	return all
 }
 
-func responseOf(rsp *fnv1.RunFunctionResponse, err error) response {
-	out := response{requirements: requirements(rsp.GetRequirements())}
-	if err != nil {
-		out.err = err.Error()
-	}
+// respond sets what a function returned besides a state.
+func (s *Step) respond(rsp *fnv1.RunFunctionResponse) {
+	s.Requirements = requirements(rsp.GetRequirements())
+	s.Results = ResultsOf(rsp)
 	for _, r := range rsp.GetResults() {
-		out.fatal = out.fatal || r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL
+		s.Fatal = s.Fatal || r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL
 	}
-	out.results = ResultsOf(rsp)
 	for _, c := range rsp.GetConditions() {
-		out.conditions = append(out.conditions, Condition{
+		s.Conditions = append(s.Conditions, Condition{
 			Type:    c.GetType(),
 			Status:  camel(c.GetStatus().String(), "STATUS_CONDITION_"),
 			Reason:  c.GetReason(),
@@ -72,7 +63,6 @@ func responseOf(rsp *fnv1.RunFunctionResponse, err error) response {
 			Target:  target(c.GetTarget()),
 		})
 	}
-	return out
 }
 
 func target(t fnv1.Target) string {
@@ -96,7 +86,7 @@ func requirements(r *fnv1.Requirements) []string {
 	var all []string
 	all = append(all, selected("resource", r.GetResources())...)
 	all = append(all, selected("extra resource", extraResources(r))...)
-	for _, name := range slices.SortedFunc(maps.Keys(r.GetSchemas()), natural) {
+	for _, name := range slices.SortedFunc(maps.Keys(r.GetSchemas()), fieldpath.Natural) {
 		s := r.GetSchemas()[name]
 		all = append(all, fmt.Sprintf("schema %q: %s %s", name, s.GetApiVersion(), s.GetKind()))
 	}
@@ -120,7 +110,7 @@ func extraResources(r *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
 
 func selected(what string, selectors map[string]*fnv1.ResourceSelector) []string {
 	all := make([]string, 0, len(selectors))
-	for _, name := range slices.SortedFunc(maps.Keys(selectors), natural) {
+	for _, name := range slices.SortedFunc(maps.Keys(selectors), fieldpath.Natural) {
 		all = append(all, fmt.Sprintf("%s %q: %s", what, name, selector(selectors[name])))
 	}
 	return all
@@ -144,7 +134,7 @@ func selector(s *fnv1.ResourceSelector) string {
 
 func labels(m map[string]string) string {
 	all := make([]string, 0, len(m))
-	for _, k := range slices.SortedFunc(maps.Keys(m), natural) {
+	for _, k := range slices.SortedFunc(maps.Keys(m), fieldpath.Natural) {
 		all = append(all, k+"="+m[k])
 	}
 	return Printable(strings.Join(all, ", "))

@@ -8,6 +8,8 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A state is a desired state and a context as plain values.
@@ -41,10 +43,7 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 }
 
 func resourceOf(r *fnv1.Resource) resource {
-	out := resource{details: make(map[string][]byte, len(r.GetConnectionDetails()))}
-	for key, v := range r.GetConnectionDetails() {
-		out.details[key] = bytes.Clone(v)
-	}
+	out := resource{details: r.GetConnectionDetails()}
 	if r.GetResource() != nil {
 		out.body = object(r.GetResource())
 	}
@@ -94,7 +93,7 @@ func plain(v *structpb.Value) any {
 // in natural order of their names.
 func diffResources(before, after map[string]resource) []ResourceChange {
 	var all []ResourceChange
-	for _, name := range keys(before, after, func(_, _ resource) bool { return false }) {
+	for _, name := range fieldpath.ChangedKeys(before, after, func(_, _ resource) bool { return false }) {
 		was, had := before[name]
 		is, has := after[name]
 		c := diffResource(was, is)
@@ -113,14 +112,14 @@ func diffResources(before, after map[string]resource) []ResourceChange {
 }
 
 func diffResource(was, is resource) ResourceChange {
-	c := ResourceChange{Op: Changed, Fields: Diff(was.body, is.body)}
+	c := ResourceChange{Op: Changed, Fields: fieldpath.Diff(was.body, is.body)}
 	named := is.body
 	if named == nil {
 		named = was.body
 	}
 	c.APIVersion, _ = named["apiVersion"].(string)
 	c.Kind, _ = named["kind"].(string)
-	if ready := Diff(known(was.ready), known(is.ready)); ready != nil {
+	if ready := fieldpath.Diff(known(was.ready), known(is.ready)); ready != nil {
 		c.Ready = &ready[0]
 	}
 	c.ConnectionDetails = diffDetails(was.details, is.details)
@@ -139,8 +138,8 @@ func known(ready string) any {
 // than how long they are.
 func diffDetails(was, is map[string][]byte) []Change {
 	var all []Change
-	for _, key := range keys(was, is, bytes.Equal) {
-		c := Change{Path: (*path)(nil).field(key).String(), Op: Changed, Old: size(was, key), New: size(is, key)}
+	for _, key := range fieldpath.ChangedKeys(was, is, bytes.Equal) {
+		c := Change{Path: fieldpath.KeyPath(key), Op: Changed, Old: size(was, key), New: size(is, key)}
 		switch {
 		case c.Old == nil:
 			c.Op = Added

@@ -71,7 +71,7 @@ func (p *printer) resource(indent string, r ResourceChange) {
 	if id := strings.TrimSpace(r.APIVersion + " " + r.Kind); id != "" {
 		text += " (" + Printable(id) + ")"
 	}
-	p.line(indent, r.Op.colour(), r.Op.Sign()+" "+text)
+	p.line(indent, colourOf(r.Op), r.Op.Sign()+" "+text)
 	p.changes(indent+"    ", r.Fields)
 	if r.Ready != nil {
 		p.note(indent+"    ", "ready", *r.Ready)

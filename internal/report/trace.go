@@ -16,6 +16,18 @@ type Trace struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Complete returns the trace with the runtime of each function, and with the
+// error of the render if that is not nil.
+func (t Trace) Complete(runtimeOf func(function string) string, err error) Trace {
+	for i, s := range t.Steps {
+		t.Steps[i].Runtime = runtimeOf(s.Function)
+	}
+	if err != nil {
+		t.Error = err.Error()
+	}
+	return t
+}
+
 // Failed reports whether the render did not come to its end.
 func (t Trace) Failed() bool {
 	return t.Error != "" || slices.ContainsFunc(t.Steps, func(s Step) bool { return s.Fatal || s.Error != "" })

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	containergrpc "github.com/xfn-dev/xfn/internal/alpha/grpc"
@@ -14,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
@@ -46,11 +44,10 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	if err != nil {
 		return err
 	}
-	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
-		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
+	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: p.runs}
 		r.Result, r.Err = p.render(ctx, doc)
-		return r
+		return []Result{r}
 	}, each)
 }
 
@@ -64,9 +61,9 @@ func (s *Session) checkAlpha(in Inputs) error {
 		{len(s.config.Packages) > 0, "packages: the Composition names images"},
 		{len(in.Compositions) > 0, "Compositions to choose from"},
 		{in.ObserveLoop > 0, "an observe loop"},
-		{in.Around != nil, "functions that could be traced"},
+		{in.WrapRunner != nil, "functions that could be traced"},
 		{len(in.Steps) > 0, "answers for steps"},
-		{s.config.Instead != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
+		{s.config.Replay != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
 		{len(in.Required)+len(in.Extra)+len(in.Schemas) > 0, "resources or schemas that functions may require"},
 		{len(in.Credentials) > 0, "credentials of functions"},
 	} {

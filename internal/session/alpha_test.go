@@ -205,7 +205,7 @@ func TestAlphaRefuses(t *testing.T) {
 		"NoContainers": {"if they do", config(func(c *session.Config) { c.Containers = nil }), "nothing here can run containers", "container.runner.endpoint"},
 		"Compositions": {"there is one Composition", in(func(in *session.Inputs) { in.Compositions = []string{"lib"} }), "does not take Compositions to choose from", ""},
 		"Loop":         {"there is one reconcile", in(func(in *session.Inputs) { in.ObserveLoop = 1 }), "does not take an observe loop", ""},
-		"Around":       {"functions are no Runners", in(func(in *session.Inputs) { in.Around = func(_ int, r function.Runner) function.Runner { return r } }), "does not take functions that could be traced", ""},
+		"WrapRunner":   {"functions are no Runners", in(func(in *session.Inputs) { in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r } }), "does not take functions that could be traced", ""},
 		"Required":     {"they require nothing", in(func(in *session.Inputs) { in.Extra = []string{"x"} }), "does not take resources or schemas", ""},
 		"Credentials":  {"and get no credentials", in(func(in *session.Inputs) { in.Credentials = []string{"x"} }), "does not take credentials", ""},
 		"XRD":          {"an XRD has to be one", in(func(in *session.Inputs) { in.XRD = "xr.yaml" }), "loading the XRD", ""},

@@ -23,7 +23,7 @@ type Resolver interface {
 // depend adds the functions that pipelines use and packages depend on. The others
 // are of no interest, and nobody is asked for their versions.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
-	if len(p.dependencies) == 0 || s.config.Instead != nil {
+	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
 	}
 	var compositions []*apiextv1.Composition

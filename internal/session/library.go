@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 
@@ -16,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -54,25 +49,20 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	if err := s.loadState(ctx, &p); err != nil {
 		return err
 	}
-	f := family{session: s, plan: p, library: library, observed: observe(library, p.exists), checked: map[string]func() error{}}
+	p.observed = observe(library, p.exists)
 	if in.Live {
-		if docs, err = s.live(library, f.observed); err != nil {
+		if docs, err = s.live(library, p.observed); err != nil {
 			return err
 		}
 	}
+	one := engine{session: s, plan: p}
+	f := family{plan: p, library: library, depth: DefaultDepth, render: one.render}
 	f.next.Store(int64(len(docs)))
-	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, f.render, func(results []Result) error {
-		for _, r := range results {
-			if err := each(r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return renderEach(ctx, docs, f.results, each)
 }
 
 // live returns the XRs to render of those that are observed.
-func (s *Session) live(library *composition.Library, c census) ([]manifest.Document, error) {
+func (s *Session) live(library *composition.Library, c ownerIndex) ([]manifest.Document, error) {
 	docs, passed, err := live(library, c)
 	for _, p := range passed {
 		s.config.Progress.Note("passing over " + p)
@@ -119,101 +109,25 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 	return library, nil
 }
 
-// A family renders XRs with all that they lead to.
-type family struct {
-	session  *Session
-	plan     plan
-	library  *composition.Library
-	observed census
-	// next is the N of the next nested XR; checked are the checks of
-	// Compositions by where they stand.
-	next    atomic.Int64
-	mu      sync.Mutex
-	checked map[string]func() error
+// An engine renders single XRs by Compositions of a library.
+type engine struct {
+	session *Session
+	plan    plan
+	checked proc.Memo[string, struct{}]
 }
 
-func (f *family) render(ctx context.Context, n int, doc manifest.Document) []Result {
-	defer watchdog.Enter(ctx, "rendering "+doc.Position())()
-	var made []Result
-	nest := nesting{library: f.library, depth: DefaultDepth, observed: f.observed, render: func(ctx context.Context, s subject) (*render.Result, error) {
-		r := Result{N: n, Source: doc.Position(), Observed: s.Observed}
-		if len(made) > 0 {
-			r.N = int(f.next.Add(1) - 1)
-		} else {
-			r.Document = doc
-		}
-		r.Result, r.Functions, r.Err = f.one(ctx, r.N, s)
-		r.Err = f.session.advise(r.Err)
-		made = append(made, r)
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Result.Result, nil
-	}}
-	all, err := f.root(ctx, nest, doc)
-	for i, r := range all {
-		if len(r.Path) > 0 {
-			made[i].Source += " " + strings.Join(r.Path, " > ")
-		}
-		for _, u := range r.Unmatched {
-			made[i].Warnings = append(made[i].Warnings, fmt.Sprintf("there is no Composition for composed resource %q, which is a composite resource", u))
-		}
-	}
-	if err == nil {
-		return made
-	}
-	failed := Result{N: n, Source: doc.Position(), Err: err}
-	if len(made) == 0 {
-		failed.Document = doc
-	}
-	if last := len(made) - 1; last >= 0 && made[last].Err != nil {
-		failed.N, failed.Functions, failed.Document = made[last].N, made[last].Functions, made[last].Document
-		made = made[:last]
-	} else if last >= 0 {
-		failed.N = int(f.next.Add(1) - 1)
-	}
-	return append(made, failed)
-}
-
-func (f *family) root(ctx context.Context, nest nesting, doc manifest.Document) ([]Rendered, error) {
-	xr, err := f.plan.decodeXR(doc)
-	if err != nil {
-		return nil, fmt.Errorf("loading the composite resource: %w", err)
-	}
-	root, err := nest.root(xr)
-	if err != nil {
-		return nil, err
-	}
-	return nest.all(ctx, root)
-}
-
-// check checks a Composition, once for all XRs.
-func (f *family) check(e composition.Entry) error {
-	at := e.Document.Position()
-	f.mu.Lock()
-	check, ok := f.checked[at]
-	if !ok {
-		check = sync.OnceValue(func() error { return f.session.checkIntegrity(e, composition.Check(e, nil), f.plan) })
-		f.checked[at] = check
-	}
-	f.mu.Unlock()
-	return check()
-}
-
-// one renders an XR by its Composition, without those that it composes.
-func (f *family) one(ctx context.Context, n int, s subject) (*converge.Result, []Run, error) {
-	if err := f.check(s.Entry); err != nil {
-		return nil, nil, err
-	}
-	runner, runs, err := f.session.runner(ctx, f.plan, s.Composition)
+func (e *engine) render(ctx context.Context, n int, entry composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+	// A Composition is checked once for all XRs.
+	_, err := e.checked.Do(entry.Document.Position(), func() (struct{}, error) {
+		return struct{}{}, e.session.checkIntegrity(entry, composition.Check(entry, nil), e.plan)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	req := f.plan.request
-	req.XR, req.Composition, req.Legacy, req.Observed = s.XR, s.Composition, s.Legacy, s.Observed
-	r, err := f.plan.passes(ctx, f.plan.in.around(n, runner), req)
+	runner, runs, err := e.session.runner(ctx, e.plan, entry.Composition)
 	if err != nil {
-		return nil, runs, fmt.Errorf("rendering composite resource %q: %w", s.XR.GetName(), err)
+		return nil, nil, err
 	}
-	return r, runs, nil
+	r, err := e.plan.passes(ctx, e.plan.in.wrapRunner(n, runner), req)
+	return r, runs, e.session.advise(err)
 }

@@ -144,7 +144,7 @@ func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 // live returns a document for each observed XR that a Composition of the library
 // composes for, and that is not rendered as part of another. Passed are those
 // that the Compositions are not for.
-func live(library *composition.Library, c census) (docs []manifest.Document, passed []string, err error) {
+func live(library *composition.Library, c ownerIndex) (docs []manifest.Document, passed []string, err error) {
 	rendered := map[key]bool{}
 	for _, o := range c.all {
 		if len(library.For(o.GroupVersionKind())) == 0 {

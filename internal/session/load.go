@@ -65,9 +65,9 @@ type Inputs struct {
 	// what comes to observed resources meanwhile; see package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
-	// Around, if not nil, wraps the functions for the render of one XR, the
+	// WrapRunner, if not nil, wraps the functions for the render of one XR, the
 	// n-th, as by a recorder. It is called from several goroutines.
-	Around func(n int, r function.Runner) function.Runner
+	WrapRunner func(n int, r function.Runner) function.Runner
 	// Steps answer for steps of the pipeline by their names, in place of the
 	// functions that these call, which then need not exist. A name that no step
 	// has is an error.
@@ -91,7 +91,7 @@ type plan struct {
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
-	observed     census
+	observed     ownerIndex
 	fixtures     []converge.Fixture
 	// only decodes the XR, if there is one, once for all who look at it.
 	only func() (*unstructured.Unstructured, error)
@@ -235,7 +235,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
 	known := func(name string) bool {
 		_, ok := p.functions[name]
-		return ok || s.config.Runners[name] != nil || s.config.Instead != nil || !slices.Contains(needed, name)
+		return ok || s.config.Runners[name] != nil || s.config.Replay != nil || !slices.Contains(needed, name)
 	}
 	if slices.ContainsFunc(needed, func(name string) bool { return name != "" && !known(name) }) {
 		problems = composition.Check(e, known)
@@ -275,22 +275,31 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	if err := p.match(req.XR); err != nil {
 		return req, fmt.Errorf("%s: %w", p.source, err)
 	}
-	p.observed.identify(req.XR, true)
-	req.Observed = p.observed.of(req.XR, true)
-	if p.xrd == nil {
-		return req, nil
-	}
-	if p.checks.XRDKind {
+	if p.xrd != nil && p.checks.XRDKind {
 		err = p.xrd.Defines(req.XR.GroupVersionKind())
 	}
+	xr := req.XR
 	if err == nil {
-		err = p.xrd.Default(req.XR)
+		req, err = p.prepare(xr, p.xrd, true)
 	}
 	if err != nil {
-		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, req.XR.GetName(), err)
+		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, xr.GetName(), err)
 	}
-	req.Legacy = p.xrd.Legacy()
 	return req, nil
+}
+
+// prepare returns the request for an XR: with the fields that it has in the API
+// server, the observed resources that belong to it, and the defaults of its XRD,
+// which may be nil. First says that no other XR composes it. It changes xr.
+func (p plan) prepare(xr *unstructured.Unstructured, xrd *schema.XRD, first bool) (render.Request, error) {
+	req := p.request
+	p.observed.identify(xr, first)
+	req.XR, req.Observed = xr, p.observed.of(xr, first)
+	if xrd == nil {
+		return req, nil
+	}
+	req.Legacy = xrd.Legacy()
+	return req, xrd.Default(xr)
 }
 
 func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {

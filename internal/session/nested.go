@@ -6,130 +6,137 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultDepth is how many levels of composite resources one may have below it.
+// DefaultDepth is how many levels of nested composite resources are rendered.
 const DefaultDepth = 8
 
-// mostNested is how many composite resources one may lead to: Compositions that
-// multiply at every level would never end.
-const mostNested = 10_000
+// maxNested is how many composite resources are rendered for one: Compositions
+// that multiply at every level would never end.
+const maxNested = 10_000
 
-// A Rendered is one of the composite resources that are nested in one another.
-type Rendered struct {
-	// Parent is the index of the one that composes it in the list that this
-	// one is in, or -1.
-	Parent int
-	// Path leads to it from the one without a parent: the names of composed
-	// resources in their pipelines.
-	Path []string
-	// XR is what was rendered, with its XRD's defaults applied.
-	XR *unstructured.Unstructured
-	// Result is what its Composition made of it.
-	*render.Result
-	// Unmatched names, as Path does, those of its composed resources that are
-	// XRs by an XRD of the library, for which it has no Composition.
-	Unmatched []string
-}
-
-// A subject is a composite resource and what it takes to render it.
-type subject struct {
-	XR *unstructured.Unstructured
-	composition.Entry
-	// Legacy and Observed are as in reconciler.Input.
-	Legacy   bool
-	Observed []*unstructured.Unstructured
-}
-
-// A nesting renders composite resources together with those that they compose.
-// It is safe for concurrent use if render is.
-type nesting struct {
+// A family renders XRs with all XRs that they compose.
+type family struct {
+	plan    plan
 	library *composition.Library
 	// depth is how many levels there may be below the first.
-	depth    int
-	observed census
-	// render renders one. It must not change the subject.
-	render func(context.Context, subject) (*render.Result, error)
+	depth int
+	// next is the N of the next nested XR.
+	next atomic.Int64
+	// render renders one XR, without those that it composes. It must not change
+	// the request.
+	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
 }
 
-// all renders root, whose Observed it sets, and every XR that the library has a
-// Composition for and that is composed along the way: parents before children,
-// and those in the order of their parent's composed resources. An error of
-// render is returned as it is for root, and in the chain of one that names all
-// XRs on the way for the others. It is an error if XRs are nested too deep, or
-// in themselves.
-func (n nesting) all(ctx context.Context, root subject) ([]Rendered, error) {
-	w := walk{nesting: n}
-	if err := w.visit(ctx, root, -1, nil); err != nil {
-		return nil, err
+// results renders the XR of a document, or that of its claim, and every XR that
+// the library has a Composition for and that is composed along the way: parents
+// before children, and those in the order of their parent's composed resources.
+// The first error is in the last result.
+func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
+	w := walk{family: f, n: n, doc: doc}
+	xr, err := f.plan.decodeXR(doc)
+	if err == nil {
+		err = w.root(ctx, xr)
 	}
-	return w.done, nil
+	if err != nil && len(w.done) == 0 {
+		_ = w.fail(w.result(nil), fmt.Errorf("loading the composite resource: %w", err))
+	}
+	return w.done
 }
 
-// root returns what it takes to render an XR or a claim that nothing composes.
-// It does not change u.
-func (n nesting) root(u *unstructured.Unstructured) (subject, error) {
-	xr, err := n.asXR(u)
+// A walk is the render of an XR and of all below it.
+type walk struct {
+	*family
+	n    int
+	doc  manifest.Document
+	done []Result
+	// open are the XRs from the first to the one that is being rendered.
+	open []*unstructured.Unstructured
+}
+
+// result returns the Result of the XR at a path, without what it renders to.
+func (w *walk) result(path []string) Result {
+	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc}
+	if len(w.done) > 0 {
+		r.N, r.Document = int(w.next.Add(1)-1), manifest.Document{}
+	}
+	if len(path) > 0 {
+		r.Source += " " + strings.Join(path, " > ")
+	}
+	return r
+}
+
+// fail ends the walk: it adds the result of an XR that cannot be rendered, and
+// returns its error.
+func (w *walk) fail(r Result, err error) error {
+	r.Source, r.Result, r.Observed, r.Err = w.doc.Position(), nil, nil, w.locate(err)
+	w.done = append(w.done, r)
+	return r.Err
+}
+
+// root renders an XR or a claim that nothing composes.
+func (w *walk) root(ctx context.Context, u *unstructured.Unstructured) error {
+	xr, err := w.asXR(u)
 	if err != nil {
-		return subject{}, err
+		return w.fail(w.result(nil), err)
 	}
-	n.observed.identify(xr, true)
-	return n.complete(xr)
+	return w.visit(ctx, xr, nil)
 }
 
 // asXR returns a copy of u, or the XR of a claim.
-func (n nesting) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if xrd, ok := n.library.ClaimOf(u.GroupVersionKind()); ok {
+func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if xrd, ok := w.library.ClaimOf(u.GroupVersionKind()); ok {
 		return composition.FromClaim(u, xrd)
 	}
 	return u.DeepCopy(), nil
 }
 
-// complete applies the defaults of xr's XRD to it and selects its Composition.
-func (n nesting) complete(xr *unstructured.Unstructured) (subject, error) {
-	xrd, known := n.library.XRDFor(xr.GroupVersionKind())
-	if known {
-		if err := xrd.Default(xr); err != nil {
-			return subject{}, fmt.Errorf("applying the defaults of the XRD of %s: %w", xrd.Kind(), err)
-		}
+// request returns the request for xr, which it changes, with its Composition.
+func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e composition.Entry, err error) {
+	var xrd *schema.XRD
+	if known, ok := w.library.XRDFor(xr.GroupVersionKind()); ok {
+		xrd = &known
 	}
-	entry, err := n.library.Select(xr)
+	if req, err = w.plan.prepare(xr, xrd, len(w.open) == 0); err != nil {
+		return req, e, fmt.Errorf("applying the defaults of the XRD of %s: %w", xrd.Kind(), err)
+	}
+	if e, err = w.library.Select(xr); err != nil {
+		return req, e, fmt.Errorf("selecting a Composition for %s: %w", composition.Describe(xr), err)
+	}
+	req.Composition = e.Composition
+	return req, e, nil
+}
+
+func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []string) error {
+	req, entry, err := w.request(xr)
 	if err != nil {
-		return subject{}, fmt.Errorf("selecting a Composition for %s: %w", composition.Describe(xr), err)
+		return w.fail(w.result(path), err)
 	}
-	return subject{XR: xr, Entry: entry, Legacy: known && xrd.Legacy()}, nil
-}
-
-// A walk is one render of an XR and all below it.
-type walk struct {
-	nesting
-	done []Rendered
-	// open are the XRs from the first to the one that is being rendered.
-	open []*unstructured.Unstructured
-}
-
-func (w *walk) visit(ctx context.Context, s subject, parent int, path []string) error {
-	w.open = append(w.open, s.XR)
+	w.open = append(w.open, xr)
 	defer func() { w.open = w.open[:len(w.open)-1] }()
+	r := w.result(path)
 	if err := w.check(ctx); err != nil {
-		return w.locate(err)
+		return w.fail(r, err)
 	}
-	s.Observed = w.observed.of(s.XR, parent < 0)
-	result, err := w.render(ctx, s)
-	if err != nil {
-		return w.locate(err)
+	r.Observed = req.Observed
+	if r.Result, r.Functions, err = w.render(ctx, r.N, entry, req); err != nil {
+		return w.fail(r, err)
 	}
 	self := len(w.done)
-	w.done = append(w.done, Rendered{Parent: parent, Path: path, XR: s.XR, Result: result})
-	for _, composed := range result.Composed {
-		if err := w.descend(ctx, &unstructured.Unstructured{Object: composed}, self); err != nil {
+	w.done = append(w.done, r)
+	for _, composed := range r.Composed {
+		if err := w.descend(ctx, &unstructured.Unstructured{Object: composed}, self, path); err != nil {
 			return err
 		}
 	}
@@ -137,29 +144,26 @@ func (w *walk) visit(ctx context.Context, s subject, parent int, path []string) 
 }
 
 // descend visits a composed resource if it is an XR.
-func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent int) error {
+func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent int, path []string) error {
 	_, isXR := w.library.XRDFor(u.GroupVersionKind())
 	_, isClaim := w.library.ClaimOf(u.GroupVersionKind())
 	if !isXR && !isClaim && len(w.library.For(u.GroupVersionKind())) == 0 {
 		return nil
 	}
-	name := u.GetAnnotations()[reconciler.AnnotationResourceName]
+	name := reconciler.ResourceName(u.Object)
+	path = append(slices.Clone(path), name)
 	xr, err := w.asXR(u)
 	if err != nil {
-		return w.locate(err)
+		return w.fail(w.result(path), err)
 	}
 	if len(w.library.For(xr.GroupVersionKind())) == 0 {
-		w.done[parent].Unmatched = append(w.done[parent].Unmatched, name)
+		r := w.done[parent].Result
+		r.Warnings = append(r.Warnings, fmt.Sprintf("there is no Composition for composed resource %q, which is a composite resource", name))
 		return nil
 	}
 	// A status that the parent desires never gets to the API server.
 	unstructured.RemoveNestedField(xr.Object, "status")
-	w.observed.identify(xr, false)
-	child, err := w.complete(xr)
-	if err != nil {
-		return w.locate(err)
-	}
-	return w.visit(ctx, child, parent, append(slices.Clone(w.done[parent].Path), name))
+	return w.visit(ctx, xr, path)
 }
 
 // check says why the innermost of the open XRs is not to be rendered.
@@ -173,8 +177,8 @@ func (w *walk) check(ctx context.Context) error {
 		return errors.New("it is composed by itself")
 	case last > w.depth:
 		return hint.Wrap(fmt.Errorf("it is more than %d levels below the first", w.depth), "look for Compositions that compose one another's XRs, or allow more levels")
-	case len(w.done) >= mostNested:
-		return fmt.Errorf("it is one of more than %d, which is the most that there may be", mostNested)
+	case len(w.done) >= maxNested:
+		return fmt.Errorf("it is one of more than %d, which is the most that there may be", maxNested)
 	}
 	return nil
 }
@@ -188,7 +192,7 @@ func same(a, b *unstructured.Unstructured) bool {
 
 // locate adds to an error how the walk came to it, unless that is clear.
 func (w *walk) locate(err error) error {
-	if len(w.open) == 1 && len(w.done) == 0 {
+	if len(w.done) == 0 {
 		return err
 	}
 	names := make([]string, len(w.open))

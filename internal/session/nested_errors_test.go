@@ -121,11 +121,11 @@ func TestNestedDepth(t *testing.T) {
 func TestNestedCount(t *testing.T) {
 	n := nestingOf(t, composing("XWidget"), composing("XGadget"))
 	calls := 0
-	n.render = func(_ context.Context, s subject) (*render.Result, error) {
+	n.render = func(_ context.Context, s render.Request) (*render.Result, error) {
 		calls++
 		r := &render.Result{}
 		if s.XR.GetKind() == "XWidget" {
-			r.Composed = make([]map[string]any, mostNested)
+			r.Composed = make([]map[string]any, maxNested)
 			for i := range r.Composed {
 				r.Composed[i] = map[string]any{"apiVersion": "gold.test/v1", "kind": "XGadget"}
 			}
@@ -136,7 +136,7 @@ func TestNestedCount(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more than 10000") {
 		t.Errorf("got %v", err)
 	}
-	if calls != mostNested {
+	if calls != maxNested {
 		t.Errorf("%d were rendered", calls)
 	}
 }
@@ -145,7 +145,7 @@ func TestNestedKeepsTheCause(t *testing.T) {
 	fatal := &render.FatalError{}
 	n := nestingOf(t, composing("XWidget", part("a", "XGadget")), composing("XGadget"))
 	engine := n.render
-	n.render = func(ctx context.Context, s subject) (*render.Result, error) {
+	n.render = func(ctx context.Context, s render.Request) (*render.Result, error) {
 		if s.XR.GetKind() == "XGadget" {
 			return nil, fatal
 		}
@@ -161,7 +161,7 @@ func TestNestedStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	n := nestingOf(t, composing("XWidget", part("a", "XGadget")), composing("XGadget"))
 	engine := n.render
-	n.render = func(_ context.Context, s subject) (*render.Result, error) {
+	n.render = func(_ context.Context, s render.Request) (*render.Result, error) {
 		if s.XR.GetKind() == "XGadget" {
 			t.Error("another XR was rendered after the end")
 		}

@@ -76,7 +76,7 @@ func TestNestedObserved(t *testing.T) {
 			n.observed = observe(n.library, state{named: objects})
 			got := map[string]seen{}
 			engine := n.render
-			n.render = func(ctx context.Context, s subject) (*render.Result, error) {
+			n.render = func(ctx context.Context, s render.Request) (*render.Result, error) {
 				names := []string(nil)
 				for _, o := range s.Observed {
 					names = append(names, o.GetName())
@@ -97,8 +97,8 @@ func TestNestedObserved(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if phase, _, _ := unstructured.NestedString(all[1].XR.Object, "status", "phase"); phase != "up" {
-				t.Errorf("the nested XR lost the status that it has: got %v", all[1].XR.Object["status"])
+			if phase, _, _ := unstructured.NestedString(all[1].Full, "status", "phase"); phase != "up" {
+				t.Errorf("the nested XR lost the status that it has: got %v", all[1].Full["status"])
 			}
 			if kind := all[1].Composed[0]["kind"]; kind != "Bolt" {
 				t.Errorf("the nested XR has its Composition already, but another was taken: it composes %v", kind)

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
 )
 
@@ -63,6 +64,14 @@ func libraryOf(t *testing.T, texts []string) *composition.Library {
 	return l
 }
 
+// A nesting is what a family is made of.
+type nesting struct {
+	library  *composition.Library
+	depth    int
+	observed ownerIndex
+	render   func(context.Context, render.Request) (*render.Result, error)
+}
+
 // nestingOf renders by the engine itself, with the builtin dummy.
 func nestingOf(t *testing.T, texts ...string) nesting {
 	t.Helper()
@@ -71,23 +80,21 @@ func nestingOf(t *testing.T, texts ...string) nesting {
 		t.Fatal("there is no builtin function-dummy")
 	}
 	runner := dummy.New(builtin.Options{})
-	return nesting{library: libraryOf(t, texts), depth: DefaultDepth, render: func(ctx context.Context, s subject) (*render.Result, error) {
-		return render.Render(ctx, runner, render.Request{
-			XR: s.XR, Composition: s.Composition, Legacy: s.Legacy, Observed: s.Observed,
-		})
+	return nesting{library: libraryOf(t, texts), depth: DefaultDepth, render: func(ctx context.Context, s render.Request) (*render.Result, error) {
+		return render.Render(ctx, runner, s)
 	}}
 }
 
-// summary tells of each XR its parent, path and name, and what it composes.
-func summary(all []Rendered) []string {
+// summary tells of each XR its path and name, and what it composes.
+func summary(all []Result) []string {
 	var lines []string
 	for _, r := range all {
-		line := fmt.Sprintf("%d %s: %s", r.Parent, strings.Join(r.Path, "/"), composition.Describe(r.XR))
+		line := fmt.Sprintf("%s: %s", strings.TrimPrefix(strings.TrimPrefix(r.Source, manifest.Document{}.Position()), " "), composition.Describe(&unstructured.Unstructured{Object: r.Full}))
 		for _, c := range r.Composed {
 			line += fmt.Sprintf(", %v", c["kind"])
 		}
-		if len(r.Unmatched) > 0 {
-			line += fmt.Sprintf(" (unmatched: %s)", strings.Join(r.Unmatched, " "))
+		for _, w := range r.Warnings {
+			line += "; " + w
 		}
 		lines = append(lines, line)
 	}
@@ -97,12 +104,18 @@ func summary(all []Rendered) []string {
 const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {}}"
 
 // renderAll renders an XR or claim and all that is nested in it.
-func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Rendered, error) {
-	root, err := n.root(u)
-	if err != nil {
+func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Result, error) {
+	w := walk{family: &family{
+		library: n.library, depth: n.depth, plan: plan{observed: n.observed},
+		render: func(ctx context.Context, _ int, _ composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+			r, err := n.render(ctx, req)
+			return &converge.Result{Result: r}, nil, err
+		},
+	}}
+	if err := w.root(ctx, u); err != nil {
 		return nil, err
 	}
-	return n.all(ctx, root)
+	return w.done, nil
 }
 
 func TestNested(t *testing.T) {
@@ -117,7 +130,7 @@ func TestNested(t *testing.T) {
 			"an XR that composes no XR is rendered, and nothing else",
 			[]string{composing("XWidget", part("a", "Bolt"))},
 			widget,
-			[]string{`-1 : XWidget "alpha", Bolt`},
+			[]string{`: XWidget "alpha", Bolt`},
 		},
 		"Order": {
 			"parents come before children, and those in the order of composed resources",
@@ -128,12 +141,12 @@ func TestNested(t *testing.T) {
 			},
 			widget,
 			[]string{
-				`-1 : XWidget "alpha", XGadget, XGadget, XPart`,
-				`0 a: XGadget "a", Bolt, XPart`,
-				`1 a/p: XPart "p", Bolt`,
-				`0 b: XGadget "b", Bolt, XPart`,
-				`3 b/p: XPart "p", Bolt`,
-				`0 c: XPart "c", Bolt`,
+				`: XWidget "alpha", XGadget, XGadget, XPart`,
+				`a: XGadget "a", Bolt, XPart`,
+				`a > p: XPart "p", Bolt`,
+				`b: XGadget "b", Bolt, XPart`,
+				`b > p: XPart "p", Bolt`,
+				`c: XPart "c", Bolt`,
 			},
 		},
 		"DeepSiblings": {
@@ -144,21 +157,21 @@ func TestNested(t *testing.T) {
 			},
 			widget,
 			[]string{
-				`-1 : XWidget "alpha", X1`, `0 a: X1 "x1", X2`, `1 a/b: X2 "x2", X3`, `2 a/b/c: X3 "x3", X4, X4`,
-				`3 a/b/c/d: X4 "d"`, `3 a/b/c/e: X4 "e"`,
+				`: XWidget "alpha", X1`, `a: X1 "x1", X2`, `a > b: X2 "x2", X3`, `a > b > c: X3 "x3", X4, X4`,
+				`a > b > c > d: X4 "d"`, `a > b > c > e: X4 "e"`,
 			},
 		},
 		"Unmatched": {
 			"an XR without a Composition is told of; what is no XR is not",
 			[]string{composing("XWidget", part("a", "XGadget"), part("b", "Bolt"), part("c", "Gizmo", "spec: {}")), defining("v2", "XGadget"), defining("v1", "XGizmo", "claimNames: {kind: Gizmo}")},
 			widget,
-			[]string{`-1 : XWidget "alpha", XGadget, Bolt, Gizmo (unmatched: a c)`},
+			[]string{`: XWidget "alpha", XGadget, Bolt, Gizmo; there is no Composition for composed resource "a", which is a composite resource; there is no Composition for composed resource "c", which is a composite resource`},
 		},
 		"OtherVersion": {
 			"a Composition for another version of a kind is not for it",
 			[]string{composing("XWidget", "a: {resource: {apiVersion: gold.test/v2, kind: XGadget}}"), composing("XGadget")},
 			widget,
-			[]string{`-1 : XWidget "alpha", XGadget`},
+			[]string{`: XWidget "alpha", XGadget`},
 		},
 		"Selected": {
 			"a composed XR selects its Composition as any other does",
@@ -167,7 +180,7 @@ func TestNested(t *testing.T) {
 				composingNamed("first", "XGadget", part("bolt", "Bolt")), composingNamed("second", "XGadget", part("nut", "Nut")),
 			},
 			widget,
-			[]string{`-1 : XWidget "alpha", XGadget`, `0 a: XGadget "a", Nut`},
+			[]string{`: XWidget "alpha", XGadget`, `a: XGadget "a", Nut`},
 		},
 		"SameKind": {
 			"an XR may compose another of its kind, as long as it ends",
@@ -176,13 +189,13 @@ func TestNested(t *testing.T) {
 				composingNamed("inner", "XWidget", part("bolt", "Bolt")),
 			},
 			"{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {crossplane: {compositionRef: {name: outer}}}}",
-			[]string{`-1 : XWidget "alpha", XWidget`, `0 a: XWidget "beta", Bolt`},
+			[]string{`: XWidget "alpha", XWidget`, `a: XWidget "beta", Bolt`},
 		},
 		"Claim": {
 			"a claim is turned into its XR first",
 			[]string{composing("XWidget", part("a", "Bolt")), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
 			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}",
-			[]string{`-1 : XWidget "shop-fcm9r", Bolt`},
+			[]string{`: XWidget "shop-fcm9r", Bolt`},
 		},
 		"ComposedClaim": {
 			"and so is one that is composed",
@@ -191,7 +204,7 @@ func TestNested(t *testing.T) {
 				composing("XWidget", part("a", "Bolt")), defining("v1", "XWidget", "claimNames: {kind: Widget}"),
 			},
 			"{apiVersion: gold.test/v1, kind: XGadget, metadata: {name: alpha}}",
-			[]string{`-1 : XGadget "alpha", Widget`, `0 a: XWidget "shop-fcm9r", Bolt`},
+			[]string{`: XGadget "alpha", Widget`, `a: XWidget "shop-fcm9r", Bolt`},
 		},
 	}
 	for name, tc := range cases {
@@ -230,12 +243,12 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 	if len(all) != 2 {
 		t.Fatalf("got %v", summary(all))
 	}
-	gadget := all[1].XR
+	gadget := &unstructured.Unstructured{Object: all[1].Full}
 	composed := &unstructured.Unstructured{Object: all[0].Composed[0]}
 	if diff := cmp.Diff(composed.Object["metadata"], gadget.Object["metadata"]); diff != "" {
 		t.Errorf("the metadata of a composed XR is not what its parent's output has (-want +got):\n%s", diff)
 	}
-	if _, ok := gadget.Object["status"]; ok {
+	if _, ok, _ := unstructured.NestedFieldNoCopy(gadget.Object, "status", "lies"); ok {
 		t.Error("a status that the parent desires got through to the XR: the API server drops it")
 	}
 	bolt := &unstructured.Unstructured{Object: all[1].Composed[0]}
@@ -246,10 +259,10 @@ func TestNestedLooksLikeItsParentsOutput(t *testing.T) {
 	if owners := bolt.GetOwnerReferences(); len(owners) != 1 || owners[0].Name != gadget.GetName() || owners[0].UID == gadget.GetOwnerReferences()[0].UID {
 		t.Errorf("a nested resource has owners %v, but its own XR should own it", owners)
 	}
-	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].Result.XR, "spec", "resourceRefs"); !ok {
+	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].XR, "spec", "resourceRefs"); !ok {
 		t.Error("an XR whose XRD is v1 is legacy: its references are right below its spec")
 	}
-	if _, ok, _ := unstructured.NestedFieldNoCopy(all[1].Result.XR, "spec", "crossplane", "resourceRefs"); !ok {
+	if _, ok, _ := unstructured.NestedFieldNoCopy(all[1].XR, "spec", "crossplane", "resourceRefs"); !ok {
 		t.Error("one whose XRD is v2 is not legacy, whatever its parent is")
 	}
 }
@@ -260,7 +273,7 @@ func TestNestedDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size, _, _ := unstructured.NestedFieldNoCopy(all[1].XR.Object, "spec", "size"); size != float64(7) && size != int64(7) {
+	if size, _, _ := unstructured.NestedFieldNoCopy(all[1].Full, "spec", "size"); size != float64(7) && size != int64(7) {
 		t.Errorf("the XRD's default of a composed XR was not applied: got %v", size)
 	}
 	if _, ok, _ := unstructured.NestedFieldNoCopy(all[0].Composed[0], "spec", "size"); ok {

@@ -154,7 +154,7 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 		return err
 	}
 	for _, doc := range docs {
-		one, err := s.decoded.listings.of(doc, decodeListing)
+		one, err := s.decoded.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
 		if err != nil {
 			return err
 		}

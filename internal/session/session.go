@@ -58,11 +58,11 @@ type Config struct {
 	Containers alpha.ContainerRunner
 	// Runners answer for functions by name, before anything else is asked.
 	Runners function.Mux
-	// Instead, if not nil, answers for every other function, which then need
+	// Replay, if not nil, answers for every other function, which then need
 	// neither exist nor start. Wrap, if not nil, is put around what calls
 	// functions, as a recorder. Profile Alpha takes neither.
-	Instead function.Runner
-	Wrap    func(function.Runner) function.Runner
+	Replay function.Runner
+	Wrap   func(function.Runner) function.Runner
 	// Cache is a folder of functions' answers, or "" for none. CacheMaxTTL is
 	// the longest that one is kept (intercept.DefaultMaxTTL if 0), by the clock Now,
 	// which has to be set if Cache is.
@@ -126,11 +126,12 @@ type Result struct {
 	Err error
 }
 
-// RuntimeOf returns what ran a function, or "" if none of Functions has that name.
-func (r Result) RuntimeOf(function string) Runtime {
+// RuntimeOf returns the Runtime of a function, or "" if none of Functions has
+// that name.
+func (r Result) RuntimeOf(function string) string {
 	for _, run := range r.Functions {
 		if run.Function == function {
-			return run.Runtime
+			return string(run.Runtime)
 		}
 	}
 	return ""
@@ -187,19 +188,34 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if err != nil {
 		return err
 	}
-	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) Result {
-		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
+	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
-		r.Result, r.Observed, r.Err = p.render(ctx, in.around(n, runner), doc)
+		r.Result, r.Observed, r.Err = p.render(ctx, in.wrapRunner(n, runner), doc)
 		r.Err = s.advise(r.Err)
-		return r
+		return []Result{r}
 	}, each)
+}
+
+// renderEach renders the XRs of documents, several at a time, and passes the
+// results to each in the order of the documents.
+func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
+	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
+		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
+		return render(ctx, n, doc)
+	}, func(results []Result) error {
+		for _, r := range results {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // runner starts what a Composition's pipeline uses, and returns what calls it.
 func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
-	if s.config.Instead != nil {
-		return answering(p.in.Steps, s.wrap(s.config.Instead)), nil, nil
+	if s.config.Replay != nil {
+		return answering(p.in.Steps, s.wrap(s.config.Replay)), nil, nil
 	}
 	choices, err := s.choose(ctx, unanswered(c, p.in.Steps), p.functions)
 	if err != nil {
@@ -216,11 +232,11 @@ func (s *Session) wrap(r function.Runner) function.Runner {
 	return s.config.Wrap(r)
 }
 
-func (in Inputs) around(n int, r function.Runner) function.Runner {
-	if in.Around == nil {
+func (in Inputs) wrapRunner(n int, r function.Runner) function.Runner {
+	if in.WrapRunner == nil {
 		return r
 	}
-	return in.Around(n, r)
+	return in.WrapRunner(n, r)
 }
 
 func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Document) (*converge.Result, []*unstructured.Unstructured, error) {
@@ -230,15 +246,20 @@ func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Docu
 	}
 	r, err := p.passes(ctx, run, req)
 	if err != nil {
-		return nil, nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+		return nil, nil, err
 	}
 	return r, req.Observed, nil
 }
 
-func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (*converge.Result, error) {
+func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
 	if p.in.ObserveLoop == 0 {
-		r, err := render.Render(ctx, run, req)
-		return &converge.Result{Result: r, Passes: 1}, err
+		r = &converge.Result{Passes: 1}
+		r.Result, err = render.Render(ctx, run, req)
+	} else {
+		r, err = converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
 	}
-	return converge.Render(ctx, run, req, converge.Options{Passes: 1 + p.in.ObserveLoop, Fixtures: p.fixtures})
+	if err != nil {
+		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
+	}
+	return r, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -57,9 +58,9 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	in.ObserveFixtures = h.fixtures()
 	in.Steps = h.mocks()
 	if in.Profile != render.Alpha {
-		in.Around = func(_ int, r function.Runner) function.Runner {
-			a.tape = &tape{next: r, now: a.options.Now}
-			return a.tape
+		in.WrapRunner = func(_ int, r function.Runner) function.Runner {
+			a.calls = report.Record(recovering(r), a.options.Now)
+			return a.calls
 		}
 	}
 	return in, release, errors.Join(h.errs...)

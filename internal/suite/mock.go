@@ -28,6 +28,19 @@ func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
 	}
 }
 
+// recovering returns a Runner that turns a panic of r, which may be a builtin,
+// into an error.
+func recovering(r function.Runner) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("function %q panicked: %v", name, p)
+			}
+		}()
+		return r.RunFunction(ctx, name, req)
+	})
+}
+
 // literal returns a Runner that gives one answer. What the answer leaves out of
 // desired state and context is as the request has it.
 func literal(response map[string]any) (function.Runner, error) {

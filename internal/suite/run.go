@@ -11,6 +11,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -119,7 +120,8 @@ type attempt struct {
 	item Item
 	out  *Outcome
 	form spec.Form
-	tape *tape
+	// calls records the calls of the last pass. It is nil in profile Alpha.
+	calls *report.Recorder
 }
 
 // fail adds an error that belongs to a field of the case.
@@ -159,14 +161,8 @@ func (a *attempt) run(ctx context.Context) {
 		err = result.Err
 	}
 	a.judge(ctx, result, err)
-	if a.out.Status == Failed && a.options.Trace && a.tape != nil {
-		trace := a.tape.trace(ctx, a.out.Name())
-		if err != nil {
-			trace.Error = err.Error()
-		}
-		for i, step := range trace.Steps {
-			trace.Steps[i].Runtime = string(result.RuntimeOf(step.Function))
-		}
+	if a.out.Status == Failed && a.options.Trace && a.calls != nil {
+		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, err)
 		a.out.Trace = &trace
 	}
 }
@@ -237,7 +233,7 @@ func (a *attempt) check(ctx context.Context, result session.Result) {
 	mine := caseGoldens{goldens: a.goldens, of: a}
 	checker.Goldens = mine
 	checker.Validate = a.validate
-	for _, f := range checker.Check(ctx, a.form, a.subject(ctx, result)) {
+	for _, f := range checker.Check(ctx, a.form, a.subject(result)) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})
 	}

@@ -6,71 +6,42 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition/validate"
+	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// schemas are those of a run, by what they were read from.
+// schemas are the schemas of a run, and the faults of Compositions by them.
 type schemas struct {
-	mu    sync.Mutex
-	known map[string]func() (*validate.Validator, error)
-	// judged are the faults of Compositions.
-	judged map[judgement][]check.Fault
+	validators   proc.Memo[string, *validate.Validator]
+	compositions proc.Memo[checkedComposition, []check.Fault]
 }
 
-// A judgement is that of a Composition by some schemas.
-type judgement struct {
+// A checkedComposition is a Composition and the schemas that it is checked by.
+type checkedComposition struct {
 	by             *validate.Validator
 	position, text string
 }
 
-// of returns what judges by the definitions that documents hold, which are read
-// once.
+// of returns the Validator by the definitions in documents.
 func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 	var key strings.Builder
 	for _, doc := range docs {
 		key.WriteString(doc.Position() + "\x00" + string(doc.Text) + "\x00")
 	}
-	s.mu.Lock()
-	read, ok := s.known[key.String()]
-	if !ok {
-		if s.known == nil {
-			s.known = map[string]func() (*validate.Validator, error){}
-		}
-		read = sync.OnceValues(func() (*validate.Validator, error) { return define(docs) })
-		s.known[key.String()] = read
-	}
-	s.mu.Unlock()
-	return read()
-}
-
-// define reads definitions. Objects that define nothing are passed over.
-func define(docs []manifest.Document) (*validate.Validator, error) {
-	var all []validate.Definition
-	for _, doc := range docs {
-		obj, err := doc.Object()
+	return s.validators.Do(key.String(), func() (*validate.Validator, error) {
+		all, err := crds.FromDocuments(docs)
 		if err != nil {
 			return nil, err
 		}
-		if !crd.Defines(obj) {
-			continue
-		}
-		crds, err := crd.All(obj)
-		if err != nil {
-			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: err}
-		}
-		for _, c := range crds {
-			all = append(all, validate.Definition{Object: c, Path: doc.Path, Line: doc.Line})
-		}
-	}
-	return validate.New(all, validate.Options{}), nil
+		return crds.Validator(all, validate.Options{}), nil
+	})
 }
 
 // validate returns what is wrong with objects, the composite resource first, and
@@ -148,36 +119,23 @@ func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 	return doc, err
 }
 
-// composition returns what is wrong with a Composition, which is judged once by
-// the same schemas.
+// composition returns what is wrong with a Composition. The result is shared by
+// cases, so the timeout of one does not end it.
 func (s *schemas) composition(ctx context.Context, v *validate.Validator, doc manifest.Document) ([]check.Fault, error) {
-	key := judgement{v, doc.Position(), string(doc.Text)}
-	s.mu.Lock()
-	faults, ok := s.judged[key]
-	s.mu.Unlock()
-	if ok {
-		return faults, nil
-	}
-	one := func(yield func(manifest.Document, error) bool) { yield(doc, nil) }
-	err := v.Documents(ctx, one, func(r validate.Result) error {
-		for _, f := range r.Faults {
-			if !f.Warning {
-				at := manifest.Document{Path: r.Path, Line: cmp.Or(f.Line, r.Line)}
-				faults = append(faults, check.Fault{Object: check.OfComposition, Field: f.Field, Text: fmt.Sprintf("Composition at %s: %s", at.Position(), f)})
+	ctx = context.WithoutCancel(ctx)
+	return s.compositions.Do(checkedComposition{v, doc.Position(), string(doc.Text)}, func() (faults []check.Fault, err error) {
+		one := func(yield func(manifest.Document, error) bool) { yield(doc, nil) }
+		err = v.Documents(ctx, one, func(r validate.Result) error {
+			for _, f := range r.Faults {
+				if !f.Warning {
+					at := manifest.Document{Path: r.Path, Line: cmp.Or(f.Line, r.Line)}
+					faults = append(faults, check.Fault{Object: check.OfComposition, Field: f.Field, Text: fmt.Sprintf("Composition at %s: %s", at.Position(), f)})
+				}
 			}
-		}
-		return nil
+			return nil
+		})
+		return faults, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.judged == nil {
-		s.judged = map[judgement][]check.Fault{}
-	}
-	s.judged[key] = faults
-	return faults, nil
 }
 
 // fallback is the namespace that kubectl gives, and so have composed resources

@@ -1,8 +1,9 @@
 package suite
 
 import (
-	"context"
 	"encoding/base64"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -10,7 +11,7 @@ import (
 )
 
 // subject returns what is to be checked of a result.
-func (a *attempt) subject(ctx context.Context, r session.Result) *check.Subject {
+func (a *attempt) subject(r session.Result) *check.Subject {
 	s := &check.Subject{
 		Document: r.XR, XR: r.Full, Composed: r.Composed,
 		Passes: r.Passes, ReadySince: r.ReadySince, Settled: r.Settled,
@@ -20,11 +21,22 @@ func (a *attempt) subject(ctx context.Context, r session.Result) *check.Subject 
 	}
 	s.Context, _ = r.Context["fields"].(map[string]any)
 	s.Connection = connection(r.ConnectionDetails)
-	if a.tape == nil {
+	if a.calls == nil {
 		return s
 	}
-	s.Results, s.Ready = a.tape.results(), a.tape.ready()
-	s.Trace = func() report.Trace { return a.tape.trace(ctx, a.out.Name()) }
+	calls := a.calls.LastCalls()
+	for _, c := range calls {
+		for _, r := range report.ResultsOf(c.Response) {
+			s.Results = append(s.Results, check.Reported{Step: c.Step, Result: r})
+		}
+	}
+	if len(calls) > 0 {
+		s.Ready = map[string]bool{}
+		for name, r := range calls[len(calls)-1].Response.GetDesired().GetResources() {
+			s.Ready[name] = r.GetReady() == fnv1.Ready_READY_TRUE
+		}
+	}
+	s.Trace = func() report.Trace { return a.calls.Trace(a.out.Name()) }
 	return s
 }
 

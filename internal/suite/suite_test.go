@@ -263,7 +263,7 @@ cases:
 				"s.yaml/soon failed", "  6: the composite resource is not ready after 2 passes (Creating: Unready resources: storage-bucket); resources that are not ready: storage-bucket",
 				"s.yaml/later passed",
 				"s.yaml/file passed",
-				"s.yaml/bad failed", "  9: loading fixtures: s.yaml:9: unknown field fixtures[0].redy",
+				"s.yaml/bad failed", "  9: loading fixtures: s.yaml:9: fixtures[0].redy: there is no such field: is it ready?",
 			},
 		},
 		"Inputs": {

@@ -10,6 +10,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
@@ -33,7 +34,7 @@ func (f recordingFlags) apply(config *session.Config) error {
 		return errors.New("--twice asks functions, --function-response-cache its folder: give one of them")
 	case f.Replay != "":
 		var err error
-		config.Instead, err = Replay(f.Replay)
+		config.Replay, err = Replay(f.Replay)
 		return err
 	case f.Record == "" && !f.Twice:
 		return nil
@@ -81,7 +82,7 @@ func explained(r function.Runner) function.Runner {
 const most = 20
 
 func differing(err error, before, after map[string]any) error {
-	changes := report.Diff(before, after)
+	changes := fieldpath.Diff(before, after)
 	if len(changes) == 0 {
 		return err
 	}

@@ -116,9 +116,9 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 		return err
 	}
 	traces := c.tracer(term)
-	in.Around = traces.around()
+	in.WrapRunner = traces.wrap()
 	err = s.Render(ctx, in, func(r session.Result) error {
-		traces.take(r)
+		traces.add(r)
 		if err := check.take(ctx, r); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -52,45 +51,27 @@ type tracer struct {
 	flags traceFlags
 	term  *terminal.Terminal
 
-	mu        sync.Mutex
-	recorders map[int]*report.Recorder
+	recorders report.Recorders
 	traces    []report.Trace
 }
 
 func (f traceFlags) tracer(term *terminal.Terminal) *tracer {
-	return &tracer{flags: f, term: term, recorders: map[int]*report.Recorder{}}
+	return &tracer{flags: f, term: term, recorders: report.Recorders{Now: time.Now}}
 }
 
-// around is session.Inputs.Around, or nil if nothing is to be told.
-func (t *tracer) around() func(int, function.Runner) function.Runner {
+// wrap is session.Inputs.WrapRunner, or nil if no trace is wanted.
+func (t *tracer) wrap() func(int, function.Runner) function.Runner {
 	if !t.flags.Trace.on && !t.flags.Blame.on && t.flags.TraceHTML == "" {
 		return nil
 	}
-	return func(n int, r function.Runner) function.Runner {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.recorders[n] = report.Record(r, time.Now)
-		return t.recorders[n]
-	}
+	return t.recorders.Wrap
 }
 
-// take keeps the trace of a result.
-func (t *tracer) take(r session.Result) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	recorder, ok := t.recorders[r.N]
-	if !ok {
-		return
+// add keeps the trace of a result.
+func (t *tracer) add(r session.Result) {
+	if trace, ok := t.recorders.Trace(r.N, title(r), r.RuntimeOf, r.Err); ok {
+		t.traces = append(t.traces, trace)
 	}
-	delete(t.recorders, r.N)
-	trace := recorder.Trace(title(r))
-	for i, step := range trace.Steps {
-		trace.Steps[i].Runtime = string(r.RuntimeOf(step.Function))
-	}
-	if r.Err != nil {
-		trace.Error = r.Err.Error()
-	}
-	t.traces = append(t.traces, trace)
 }
 
 // title names an XR.

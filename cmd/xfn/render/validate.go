@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -60,11 +61,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	var definitions []validate.Definition
-	for _, d := range slices.Concat(all, more) {
-		definitions = append(definitions, validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line})
-	}
-	return &validation{term: term, v: validate.New(definitions, validate.Options{}), said: map[string]bool{}}, nil
+	return &validation{term: term, v: crds.Validator(slices.Concat(all, more), validate.Options{}), said: map[string]bool{}}, nil
 }
 
 // take judges the XR of a result as an API server would take it from kubectl, and
@@ -88,7 +85,7 @@ func (v *validation) take(ctx context.Context, r session.Result) error {
 	composed := v.v.In(v.namespace(r))
 	for _, obj := range r.Composed {
 		for _, found := range composed.Objects(ctx, obj) {
-			v.tell(r, fmt.Sprintf("composed resource %q", resourceName(obj)), found)
+			v.tell(r, fmt.Sprintf("composed resource %q", cmp.Or(reconciler.ResourceName(obj), (&unstructured.Unstructured{Object: obj}).GetName())), found)
 		}
 	}
 	v.status(ctx, r)
@@ -110,15 +107,6 @@ const fallback = "default"
 
 func one(doc manifest.Document) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) { yield(doc, nil) }
-}
-
-// resourceName is a composed resource's name in the pipeline, or else its own.
-func resourceName(obj map[string]any) string {
-	meta, _ := obj["metadata"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
-	inPipeline, _ := annotations["crossplane.io/composition-resource-name"].(string)
-	own, _ := meta["name"].(string)
-	return cmp.Or(inPipeline, own)
 }
 
 // status judges the status that an XR has by now. Its other fields were judged.

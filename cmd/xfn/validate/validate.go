@@ -77,7 +77,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
-	v := validate.New(known(definitions), validate.Options{Namespace: c.Namespace, Old: old, Mode: check.Mode(c.CompositionMode)})
+	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Mode: check.Mode(c.CompositionMode)})
 	if err := v.Documents(ctx, stream(ctx, reader, resources), out.take); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
@@ -103,12 +103,4 @@ func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[ma
 			}
 		}
 	}
-}
-
-func known(all []crds.Definition) []validate.Definition {
-	out := make([]validate.Definition, len(all))
-	for i, d := range all {
-		out[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line}
-	}
-	return out
 }

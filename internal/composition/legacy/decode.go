@@ -3,6 +3,7 @@ package legacy
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -40,13 +41,16 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
+// embedded matches the names of embedded structs, which are not fields of JSON.
+var embedded = regexp.MustCompile(`\b[A-Z]\w*\.`)
+
 // misfit is a value that cannot be what its field is.
 func misfit(err error) error {
 	var te *json.UnmarshalTypeError
 	if !errors.As(err, &te) {
 		return Note{"spec", err.Error()}
 	}
-	return Note{te.Field, "it cannot be a JSON " + te.Value}
+	return Note{embedded.ReplaceAllString(te.Field, ""), "it cannot be a JSON " + te.Value}
 }
 
 // object returns what a struct is as an object of JSON. Its fields all came

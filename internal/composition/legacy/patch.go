@@ -1,10 +1,13 @@
 package legacy
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
+	"slices"
 	"sync"
+
+	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // dropped is said of a field that a legacy Composition does not have.
@@ -23,9 +26,7 @@ func (c *converter) plainPatches(at string, all []patch) {
 }
 
 func (c *converter) patch(at string, p *patch) {
-	if p.Type == "" {
-		p.Type = "FromCompositeFieldPath"
-	}
+	p.Type = p.TypeOrDefault()
 	c.policy(at+".policy", p)
 	if p.Combine != nil && p.Combine.String != nil {
 		c.checkFormat(at+".combine.string.fmt", p.Combine.String.Format)
@@ -33,11 +34,11 @@ func (c *converter) patch(at string, p *patch) {
 	integer := false
 	for i := range p.Transforms {
 		t := &p.Transforms[i]
-		t.complete()
-		if t.String != nil && t.String.Format != nil && t.Type == "string" && t.String.Type == "Format" && !integer {
+		complete(t)
+		if t.String != nil && t.String.Format != nil && t.Type == pt.TransformString && t.String.Type == pt.Format && !integer {
 			c.checkFormat(fmt.Sprintf("%s.transforms[%d].string.fmt", at, i), *t.String.Format)
 		}
-		integer = t.isInteger(integer)
+		integer = isInteger(t, integer)
 	}
 }
 
@@ -60,77 +61,87 @@ func (c *converter) policy(at string, p *patch) {
 	p.Policy.MergeOptions = nil
 	switch {
 	case merge == nil:
-	case strings.HasPrefix(p.Type, "Combine"):
+	case p.Type.IsCombine():
 		// With a policy it would merge all of a sudden.
 		c.note(at+".mergeOptions", "a patch of type %s never heeded them and replaces what there is, so they are left out", p.Type)
 	case merge.KeepMapValues && merge.AppendSlice:
-		p.Policy.ToFieldPath = "MergeObjectsAppendArrays"
+		p.Policy.ToFieldPath = pt.MergeObjectsAppendArrays
 	case merge.KeepMapValues:
-		p.Policy.ToFieldPath = "MergeObjects"
+		p.Policy.ToFieldPath = pt.MergeObjects
 	case merge.AppendSlice:
-		p.Policy.ToFieldPath = "ForceMergeObjectsAppendArrays"
+		p.Policy.ToFieldPath = pt.ForceMergeObjectsAppendArrays
 	default:
-		p.Policy.ToFieldPath = "ForceMergeObjects"
+		p.Policy.ToFieldPath = pt.ForceMergeObjects
 	}
 }
 
-// complete infers the types that a transform leaves out. Where the schema has a
-// default that cannot be meant, since what it needs is not there, it is the
-// type whose field is.
-func (t *transform) complete() {
-	t.Type = otherwise(t.Type, "", []choice{
-		{"map", t.Map != nil}, {"match", t.Match != nil}, {"math", t.Math != nil}, {"string", t.String != nil}, {"convert", t.Convert != nil},
+// complete infers the types that a transform omits. Where the schema's default
+// cannot be meant, because the field that it needs is missing, the type is that
+// of the field that is set.
+func complete(t *pt.Transform) {
+	infer(&t.Type, "", []choice[pt.TransformType]{
+		{pt.TransformMap, t.Map != nil},
+		{pt.TransformMatch, t.Match != nil},
+		{pt.TransformMath, t.Math != nil},
+		{pt.TransformString, t.String != nil},
+		{pt.TransformConvert, t.Convert != nil},
 	})
 	if m := t.Math; m != nil {
-		m.Type = otherwise(m.Type, "Multiply", []choice{
-			{"Multiply", m.Multiply != nil}, {"ClampMin", m.ClampMin != nil}, {"ClampMax", m.ClampMax != nil},
-		})
+		infer(&m.Type, pt.Multiply, []choice[pt.MathType]{{pt.Multiply, m.Multiply != nil}, {pt.ClampMin, m.ClampMin != nil}, {pt.ClampMax, m.ClampMax != nil}})
 	}
 	if s := t.String; s != nil {
-		s.Type = otherwise(s.Type, "Format", []choice{
-			{"Format", s.Format != nil},
-			{"Convert", s.Convert != nil},
-			{"Regexp", s.Regexp != nil},
-			{"Join", s.Join != nil},
-			{"Replace", s.Replace != nil},
+		infer(&s.Type, pt.Format, []choice[pt.StringType]{
+			{pt.Format, s.Format != nil},
+			{pt.ConvertString, s.Convert != nil},
+			{pt.RegexpMatch, s.Regexp != nil},
+			{pt.JoinList, s.Join != nil},
+			{pt.ReplaceAll, s.Replace != nil},
 		})
 	}
-	if t.Match != nil {
-		for i := range t.Match.Patterns {
-			p := &t.Match.Patterns[i]
-			p.Type = otherwise(p.Type, "literal", []choice{{"literal", p.Literal != nil}, {"regexp", p.Regexp != nil}})
-		}
+	if t.Match == nil {
+		return
+	}
+	t.Match.FallbackValue = notNull(t.Match.FallbackValue)
+	for i := range t.Match.Patterns {
+		p := &t.Match.Patterns[i]
+		infer(&p.Type, pt.MatchLiteral, []choice[pt.PatternType]{{pt.MatchLiteral, p.Literal != nil}, {pt.MatchRegexp, p.Regexp != nil}})
+		p.Result = notNull(p.Result)
 	}
 }
 
-// A choice is a type, and whether what it needs is there.
-type choice struct {
-	name string
+// notNull returns nil for a null, which is the default.
+func notNull(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// A choice is a type, and whether the field that it needs is set.
+type choice[T ~string] struct {
+	name T
 	fits bool
 }
 
-// otherwise returns the name that was chosen, else the first that fits, else the
-// default.
-func otherwise(chosen, byDefault string, choices []choice) string {
-	if chosen != "" {
-		return chosen
+// infer sets an empty type to the first choice that fits, else to the default.
+func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
+	if *chosen != "" {
+		return
 	}
-	for _, c := range choices {
-		if c.fits {
-			return c.name
-		}
+	*chosen = byDefault
+	if i := slices.IndexFunc(choices, func(c choice[T]) bool { return c.fits }); i >= 0 {
+		*chosen = choices[i].name
 	}
-	return byDefault
 }
 
-// isInteger reports whether the transform makes a number that is no float, for
-// which before says whether it gets one.
-func (t *transform) isInteger(before bool) bool {
+// isInteger reports whether the result of the transform is an integer. Before
+// reports whether its input is one.
+func isInteger(t *pt.Transform, before bool) bool {
 	switch {
-	case t.Type == "math":
+	case t.Type == pt.TransformMath:
 		return before
-	case t.Type == "convert" && t.Convert != nil:
-		return t.Convert.ToType == "int" || t.Convert.ToType == "int64"
+	case t.Type == pt.TransformConvert && t.Convert != nil:
+		return t.Convert.ToType == pt.ToInt || t.Convert.ToType == pt.ToInt64
 	default:
 		return false
 	}

@@ -3,6 +3,8 @@ package legacy
 import (
 	"cmp"
 	"fmt"
+
+	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // resourcesInput returns the input of function-patch-and-transform, or nil if
@@ -56,39 +58,39 @@ func (c *converter) resource(at string, r *resource) {
 		c.patch(fmt.Sprintf("%s.patches[%d]", at, i), &r.Patches[i])
 	}
 	for i := range r.ConnectionDetails {
-		r.ConnectionDetails[i].complete()
+		completeDetail(&r.ConnectionDetails[i])
 	}
 	for i := range r.ReadinessChecks {
 		c.readinessCheck(fmt.Sprintf("%s.readinessChecks[%d]", at, i), &r.ReadinessChecks[i])
 	}
 }
 
-// complete infers what a connection detail leaves out, by the precedence that
+// completeDetail infers what a connection detail leaves out, by the precedence that
 // its schema states.
-func (d *connectionDetail) complete() {
+func completeDetail(d *pt.ConnectionDetail) {
 	switch {
 	case d.Type != "":
 	case d.Value != nil:
-		d.Type = "FromValue"
+		d.Type = pt.FromValue
 	case d.FromConnectionSecretKey == nil && d.FromFieldPath != nil:
-		d.Type = "FromFieldPath"
+		d.Type = pt.FromFieldPath
 	default:
-		d.Type = "FromConnectionSecretKey"
+		d.Type = pt.FromConnectionSecretKey
 	}
-	if d.Name == "" && d.Type == "FromConnectionSecretKey" && d.FromConnectionSecretKey != nil {
+	if d.Name == "" && d.Type == pt.FromConnectionSecretKey && d.FromConnectionSecretKey != nil {
 		d.Name = *d.FromConnectionSecretKey
 	}
 }
 
 // readinessCheck fills in the defaults of the schema. None at all is a check of
 // the condition Ready for the function, too.
-func (c *converter) readinessCheck(at string, r *readinessCheck) {
+func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
-	case "MatchInteger":
+	case pt.CheckMatchInteger:
 		c.note(at, "function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready")
-	case "MatchCondition":
+	case pt.CheckMatchCondition:
 		if r.MatchCondition == nil {
-			r.MatchCondition = &matchCondition{}
+			r.MatchCondition = &pt.MatchCondition{}
 		}
 		r.MatchCondition.Type = cmp.Or(r.MatchCondition.Type, "Ready")
 		r.MatchCondition.Status = cmp.Or(r.MatchCondition.Status, "True")

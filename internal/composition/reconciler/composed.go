@@ -16,6 +16,13 @@ func Names(desired *fnv1.State) []string {
 	return slices.Sorted(maps.Keys(desired.GetResources()))
 }
 
+// ResourceName returns the name that a composed resource has in the pipeline, or
+// "".
+func ResourceName(resource map[string]any) string {
+	name, _, _ := unstructured.NestedString(resource, "metadata", "annotations", AnnotationResourceName)
+	return name
+}
+
 // Body returns what a function desired of a resource.
 func Body(r *fnv1.Resource) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
@@ -105,6 +106,27 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 		}
 	}
 	return c.found, nil
+}
+
+// FromDocuments returns the CRDs of documents. It does not read the packages that
+// they name. The first document or definition that cannot be read is an error.
+func FromDocuments(docs []manifest.Document) ([]Definition, error) {
+	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
+	for _, doc := range docs {
+		if err := c.document(doc); err != nil {
+			return nil, err
+		}
+	}
+	return c.found, nil
+}
+
+// Validator returns a Validator of objects by definitions.
+func Validator(all []Definition, o validate.Options) *validate.Validator {
+	definitions := make([]validate.Definition, len(all))
+	for i, d := range all {
+		definitions[i] = validate.Definition{Object: d.Object, Path: d.Path, Line: d.Line}
+	}
+	return validate.New(definitions, o)
 }
 
 type collector struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
@@ -60,9 +59,8 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 	l := begin(req, o.Fixtures)
 	out := &Result{}
 	for {
-		tape := &recorder{Runner: run}
 		out.Passes++
-		r, err := l.pass(function.WithPass(ctx, out.Passes), tape)
+		r, err := l.pass(function.WithPass(ctx, out.Passes), run)
 		if err != nil {
 			return nil, fmt.Errorf("rendering pass %d: %w", out.Passes, err)
 		}
@@ -77,10 +75,10 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 			continue
 		}
 		if req.Full {
-			l.req.Full = true
-			if out.Result, err = l.pass(ctx, &player{answers: tape.answers}); err != nil {
-				return nil, fmt.Errorf("rendering pass %d: %w", out.Passes, err)
+			if r.Full == nil {
+				return nil, fmt.Errorf("rendering pass %d: %w", out.Passes, render.ErrNoSpec)
 			}
+			r.XR = r.Full
 		}
 		out.Unused = l.unused()
 		return out, nil
@@ -111,34 +109,4 @@ func (l *loop) pass(ctx context.Context, run function.Runner) (*render.Result, e
 // complete reports whether a pass saw all fixtures hold that ever will.
 func (l *loop) complete(pass int) bool {
 	return !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= pass })
-}
-
-// A recorder keeps the answers of one pass. The full form of the composite
-// resource, in which fields of an earlier status would linger, is made of them
-// once the loop is over. A pass calls one function at a time.
-type recorder struct {
-	function.Runner
-	answers []*fnv1.RunFunctionResponse
-}
-
-// RunFunction calls the Runner.
-func (r *recorder) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	rsp, err := r.Runner.RunFunction(ctx, name, req)
-	r.answers = append(r.answers, rsp)
-	return rsp, err
-}
-
-// A player gives the answers of the same pass again.
-type player struct {
-	answers []*fnv1.RunFunctionResponse
-	next    int
-}
-
-// RunFunction returns the next answer.
-func (p *player) RunFunction(_ context.Context, name string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	if p.next == len(p.answers) {
-		return nil, fmt.Errorf("function %q was not called before", name)
-	}
-	p.next++
-	return p.answers[p.next-1], nil
 }

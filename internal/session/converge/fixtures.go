@@ -1,15 +1,12 @@
 package converge
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -119,28 +116,31 @@ func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 }
 
 func parse(doc manifest.Document) ([]Fixture, error) {
-	text, err := doc.StrictJSON()
+	if _, err := doc.StrictJSON(); err != nil {
+		return nil, err
+	}
+	value, err := doc.Object()
 	if err != nil {
 		return nil, err
 	}
 	p := parser{doc: doc, lines: doc.Lines()}
 	var file struct {
-		APIVersion string            `json:"apiVersion"`
-		Kind       string            `json:"kind"`
-		Fixtures   []json.RawMessage `json:"fixtures"`
+		APIVersion string           `json:"apiVersion"`
+		Kind       string           `json:"kind"`
+		Fixtures   []manifest.Value `json:"fixtures"`
 	}
-	p.decode("", text, &file)
+	p.decode("", value, &file)
 	if len(p.errs) == 0 && (file.APIVersion != APIVersion || file.Kind != Kind) {
 		p.fault("kind", "expected kind %s of %s, got %q of %q", Kind, APIVersion, file.Kind, file.APIVersion)
 	}
 	fixtures := make([]Fixture, len(file.Fixtures))
-	for i, raw := range file.Fixtures {
-		fixtures[i] = p.fixture(fmt.Sprintf("fixtures[%d]", i), raw)
+	for i, value := range file.Fixtures {
+		fixtures[i] = p.fixture(fmt.Sprintf("fixtures[%d]", i), value.Any)
 	}
 	return fixtures, errors.Join(p.errs...)
 }
 
-// A parser notes what is wrong with a document.
+// A parser collects what is wrong with a document.
 type parser struct {
 	doc   manifest.Document
 	lines manifest.Lines
@@ -151,57 +151,20 @@ func (p *parser) fault(field, format string, args ...any) {
 	p.errs = append(p.errs, &manifest.Error{Path: p.doc.Path, Line: p.lines.Of(field), Err: fmt.Errorf(format, args...)})
 }
 
-// decode decodes the value of a field. What does not fit is a fault.
-func (p *parser) decode(at string, text []byte, into any) {
-	below := func(path string) string { return strings.Trim(at+"."+path, ".") }
-	unknown, err := kjson.UnmarshalStrict(text, into)
-	var misfit *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &misfit):
-		path := below(misfit.Field)
-		p.fault(path, "%sexpected %s", prefix(path), expected(misfit.Type.Kind()))
-	case err != nil:
-		p.fault(at, "%s%v", prefix(at), err)
-	}
-	for _, u := range unknown {
-		var field kjson.FieldError
-		if errors.As(u, &field) {
-			path := below(field.FieldPath())
-			p.fault(path, "unknown field %s", path)
+// decode decodes the value at a path.
+func (p *parser) decode(at string, value, into any) {
+	for _, f := range manifest.DecodeStrict(value, into) {
+		if at != "" {
+			f.Path = append([]string{at}, f.Path...)
 		}
+		p.fault(f.Field(), "%v", f)
 	}
 }
 
-func prefix(path string) string {
-	if path == "" {
-		return ""
-	}
-	return path + ": "
-}
-
-// expected names a kind of value in YAML's words.
-func expected(kind reflect.Kind) string {
-	switch kind {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "a whole number"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list"
-	default:
-		return "an object"
-	}
-}
-
-func (p *parser) fixture(at string, text []byte) Fixture {
+func (p *parser) fixture(at string, value any) Fixture {
 	f := Fixture{From: 1, Position: fmt.Sprintf("%s:%d", p.doc.Path, p.lines.Of(at))}
 	before := len(p.errs)
-	if string(text) == "null" {
-		p.fault(at, "%s: expected an object", at)
-	}
-	p.decode(at, text, &f)
+	p.decode(at, value, &f)
 	if len(p.errs) > before {
 		return f
 	}

@@ -21,8 +21,8 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
@@ -127,7 +127,7 @@ func TestSecondCall(t *testing.T) {
 
 			o.Identity = func(string) string { return tc.identity }
 			o.Now, o.MaxTTL = at(tc.now), tc.maxTTL
-			calls := functiontest.Record(echo(time.Hour))
+			calls := report.Record(echo(time.Hour), time.Now)
 			sent := proto.CloneOf(tc.req)
 			got := call(t, intercept.Cache(calls, o), "fn", tc.req)
 
@@ -172,7 +172,7 @@ func TestWhatIsNotKept(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			calls := functiontest.Record(always(tc.rsp, tc.err))
+			calls := report.Record(always(tc.rsp, tc.err), time.Now)
 			r := intercept.Cache(calls, options(t, dir))
 			for range 2 {
 				rsp, err := r.RunFunction(t.Context(), "fn", request(1, ""))
@@ -204,7 +204,7 @@ func TestMaxTTL(t *testing.T) {
 			now := noon
 			o := options(t, t.TempDir())
 			o.MaxTTL, o.Now = tc.maxTTL, func() time.Time { return now }
-			calls := functiontest.Record(echo(tc.ttl))
+			calls := report.Record(echo(tc.ttl), time.Now)
 			r := intercept.Cache(calls, o)
 			for i, after := range []time.Duration{0, tc.lasts, tc.endsWith} {
 				now = noon.Add(after)

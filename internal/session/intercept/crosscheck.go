@@ -9,9 +9,9 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A Side is one of the two, and what people call it: "the builtin".
@@ -79,107 +79,44 @@ func (e *DifferenceError) Error() string {
 	return fmt.Sprintf("crosschecking function %q: %s is %s, but %s", e.Function, e.Field, e.First, e.Second)
 }
 
-// compare returns how two answers differ, or nil.
+// compare returns the first field in which two answers differ, or nil. If only
+// one of them is fatal, that is the difference: all others follow from it.
 func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) {
-	a, err := decoded(first)
+	a, err := values(first)
 	if err != nil {
 		return nil, err
 	}
-	b, err := decoded(second)
+	b, err := values(second)
 	if err != nil {
 		return nil, err
 	}
+	differ := fieldpath.Differ{Whole: true}
 	if isFatal(first) != isFatal(second) {
-		// All else differs because of that.
-		return difference("results", get(a, "results"), get(b, "results"))
+		differ.SameLength = true
+		isOther := func(field string, _ any) bool { return field != "results" }
+		maps.DeleteFunc(a, isOther)
+		maps.DeleteFunc(b, isOther)
 	}
-	return difference("", a, b)
+	changes := differ.Diff(a, b)
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	c := changes[0]
+	d := &DifferenceError{Field: c.Path}
+	if c.Op != fieldpath.Added {
+		d.First.JSON, err = jsonOf(c.Old)
+	}
+	if c.Op != fieldpath.Removed && err == nil {
+		d.Second.JSON, err = jsonOf(c.New)
+	}
+	return d, err
 }
 
 func isFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
 }
 
-func decoded(rsp *fnv1.RunFunctionResponse) (v map[string]any, err error) {
-	text, err := protojson.Marshal(rsp)
-	if err != nil {
-		return nil, err
-	}
-	return v, json.Unmarshal(text, &v)
-}
-
-// absent is what a side has where it has nothing: a null is something.
-type absent struct{}
-
-func difference(field string, a, b any) (*DifferenceError, error) {
-	switch a := a.(type) {
-	case map[string]any:
-		if b, ok := b.(map[string]any); ok {
-			return differenceOfObjects(field, a, b)
-		}
-	case []any:
-		if b, ok := b.([]any); ok {
-			return differenceOfLists(field, a, b)
-		}
-	default:
-		if a == b {
-			return nil, nil
-		}
-	}
-	first, err := valueOf(a)
-	if err != nil {
-		return nil, err
-	}
-	second, err := valueOf(b)
-	return &DifferenceError{Field: field, First: first, Second: second}, err
-}
-
-func differenceOfObjects(field string, a, b map[string]any) (*DifferenceError, error) {
-	keys := slices.Collect(maps.Keys(a))
-	for key := range b {
-		if _, ok := a[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		at := key
-		if field != "" {
-			at = field + "." + key
-		}
-		if d, err := difference(at, get(a, key), get(b, key)); d != nil || err != nil {
-			return d, err
-		}
-	}
-	return nil, nil
-}
-
-func get(object map[string]any, key string) any {
-	if v, ok := object[key]; ok {
-		return v
-	}
-	return absent{}
-}
-
-func differenceOfLists(field string, a, b []any) (*DifferenceError, error) {
-	element := func(list []any, i int) any {
-		if i < len(list) {
-			return list[i]
-		}
-		return absent{}
-	}
-	for i := range max(len(a), len(b)) {
-		if d, err := difference(fmt.Sprintf("%s[%d]", field, i), element(a, i), element(b, i)); d != nil || err != nil {
-			return d, err
-		}
-	}
-	return nil, nil
-}
-
-func valueOf(v any) (Value, error) {
-	if v == (absent{}) {
-		return Value{}, nil
-	}
+func jsonOf(v any) (string, error) {
 	text, err := json.Marshal(v)
-	return Value{JSON: string(text)}, err
+	return string(text), err
 }

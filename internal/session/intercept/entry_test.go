@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xfn-dev/xfn/function"
-	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
@@ -112,7 +112,7 @@ func TestReading(t *testing.T) {
 // checkUse calls for request(1), with a function that has no answer to keep.
 func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	t.Helper()
-	calls := functiontest.Record(echo(0))
+	calls := report.Record(echo(0), time.Now)
 	call(t, intercept.Cache(calls, options(t, dir)), "fn", request(1, ""))
 	if hit := len(calls.Calls()) == 0; hit != wantHit {
 		t.Errorf("%s: hit is %t", reason, hit)
@@ -241,7 +241,7 @@ func FuzzEntry(f *testing.F) {
 			data = file(t, path, expires, data)
 		}
 		put(t, path, string(data))
-		calls := functiontest.Record(echo(0))
+		calls := report.Record(echo(0), time.Now)
 		rsp := call(t, intercept.Cache(calls, options(t, dir)), "fn", request(1, "tag"))
 		if rsp.GetMeta().GetTag() != "tag" {
 			t.Errorf("got %v", rsp)

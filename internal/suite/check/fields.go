@@ -166,7 +166,7 @@ func same(a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
-	return len(report.Diff(a, b)) == 0
+	return len(fieldpath.Diff(a, b)) == 0
 }
 
 func (f field) equals(want, got any) {
@@ -175,7 +175,7 @@ func (f field) equals(want, got any) {
 	}
 	if kind(want) == kind(got) && kind(want) != "" {
 		var texts []string
-		changes := report.Diff(want, got)
+		changes := fieldpath.Diff(want, got)
 		for _, c := range changes {
 			texts = append(texts, change(c))
 		}

@@ -39,8 +39,8 @@ func (o observed) isOf(xr *unstructured.Unstructured) bool {
 		(xr.GetNamespace() == "" || o.GetNamespace() == xr.GetNamespace())
 }
 
-// A census finds observed resources by what controls them and by name.
-type census struct {
+// An ownerIndex finds observed resources by what controls them and by name.
+type ownerIndex struct {
 	all []observed
 	// owned are the indices of what controllers have, by their kind and name.
 	// Loose are those that are the first XR's unless an XR has them.
@@ -51,8 +51,8 @@ type census struct {
 
 // observe finds out once what controls each observed resource. Without a
 // library no kind of controller is known.
-func observe(library *composition.Library, exists state) census {
-	c := census{owned: map[key][]int{}, named: map[key][]int{}}
+func observe(library *composition.Library, exists state) ownerIndex {
+	c := ownerIndex{owned: map[key][]int{}, named: map[key][]int{}}
 	for i, u := range slices.Concat(exists.named, exists.dumped) {
 		o := observed{Unstructured: u, dumped: i >= len(exists.named)}
 		if ref := metav1.GetControllerOfNoCopy(u); ref != nil {
@@ -77,7 +77,7 @@ func observe(library *composition.Library, exists state) census {
 // of returns the observed resources that belong to xr, in their order: those
 // that it controls. The first XR has all others, too, that no XR controls and
 // that are from no dump; whether they can be its own is for the engine to say.
-func (c census) of(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
+func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
 	var own []int
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
 		if o := c.all[i]; o.isOf(xr) && (!o.dumped || o.GetAnnotations()[reconciler.AnnotationResourceName] != "") {
@@ -98,7 +98,7 @@ func (c census) of(xr *unstructured.Unstructured, first bool) []*unstructured.Un
 // identify gives an XR what it has in the API server and the one who writes it
 // has no say in, as far as it lacks that: its UID, its status, and the
 // Composition that was selected for it. Only dumps count for the first XR.
-func (c census) identify(xr *unstructured.Unstructured, first bool) {
+func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
 	}

@@ -1,4 +1,4 @@
-package report_test
+package fieldpath_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/xfn-dev/xfn/internal/report"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 func parse(t testing.TB, text string) any {
@@ -50,7 +50,7 @@ func TestDiff(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := lines(report.Diff(parse(t, tc.before), parse(t, tc.after)))
+			got := lines(fieldpath.Diff(parse(t, tc.before), parse(t, tc.after)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -59,15 +59,46 @@ func TestDiff(t *testing.T) {
 }
 
 // lines writes changes as simply as possible.
-func lines(changes []report.Change) string {
+func lines(changes []fieldpath.Change) string {
 	all := make([]string, len(changes))
 	for i, c := range changes {
 		old, _ := json.Marshal(c.Old)
 		is, _ := json.Marshal(c.New)
-		values := map[report.Op]string{report.Added: string(is), report.Removed: string(old), report.Changed: string(old) + " " + string(is)}
+		values := map[fieldpath.Op]string{fieldpath.Added: string(is), fieldpath.Removed: string(old), fieldpath.Changed: string(old) + " " + string(is)}
 		all[i] = c.Op.Sign() + " " + c.Path + " " + values[c.Op]
 	}
 	return strings.Join(all, "\n")
+}
+
+func TestDiffer(t *testing.T) {
+	named := func(v any) string {
+		m, _ := v.(map[string]any)
+		name, _ := m["name"].(string)
+		return name
+	}
+	cases := map[string]struct {
+		reason        string
+		differ        fieldpath.Differ
+		before, after string
+		want          string
+	}{
+		"WholeObject": {"an object on one side is one change", fieldpath.Differ{Whole: true}, "a: 1", "{a: 1, b: {c: 1, d: 2}}", `+ b {"c":1,"d":2}`},
+		"WholeList":   {"a list on one side is compared by element", fieldpath.Differ{Whole: true}, "{}", "{a: [1, {b: 2}]}", "+ a[0] 1\n" + `+ a[1] {"b":2}`},
+		"WholeInside": {"objects on both sides are compared by key", fieldpath.Differ{Whole: true}, "{a: {b: 1}}", "{a: {b: 2}}", "~ a.b 1 2"},
+		"WholeType":   {"an object that becomes a list is one change", fieldpath.Differ{Whole: true}, "{a: {b: 1}}", "{a: [1]}", `~ a {"b":1} [1]`},
+		"Name":        {"elements with names are compared by name", fieldpath.Differ{Name: named}, "[{name: x, a: 1}, {name: z}]", "[{name: z}, {name: x, a: 2}]", "~ [x].a 1 2"},
+		"NameTwice":   {"elements that share a name are compared by index", fieldpath.Differ{Name: named}, "[{name: x}, {name: x}]", "[{name: x}]", `- [1].name "x"`},
+		"Opaque":      {"the value of an opaque key is one leaf", fieldpath.Differ{Opaque: func(k string) bool { return k == "s" }}, "{s: {a: 1}}", "{s: {a: 2}}", `~ s {"a":1} {"a":2}`},
+		"Limit":       {"beyond the limit a value is one leaf", fieldpath.Differ{Limit: 1, Whole: true}, "{}", "{a: 1, b: 2, c: {d: 3, e: 4}}", "+ a 1\n+ b 2\n" + `+ c {"d":3,"e":4}`},
+		"Raw":         {"raw paths join keys with dots", fieldpath.Differ{Raw: true, Whole: true}, "{}", "{z: 1, a.b: {c: 1}}", `+ a.b {"c":1}` + "\n+ z 1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := lines(tc.differ.Diff(parse(t, tc.before), parse(t, tc.after))); got != tc.want {
+				t.Errorf("%s: got\n%s\nwant\n%s", tc.reason, got, tc.want)
+			}
+		})
+	}
 }
 
 func TestDiffOfNothing(t *testing.T) {
@@ -84,7 +115,7 @@ func TestDiffOfNothing(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(report.Diff(tc.before, tc.after)); got != tc.want {
+			if got := lines(fieldpath.Diff(tc.before, tc.after)); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -109,10 +140,10 @@ func TestDiffNumbers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := report.Diff(tc.before, tc.after) == nil; got != tc.same {
+			if got := fieldpath.Diff(tc.before, tc.after) == nil; got != tc.same {
 				t.Errorf("%s: got same = %v", tc.reason, got)
 			}
-			if got := report.Diff(tc.after, tc.before) == nil; got != tc.same {
+			if got := fieldpath.Diff(tc.after, tc.before) == nil; got != tc.same {
 				t.Errorf("%s, the other way round: got same = %v", tc.reason, got)
 			}
 		})
@@ -129,11 +160,11 @@ func nest(depth int, v any) any {
 
 func TestDiffIsBounded(t *testing.T) {
 	t.Run("Deep", func(t *testing.T) {
-		got := report.Diff(nest(5000, 1.0), nest(5000, 2.0))
+		got := fieldpath.Diff(nest(5000, 1.0), nest(5000, 2.0))
 		if len(got) != 1 || len(got[0].Path) > 600 {
 			t.Errorf("got %d changes, want one at a path of bounded length", len(got))
 		}
-		if report.Diff(nest(5000, 1.0), nest(5000, 1.0)) != nil {
+		if fieldpath.Diff(nest(5000, 1.0), nest(5000, 1.0)) != nil {
 			t.Error("equal values differ below that")
 		}
 	})
@@ -142,7 +173,7 @@ func TestDiffIsBounded(t *testing.T) {
 		for i := range 10_000 {
 			inner[fmt.Sprint(i)] = float64(i)
 		}
-		got := report.Diff(nil, map[string]any{strings.Repeat("k", 100_000): inner})
+		got := fieldpath.Diff(nil, map[string]any{strings.Repeat("k", 100_000): inner})
 		if len(got) != 1 {
 			t.Errorf("got %d changes with a long path each, want 1", len(got))
 		}
@@ -152,7 +183,7 @@ func TestDiffIsBounded(t *testing.T) {
 // leaves returns the leaves of a value by path.
 func leaves(v any) map[string]any {
 	all := map[string]any{}
-	for _, c := range report.Diff(nil, v) {
+	for _, c := range fieldpath.Diff(nil, v) {
 		all[c.Path] = c.New
 	}
 	return all
@@ -174,25 +205,25 @@ func FuzzDiff(f *testing.F) {
 		if json.Unmarshal([]byte(a), &before) != nil || json.Unmarshal([]byte(b), &after) != nil {
 			return
 		}
-		changes := report.Diff(before, after)
+		changes := fieldpath.Diff(before, after)
 		got := leaves(before)
 		for _, c := range changes {
-			if c.Op == report.Removed {
+			if c.Op == fieldpath.Removed {
 				delete(got, c.Path)
 			}
 		}
 		for _, c := range changes {
-			if c.Op != report.Removed {
+			if c.Op != fieldpath.Removed {
 				got[c.Path] = c.New
 			}
 		}
 		if want := leaves(after); !reflect.DeepEqual(want, got) {
 			t.Errorf("the changes do not lead there:\n%s", cmp.Diff(want, got))
 		}
-		if back := report.Diff(after, before); len(back) != len(changes) {
+		if back := fieldpath.Diff(after, before); len(back) != len(changes) {
 			t.Errorf("got %d changes one way, %d back", len(changes), len(back))
 		}
-		if same := report.Diff(after, after); same != nil {
+		if same := fieldpath.Diff(after, after); same != nil {
 			t.Errorf("a value differs from itself: %v", same)
 		}
 	})
@@ -210,9 +241,9 @@ func TestOrder(t *testing.T) {
 	if len(want) != len(names) {
 		t.Fatalf("got %d leaves, want %d", len(want), len(names))
 	}
-	first := lines(report.Diff(nil, doc))
+	first := lines(fieldpath.Diff(nil, doc))
 	for range 50 {
-		if again := lines(report.Diff(nil, maps.Clone(doc))); again != first {
+		if again := lines(fieldpath.Diff(nil, maps.Clone(doc))); again != first {
 			t.Fatalf("the order changes:\n%s", cmp.Diff(first, again))
 		}
 	}

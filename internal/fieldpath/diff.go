@@ -1,0 +1,366 @@
+package fieldpath
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An Op is the kind of a change.
+type Op string
+
+// The kinds of changes.
+const (
+	Added   Op = "added"
+	Removed Op = "removed"
+	Changed Op = "changed"
+)
+
+// Sign returns the op as diffs print it: +, - or ~.
+func (o Op) Sign() string {
+	switch o {
+	case Added:
+		return "+"
+	case Removed:
+		return "-"
+	}
+	return "~"
+}
+
+// A Change is a difference in one field.
+type Change struct {
+	// Path is the field, in Crossplane's field path syntax: spec.ports[0].name,
+	// metadata.labels[example.org/key]. A key that this syntax cannot express,
+	// because it is empty or has a bracket, is quoted in brackets.
+	Path string `json:"path"`
+	Op   Op     `json:"op"`
+	// Old and New are the values before and after.
+	Old any `json:"old,omitempty"`
+	New any `json:"new,omitempty"`
+	// Step is the pipeline step that set the field to New. Diff leaves it empty.
+	Step string `json:"step,omitempty"`
+}
+
+// Diff returns the leaves that differ: scalars, empty objects and empty lists.
+// Old and New are such leaves. It is the zero Differ's Diff.
+func Diff(before, after any) []Change { return Differ{}.Diff(before, after) }
+
+// A Differ compares values. The zero value compares them leaf by leaf.
+type Differ struct {
+	// Whole reports an object that only one side has as one change, in place of
+	// one change for each leaf.
+	Whole bool
+	// SameLength reports lists of different lengths as one change if Whole is set.
+	SameLength bool
+	// Name returns the name of a list's element, or "". Lists are compared by
+	// name if each element of both has its own, else by index.
+	Name func(element any) string
+	// Opaque reports whether the value of a key is compared as one leaf.
+	Opaque func(key string) bool
+	// Limit is the number of changes after which values are compared as one
+	// leaf; 0 is no limit.
+	Limit int
+	// Raw joins the keys of paths with dots, whatever characters they have.
+	Raw bool
+}
+
+// Diff returns the differences between two values in the order of the tree: keys
+// in natural order (port2 before port10), lists by index. Objects are compared
+// by key and numbers as numbers: 1 equals 1.0. A nil value has no leaves.
+//
+// Values are maps, lists and scalars as JSON decodes to. They are not changed;
+// the result shares their parts. A value below a path of more than 512 bytes is
+// compared as one leaf, so that the result cannot be much larger than the input.
+func (d Differ) Diff(before, after any) []Change {
+	w := differ{Differ: d}
+	w.walk(nil, root(before), root(after))
+	return w.changes
+}
+
+// root is v, where a nil map is as absent as nil.
+func root(v any) any {
+	if m, ok := v.(map[string]any); v == nil || ok && m == nil {
+		return absent{}
+	}
+	return v
+}
+
+type differ struct {
+	Differ
+	changes []Change
+}
+
+func (d *differ) walk(at *path, before, after any) {
+	switch {
+	case at.long(), d.Limit > 0 && len(d.changes) > d.Limit, d.Opaque != nil && at != nil && at.at < 0 && d.Opaque(at.key):
+		d.leaf(at, before, after)
+	case d.Whole:
+		d.whole(at, before, after)
+	default:
+		oldMap, newMap := fields(before), fields(after)
+		oldList, newList := elements(before), elements(after)
+		if oldMap != nil || oldList != nil {
+			before = absent{}
+		}
+		if newMap != nil || newList != nil {
+			after = absent{}
+		}
+		d.leaf(at, before, after)
+		d.maps(at, oldMap, newMap)
+		d.lists(at, oldList, newList)
+	}
+}
+
+// whole compares values of which an object on one side only is a leaf.
+func (d *differ) whole(at *path, before, after any) {
+	oldMap, wasMap := before.(map[string]any)
+	newMap, isMap := after.(map[string]any)
+	oldList, wasList := before.([]any)
+	newList, isList := after.([]any)
+	switch {
+	case wasMap && isMap:
+		d.maps(at, oldMap, newMap)
+	case d.SameLength && len(oldList) != len(newList):
+		d.leaf(at, before, after)
+	case wasList && isList, len(oldList) > 0 && after == any(absent{}), len(newList) > 0 && before == any(absent{}):
+		d.lists(at, oldList, newList)
+	default:
+		d.leaf(at, before, after)
+	}
+}
+
+func (d *differ) maps(at *path, before, after map[string]any) {
+	for _, key := range ChangedKeys(before, after, sameScalar) {
+		d.walk(at.field(key), get(before, key), get(after, key))
+	}
+}
+
+func (d *differ) lists(at *path, before, after []any) {
+	if was, is := d.named(before), d.named(after); was != nil && is != nil {
+		for _, name := range ChangedKeys(was, is, sameScalar) {
+			d.walk(at.element(name), get(was, name), get(is, name))
+		}
+		return
+	}
+	for i := range max(len(before), len(after)) {
+		d.walk(at.index(i), element(before, i), element(after, i))
+	}
+}
+
+// named returns the elements of a list by name, or nil if they do not each have
+// their own.
+func (d *differ) named(list []any) map[string]any {
+	if d.Name == nil {
+		return nil
+	}
+	all := make(map[string]any, len(list))
+	for _, v := range list {
+		name := d.Name(v)
+		if _, twice := all[name]; twice || name == "" {
+			return nil
+		}
+		all[name] = v
+	}
+	return all
+}
+
+func (d *differ) leaf(at *path, before, after any) {
+	switch {
+	case before == any(absent{}) && after == any(absent{}):
+	case before == any(absent{}):
+		d.changes = append(d.changes, Change{Path: d.path(at), Op: Added, New: after})
+	case after == any(absent{}):
+		d.changes = append(d.changes, Change{Path: d.path(at), Op: Removed, Old: before})
+	case !equal(before, after):
+		d.changes = append(d.changes, Change{Path: d.path(at), Op: Changed, Old: before, New: after})
+	}
+}
+
+func (d *differ) path(at *path) string {
+	if at == nil {
+		return ""
+	}
+	return strings.TrimPrefix(string(at.append(make([]byte, 0, at.size+8), d.Raw)), ".")
+}
+
+// KeyPath returns the path of one key.
+func KeyPath(key string) string { return (&differ{}).path((*path)(nil).field(key)) }
+
+// fields returns v if it is an object that has leaves below it, else nil.
+func fields(v any) map[string]any {
+	if m, ok := v.(map[string]any); ok && len(m) > 0 {
+		return m
+	}
+	return nil
+}
+
+// elements returns v if it is a list that has leaves below it, else nil.
+func elements(v any) []any {
+	if l, ok := v.([]any); ok && len(l) > 0 {
+		return l
+	}
+	return nil
+}
+
+// ChangedKeys returns the keys of both maps in natural order, without those
+// whose values are the same.
+func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
+	all := make([]string, 0, max(len(a), len(b)))
+	for k, was := range a {
+		if is, ok := b[k]; !ok || !same(was, is) {
+			all = append(all, k)
+		}
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, Natural)
+	return all
+}
+
+// sameScalar is a fast comparison of the common types. It may return false for
+// equal values of other types.
+func sameScalar(a, b any) bool {
+	switch a := a.(type) {
+	case string:
+		b, ok := b.(string)
+		return ok && a == b
+	case float64:
+		b, ok := b.(float64)
+		return ok && a == b
+	case bool:
+		b, ok := b.(bool)
+		return ok && a == b
+	}
+	return false
+}
+
+func get(m map[string]any, key string) any {
+	if v, ok := m[key]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func element(l []any, i int) any {
+	if i < len(l) {
+		return l[i]
+	}
+	return absent{}
+}
+
+func equal(a, b any) bool {
+	x, isNumber := toNumber(a)
+	y, both := toNumber(b)
+	if isNumber && both {
+		return x == y
+	}
+	return isNumber == both && reflect.DeepEqual(a, b)
+}
+
+// A number has a whole number that fits an int64 in whole, and any other in
+// float, so that equal numbers are equal structs.
+type number struct {
+	whole int64
+	float float64
+	nan   bool
+}
+
+func toNumber(v any) (number, bool) {
+	switch n := v.(type) {
+	case int:
+		return number{whole: int64(n)}, true
+	case int32:
+		return number{whole: int64(n)}, true
+	case int64:
+		return number{whole: n}, true
+	case float32:
+		return fromFloat(float64(n)), true
+	case float64:
+		return fromFloat(n), true
+	case json.Number:
+		if i, err := n.Int64(); err == nil {
+			return number{whole: i}, true
+		}
+		f, err := n.Float64()
+		return fromFloat(f), err == nil
+	}
+	return number{}, false
+}
+
+func fromFloat(f float64) number {
+	const limit = 1 << 63
+	switch {
+	case math.IsNaN(f):
+		return number{nan: true}
+	case f == math.Trunc(f) && f >= -limit && f < limit:
+		return number{whole: int64(f)}
+	}
+	return number{float: f}
+}
+
+// longest is the length of a path, in bytes, beyond which a value is compared
+// as one leaf.
+const longest = 512
+
+// A path is a key or an index below another path. Nil is the root. Its text is
+// only built for changes.
+type path struct {
+	up   *path
+	key  string
+	at   int  // the index, or -1 for a key
+	name bool // whether the key is an element's name
+	size int  // at least the bytes of its text
+}
+
+func (p *path) field(key string) *path {
+	return &path{up: p, key: key, at: -1, size: p.bytes() + len(key) + 2}
+}
+
+func (p *path) index(i int) *path {
+	return &path{up: p, at: i, size: p.bytes() + len("[0]")}
+}
+
+func (p *path) element(name string) *path {
+	q := p.field(name)
+	q.name = true
+	return q
+}
+
+func (p *path) bytes() int {
+	if p == nil {
+		return 0
+	}
+	return p.size
+}
+
+func (p *path) long() bool { return p.bytes() > longest }
+
+// append appends the path in Crossplane's syntax, or as it is if raw.
+func (p *path) append(b []byte, raw bool) []byte {
+	if p.up != nil {
+		b = p.up.append(b, raw)
+	}
+	switch {
+	case p.at >= 0:
+		b = append(b, '[')
+		b = strconv.AppendInt(b, int64(p.at), 10)
+		return append(b, ']')
+	case p.name, !raw && (p.key == "*" || strings.Contains(p.key, ".")) && !strings.ContainsAny(p.key, "[]"):
+		b = append(b, '[')
+		b = append(b, p.key...)
+		return append(b, ']')
+	case !raw && (p.key == "" || strings.ContainsAny(p.key, "[]")):
+		b = append(b, '[')
+		b = strconv.AppendQuote(b, p.key)
+		return append(b, ']')
+	default:
+		b = append(b, '.')
+		return append(b, p.key...)
+	}
+}
