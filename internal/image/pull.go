@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -65,11 +66,11 @@ func (o Options) pinned(ref name.Reference) (name.Reference, error) {
 }
 
 func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fetcher, xpkg.Artifact, error) {
-	b, err := client.Blobs(ctx, ref.Context())
+	b, err := client.Repository(ctx, ref.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &fetcher{ctx: ctx, blobs: b, budget: newBudget()}
+	f := &fetcher{ctx: ctx, blobs: b}
 	m, err := b.Manifest(ctx, ref.Identifier())
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +78,7 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 	if !m.MediaType.IsIndex() && !m.MediaType.IsImage() {
 		return nil, nil, fmt.Errorf("it is neither an image nor an index, but %q", m.MediaType)
 	}
-	a, err := f.artifact(m.Raw, 0)
+	a, err := f.load(oci.Embed(m.Raw))
 	return f, a, err
 }
 

@@ -42,10 +42,9 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 	return errors.Join(err, part.Close())
 }
 
-// finish makes a part the package, once more after a layer that was wrong.
+// finish makes a part the package, once more after a layer with another digest.
 func (f *fetcher) finish(part *xpkg.Part, a xpkg.Artifact, report progress.Func) error {
-	for try := 1; ; try++ {
-		var err error
+	return oci.RetryMismatch(func() (err error) {
 		if f.here, err = part.Blobs(); err != nil {
 			return err
 		}
@@ -53,13 +52,11 @@ func (f *fetcher) finish(part *xpkg.Part, a xpkg.Artifact, report progress.Func)
 			err = part.WriteFile(f.ctx, a, report)
 		}
 		var wrong *oci.MismatchError
-		if !errors.As(err, &wrong) || try == wrongTries {
-			return err
+		if errors.As(err, &wrong) {
+			err = errors.Join(err, part.Drop(wrong.Digest))
 		}
-		if err := part.Drop(wrong.Digest); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // check makes sure that a is a package. It believes no layer, which may have been

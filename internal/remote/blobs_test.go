@@ -35,7 +35,7 @@ func openBlob(t *testing.T, o remote.Options, host string, from int64) ([]byte, 
 	}
 	o.UserAgent = "xfn/v0.1.0"
 	c := fast(o)
-	b, err := c.Blobs(t.Context(), repo)
+	b, err := c.Repository(t.Context(), repo)
 	if err != nil {
 		return nil, 0, c.Explain(repo.Tag("v1"), err)
 	}
