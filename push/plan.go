@@ -115,16 +115,13 @@ func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// maxUnpacked bounds the bytes that a layer unpacks to.
-const maxUnpacked = 64 << 30
-
 // prove makes sure that layers unpack to what their config says.
 func (p *plan) prove(ctx context.Context, jobs int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(jobs)
 	for _, l := range p.layers {
 		g.Go(func() error {
-			left := int64(maxUnpacked)
+			left := int64(oci.MaxUnpacked)
 			return oci.CheckDiffID(ctx, l, &left)
 		})
 	}

@@ -87,7 +87,7 @@ func TestHostile(t *testing.T) {
 		"Layers":       {"many layers", []raw{imageOf(1, 10_001, "")}, "more than 10000 manifests, configs and layers", 0},
 		"Deep":         {"indexes in indexes", deep, "nested more than 4 deep", 0},
 		"OtherSize":    {"a child's descriptor that lies", []raw{child, lying}, "is negative", 0},
-		"EmptyIndex":   {"an index of nothing", []raw{indexOf(child, 0)}, "it holds no image", 0},
+		"EmptyIndex":   {"an index of nothing", []raw{indexOf(child, 0)}, "it contains no image", 0},
 		"LargeItself":  {"one manifest", []raw{imageOf(1, 0, `,"x":"`+strings.Repeat("x", 4<<20)+`"`)}, "more than 4 MiB", 0},
 		"NotAManifest": {"a manifest of nothing", []raw{{`{"layers":1}`, types.OCIManifestSchema1}}, "reading a manifest", 0},
 	}

@@ -2,7 +2,6 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -101,21 +100,4 @@ func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg
 		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
 	return a, nil
-}
-
-// checkPackage finds package.yaml in each image of a.
-func checkPackage(ctx context.Context, a xpkg.Artifact) error {
-	images, err := xpkg.Images(a)
-	if err != nil {
-		return err
-	}
-	for _, i := range images {
-		if _, err := xpkg.PackageYAML(ctx, i.Image); err != nil {
-			return err
-		}
-	}
-	if len(images) == 0 {
-		return errors.New("it holds no image")
-	}
-	return nil
 }

@@ -65,7 +65,7 @@ func (f *fetcher) check(a xpkg.Artifact) error {
 	var flaw error
 	f.judged = func(err error) { flaw = errors.Join(flaw, err) }
 	defer func() { f.judged = nil }()
-	if err := checkPackage(f.ctx, a); err != nil {
+	if err := xpkg.Check(f.ctx, a); err != nil {
 		return cmp.Or(flaw, err)
 	}
 	return nil
