@@ -211,7 +211,7 @@ func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) 
 	for _, d := range wanted {
 		up := from[d.Digest]
 		g.Go(func() error {
-			return up.explain(s.blobs.Fetch(ctx, d, up.opener(d), m.moved))
+			return up.explain(up.fetch(ctx, d, m.moved))
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -289,22 +289,21 @@ func (u *upstream) walk() oci.Walk {
 			m, err := u.manifest(ctx, d.Digest.String())
 			return m.Data, err
 		}
-		if err := u.blobs.Fetch(ctx, d, u.opener(d), func(int64) {}); err != nil {
+		if err := u.fetch(ctx, d, func(int64) {}); err != nil {
 			return nil, err
 		}
 		return u.blobs.Read(d.Digest, oci.MaxMetadata)
 	}}
 }
 
-// opener opens a blob at the registry, in the middle where it can.
-func (u *upstream) opener(d v1.Descriptor) blobs.Opener {
-	return func(ctx context.Context, from int64) (io.ReadCloser, int64, error) {
-		b, err := u.repository()
-		if err != nil {
-			return nil, 0, err
-		}
-		return b.Open(ctx, d, from)
+// fetch adds a blob to the cache.
+func (u *upstream) fetch(ctx context.Context, d v1.Descriptor, moved func(bytes int64)) error {
+	repo, err := u.repository()
+	if err != nil {
+		return err
 	}
+	open := func(ctx context.Context, from int64) io.ReadCloser { return repo.Stream(ctx, d, from) }
+	return u.blobs.Fetch(ctx, d, open, moved)
 }
 
 // A Missing is an image that would have to be fetched.

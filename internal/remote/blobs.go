@@ -56,18 +56,9 @@ func (b *Repository) retry(ctx context.Context, try func() error) error {
 	return b.policy.do(ctx, b.temporary, try)
 }
 
-// Open returns the bytes of a blob until ctx is done, as the registry sends
-// them: nothing is checked. They start at byte from, or at 0 where the registry
-// has no parts (RFC 9110, "Range Requests"; the OCI distribution spec leaves
-// that to it). Errors are for Explain.
-func (b *Repository) Open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
-	err = b.retry(ctx, func() error {
-		blob, start, err = b.open(ctx, desc, from)
-		return err
-	})
-	return blob, start, err
-}
-
+// open returns the bytes of a blob as the registry sends them: nothing is verified.
+// They start at byte from, or at 0 if the registry does not support ranges (RFC
+// 9110, "Range Requests"; the OCI distribution spec leaves that to it).
 func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
 	resp, err := b.get(ctx, desc, from)
 	if err != nil {

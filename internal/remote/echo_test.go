@@ -85,7 +85,7 @@ func TestNoCanary(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, _, err = b.Open(t.Context(), blob, 5)
+			_, err = b.Stream(t.Context(), blob, 5).Read(make([]byte, 1))
 			return err
 		},
 		"upload": func(t *testing.T, c *remote.Client, repo name.Repository) error {
