@@ -64,9 +64,9 @@ func (s *source) attachments(ctx context.Context, p *plan, jobs int) (attachment
 // unseen are the manifests that were not seen yet.
 func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
 	for _, m := range p.manifests {
-		if !seen[m.digest] {
-			seen[m.digest] = true
-			digests = append(digests, m.digest)
+		if !seen[m.Digest] {
+			seen[m.Digest] = true
+			digests = append(digests, m.Digest)
 		}
 	}
 	return digests
@@ -107,7 +107,7 @@ func (s *source) attached(ctx context.Context, subject v1.Hash) (found attached,
 			return found, err
 		}
 	}
-	r, err := s.blobs.Referrers(ctx, subject)
+	r, err := s.repo.Referrers(ctx, subject)
 	if err != nil {
 		return found, s.explain(subject.String(), err)
 	}

@@ -37,7 +37,7 @@ func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 			return nil, err
 		}
 	}
-	return &checkedReader{c, c.source.blobs.Stream(ctx, c.desc, from), from}, nil
+	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil
 }
 
 // take adds what was read at pos. It fails at the end of a blob that has not its

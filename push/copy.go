@@ -130,13 +130,13 @@ func (c *copying) do(ctx context.Context) error {
 	if err := c.connect(ctx, slices.Concat(c.options.MountFrom, []name.Repository{c.from.Context()})); err != nil {
 		return client.Explain(c.to, err)
 	}
-	if err := c.bring(ctx); err != nil {
+	if err := c.uploadBlobs(ctx); err != nil {
 		return client.Explain(c.to, err)
 	}
 	if err := c.attach(ctx); err != nil {
 		return err
 	}
-	return client.Explain(c.to, c.finish(ctx))
+	return client.Explain(c.to, c.pushManifests(ctx))
 }
 
 // attach copies what is attached. The artifact itself need not be there yet.

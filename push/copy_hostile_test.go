@@ -154,7 +154,7 @@ func TestCopyHostile(t *testing.T) {
 			return forge{"/manifests/v1.0.0": saying("", self), "/manifests/" + digestOf("{}"): saying("", self)}
 		}, "other content than its digest says"},
 		"Deep":       {"indexes in indexes", func(http.Handler) forge { return indexes(6) }, "nested more than 4 deep"},
-		"Many":       {"more than anybody has", root(image(object{"layers": repeat(descriptor("", layer), 10_001)})), "more than 10000 manifests and blobs"},
+		"Many":       {"more than anybody has", root(image(object{"layers": repeat(descriptor("", layer), 10_001)})), "more than 10000 manifests, configs and layers"},
 		"Both":       {"an image that is an index", root(image(object{"manifests": []object{}})), "an image and an index at once"},
 		"Neither":    {"what is neither", root([]byte(`{}`)), "neither an image nor an index"},
 		"Schema1":    {"what is too old", root([]byte(`{"schemaVersion":1,"fsLayers":[]}`)), "schema 1"},

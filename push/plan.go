@@ -3,14 +3,12 @@ package push
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/oci"
@@ -18,16 +16,16 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A plan is what has to be in the registry.
+// A plan lists what has to be in the registry.
 type plan struct {
 	result Result
 	// blobs are the layers and configs of all images, each once.
 	blobs []remote.Blob
-	// layers are those among blobs.
+	// layers are the layers among blobs, of an artifact of this machine.
 	layers []v1.Layer
 	// manifests are those of the package, each once: children before those that
 	// point at them, so that the last one is the package itself.
-	manifests []manifest
+	manifests []*oci.Manifest
 	// bases are the images that the package says it was made from.
 	bases []string
 	// size is that of the blobs.
@@ -36,91 +34,54 @@ type plan struct {
 	seen map[v1.Hash]bool
 }
 
-type manifest struct {
-	digest    v1.Hash
-	mediaType types.MediaType
-	raw       []byte
-}
-
-func planOf(a xpkg.Artifact) (*plan, error) {
-	p := &plan{seen: map[v1.Hash]bool{}}
+// planOf returns the plan of an artifact of this machine.
+func planOf(ctx context.Context, a xpkg.Artifact) (*plan, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
 		return nil, err
 	}
+	tree, top, err := oci.TreeOf(a)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{seen: map[v1.Hash]bool{}}
 	for _, i := range images {
 		if i.Platform != nil {
 			p.result.Platforms = append(p.result.Platforms, i.Platform.String())
 		}
 	}
-	if err := p.add(a, 0); err != nil {
-		return nil, err
-	}
-	top := p.manifests[len(p.manifests)-1]
-	p.result.Digest, p.result.MediaType = top.digest, top.mediaType
-	return p, nil
-}
-
-// add adds an artifact, after all that it points at.
-func (p *plan) add(a oci.Artifact, depth int) (err error) {
-	if depth > oci.MaxDepth {
-		return fmt.Errorf("indexes are nested more than %d deep", oci.MaxDepth)
-	}
-	var m manifest
-	if m.digest, err = a.Digest(); err != nil {
-		return err
-	}
-	if p.seen[m.digest] {
-		return nil
-	}
-	p.seen[m.digest] = true
-	switch a := a.(type) {
-	case v1.ImageIndex:
-		err = p.addChildren(a, depth)
-	case v1.Image:
-		err = p.addBlobs(a)
-	default:
-		err = errors.New("the artifact is neither an image nor an index")
-	}
-	if err != nil {
-		return err
-	}
-	if m.mediaType, err = a.MediaType(); err != nil {
-		return err
-	}
-	m.raw, err = a.RawManifest()
-	p.manifests = append(p.manifests, m)
-	return err
-}
-
-func (p *plan) addChildren(idx v1.ImageIndex, depth int) error {
-	m, err := idx.IndexManifest()
-	if err != nil {
-		return fmt.Errorf("reading an index: %w", err)
-	}
-	p.addBase(m.Annotations)
-	for _, desc := range m.Manifests {
-		child, err := oci.Child(idx, desc)
+	walk := oci.Walk{Read: tree.Read, After: func(m *oci.Manifest) error {
+		p.addManifest(m)
+		if m.IsIndex {
+			return nil
+		}
+		img, err := tree.Image(m)
 		if err != nil {
 			return err
 		}
-		if err := p.add(child, depth+1); err != nil {
-			return err
-		}
+		return p.addImage(img, m)
+	}}
+	return p, p.run(ctx, walk, top)
+}
+
+func (p *plan) run(ctx context.Context, w oci.Walk, top v1.Descriptor) error {
+	if err := w.Run(ctx, top); err != nil {
+		return err
 	}
+	last := p.manifests[len(p.manifests)-1]
+	p.result.Digest, p.result.MediaType = last.Digest, last.MediaType
 	return nil
 }
 
-func (p *plan) addBlobs(img v1.Image) error {
-	m, err := img.Manifest()
-	if err != nil {
-		return fmt.Errorf("reading a manifest: %w", err)
+func (p *plan) addManifest(m *oci.Manifest) {
+	p.manifests = append(p.manifests, m)
+	if base := m.Annotations["org.opencontainers.image.base.name"]; base != "" {
+		p.bases = append(p.bases, base)
 	}
-	p.addBase(m.Annotations)
+}
+
+func (p *plan) addImage(img v1.Image, m *oci.Manifest) error {
 	for _, d := range m.Layers {
-		if !d.MediaType.IsDistributable() {
-			continue // Its URLs say where it is.
-		}
 		l, err := img.LayerByDigest(d.Digest)
 		if err != nil {
 			return fmt.Errorf("finding layer %s: %w", d.Digest, err)
@@ -133,13 +94,14 @@ func (p *plan) addBlobs(img v1.Image) error {
 	if err != nil {
 		return fmt.Errorf("reading a config: %w", err)
 	}
-	p.addBlob(remote.Blob{Descriptor: m.Config, Open: opener(config)})
+	p.addBlob(remote.Blob{Descriptor: *m.Config, Open: opener(config)})
 	return nil
 }
 
-// addBlob returns false for one that is there already.
+// addBlob returns false for a blob that is in the plan already, or need not be in
+// the registry.
 func (p *plan) addBlob(b remote.Blob) bool {
-	if p.seen[b.Digest] {
+	if p.seen[b.Digest] || oci.IsElsewhere(b.Descriptor) {
 		return false
 	}
 	p.seen[b.Digest] = true
@@ -153,32 +115,23 @@ func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// maxUnpacked bounds the bytes that a layer unpacks to.
-const maxUnpacked = 64 << 30
-
 // prove makes sure that layers unpack to what their config says.
 func (p *plan) prove(ctx context.Context, jobs int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(jobs)
 	for _, l := range p.layers {
 		g.Go(func() error {
-			left := int64(maxUnpacked)
+			left := int64(oci.MaxUnpacked)
 			return oci.CheckDiffID(ctx, l, &left)
 		})
 	}
 	return g.Wait()
 }
 
-func (p *plan) addBase(annotations map[string]string) {
-	if base := annotations["org.opencontainers.image.base.name"]; base != "" {
-		p.bases = append(p.bases, base)
-	}
-}
-
-// neighbours are the repositories beside repo that may have blobs of the
+// neighbors are the repositories beside repo that may have blobs of the
 // package: those that it was made from (OCI image spec, "Pre-Defined Annotation
 // Keys"), and others, as the caller names them.
-func (p *plan) neighbours(repo name.Repository, others []name.Repository) []name.Repository {
+func (p *plan) neighbors(repo name.Repository, others []name.Repository) []name.Repository {
 	for _, base := range p.bases {
 		if !strings.HasPrefix(base, repo.RegistryStr()+"/") {
 			continue

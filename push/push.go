@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -56,7 +55,7 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if err := o.complete(); err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)
 	}
-	p, err := planOf(a)
+	p, err := planOf(ctx, a)
 	if err != nil {
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
@@ -109,7 +108,7 @@ func newWork(p *plan, ref name.Tag, o Options, text string) *work {
 
 func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err error) {
 	repo := w.refs[0].Context()
-	w.to, err = w.remote.Uploader(ctx, repo, w.neighbours(repo, mountFrom)...)
+	w.to, err = w.remote.Uploader(ctx, repo, w.neighbors(repo, mountFrom)...)
 	return err
 }
 
@@ -124,19 +123,19 @@ func (w *work) done() Result {
 }
 
 func (w *work) do(ctx context.Context) error {
-	if err := w.bring(ctx); err != nil {
+	if err := w.uploadBlobs(ctx); err != nil {
 		return err
 	}
-	return w.finish(ctx)
+	return w.pushManifests(ctx)
 }
 
-// bring brings all blobs into the repository.
-func (w *work) bring(ctx context.Context) error {
-	there, err := w.look(ctx)
+// uploadBlobs uploads the blobs that the repository lacks.
+func (w *work) uploadBlobs(ctx context.Context) error {
+	current, err := w.resolveTags(ctx)
 	if err != nil {
 		return err
 	}
-	if there {
+	if current {
 		w.traffic.Skipped = w.size // What a tag points at is whole.
 		return nil
 	}
@@ -148,8 +147,8 @@ func (w *work) bring(ctx context.Context) error {
 	return w.sendBlobs(ctx, w.find)
 }
 
-// finish puts the manifests, after their blobs, and the signature.
-func (w *work) finish(ctx context.Context) error {
+// pushManifests pushes the manifests, after their blobs, and the signature.
+func (w *work) pushManifests(ctx context.Context) error {
 	if w.dry {
 		return w.sign(ctx)
 	}
@@ -165,8 +164,9 @@ func (w *work) finish(ctx context.Context) error {
 	return w.tag(ctx)
 }
 
-// look finds the tags that are at the package already.
-func (w *work) look(ctx context.Context) (there bool, err error) {
+// resolveTags finds the tags that are at the package already, and reports whether
+// there is one.
+func (w *work) resolveTags(ctx context.Context) (bool, error) {
 	w.moved = make([]bool, len(w.refs))
 	for i, r := range w.refs {
 		at, err := w.to.ManifestAt(ctx, r.Identifier())
@@ -178,7 +178,7 @@ func (w *work) look(ctx context.Context) (there bool, err error) {
 	return slices.Contains(w.moved, true), nil
 }
 
-// sendBlobs brings all blobs into the repository, some at a time.
+// sendBlobs uploads or mounts all blobs, some at a time.
 func (w *work) sendBlobs(ctx context.Context, find func(context.Context, remote.Blob) (remote.Found, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.jobs)
@@ -209,9 +209,14 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 	up := remote.Upload{Mounted: found.Mountable()}
 	b.Progress = w.advance
 	if !w.dry && !found.There {
-		up, err = w.to.Upload(ctx, b, found)
-		if errors.As(err, new(*oci.MismatchError)) && b.OpenAt != nil {
-			up, err = w.to.Upload(ctx, b, found) // What comes over a network may be right the next time.
+		upload := func() error {
+			up, err = w.to.Upload(ctx, b, found)
+			return err
+		}
+		if b.OpenAt != nil { // It comes from another registry.
+			err = oci.RetryMismatch(upload)
+		} else {
+			err = upload()
 		}
 		if err != nil {
 			return err
@@ -264,7 +269,7 @@ func (w *work) tag(ctx context.Context) error {
 	}
 	if !slices.Contains(w.moved, true) {
 		for _, m := range byDigest {
-			if err := w.to.PutManifest(ctx, m.digest.String(), m.mediaType, m.raw); err != nil {
+			if err := w.to.PutManifest(ctx, m.Digest.String(), m.MediaType, m.Raw); err != nil {
 				return err
 			}
 		}
@@ -277,7 +282,7 @@ func (w *work) tag(ctx context.Context) error {
 			continue
 		}
 		w.asked = i + 1
-		if err := w.to.PutManifest(ctx, r.Identifier(), w.manifests[last].mediaType, w.manifests[last].raw); err != nil {
+		if err := w.to.PutManifest(ctx, r.Identifier(), w.result.MediaType, w.manifests[last].Raw); err != nil {
 			return err
 		}
 		w.moved[i] = true

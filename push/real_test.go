@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -48,11 +48,14 @@ func TestRealRegistry(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				desc, err := ggcr.Get(ref, client.Options(t.Context())...)
-				if err != nil || desc.Digest != result.Digest {
-					t.Fatalf("%s: %v: got %v, want %s", ref, err, desc, result.Digest)
+				got, err := image.Artifact(t.Context(), ref, image.Options{Remote: client})
+				if err != nil {
+					t.Fatal(err)
 				}
-				checkPackages(t, desc)
+				if digest, err := got.Digest(); err != nil || digest != result.Digest {
+					t.Fatalf("%s: got %s, %v, want %s", ref, digest, err, result.Digest)
+				}
+				checkPackages(t, got)
 			}
 		})
 	}
@@ -70,17 +73,9 @@ func roots(t *testing.T, c *remotetest.Certificate) *x509.CertPool {
 	return pool
 }
 
-// checkPackages reads all of the images at a descriptor.
-func checkPackages(t *testing.T, desc *ggcr.Descriptor) {
+// checkPackages reads all images of an artifact.
+func checkPackages(t *testing.T, a xpkg.Artifact) {
 	t.Helper()
-	var a xpkg.Artifact
-	a, err := desc.Image()
-	if desc.MediaType.IsIndex() {
-		a, err = desc.ImageIndex()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	images, err := xpkg.Images(a)
 	if err != nil || len(images) == 0 {
 		t.Fatalf("got %d images, %v", len(images), err)

@@ -61,7 +61,7 @@ func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signat
 
 // putSignatures sends what is new of an image of signatures.
 func (w *work) putSignatures(ctx context.Context, tag name.Tag, img v1.Image) error {
-	p, err := planOf(img)
+	p, err := planOf(ctx, img)
 	if err != nil {
 		return err
 	}
@@ -77,5 +77,5 @@ func (w *work) putSignatures(ctx context.Context, tag name.Tag, img v1.Image) er
 			return err
 		}
 	}
-	return w.to.PutManifest(ctx, tag.TagStr(), p.result.MediaType, p.manifests[0].raw)
+	return w.to.PutManifest(ctx, tag.TagStr(), p.result.MediaType, p.manifests[0].Raw)
 }

@@ -76,7 +76,7 @@ func annotateIndex(idx v1.ImageIndex, annotations map[string]string, depth int) 
 		if children[i], err = oci.Child(idx, desc); err != nil {
 			return nil, err
 		}
-		if desc.Platform != nil && desc.Platform.OS == "unknown" {
+		if oci.IsAttestation(desc) {
 			continue
 		}
 		if children[i], err = annotate(children[i], annotations, depth+1); err != nil {

@@ -170,6 +170,51 @@ func drain(r io.Reader) error {
 	return nil
 }
 
+// Examples returns the examples of a package's image, a stream of YAML documents
+// of up to 200 MiB. It is an error if there are none.
+func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
+	p, err := oci.PartsOf(img)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == ExamplesMark })
+	if i < 0 {
+		return nil, errors.New("it has no examples")
+	}
+	data, err := readEntry(ctx, p.Layers[i], examplesFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading its examples: %w", err)
+	}
+	return data, nil
+}
+
+// readEntry returns a file of a layer of up to 200 MiB. The layer is read to its
+// end, where its digest is verified.
+func readEntry(ctx context.Context, l v1.Layer, name string) (data []byte, err error) {
+	left := int64(maxYAML)
+	rc, err := oci.Plain(ctx, l, &left)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("its layer has no %s", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimPrefix(h.Name, "./") != name || h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if data, err = io.ReadAll(tr); err != nil {
+			return nil, err
+		}
+		return data, rc.Finish()
+	}
+}
+
 // Metadata returns the package metadata object of a package's image.
 func Metadata(ctx context.Context, img v1.Image) (Object, error) {
 	data, err := PackageYAML(ctx, img)

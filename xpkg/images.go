@@ -50,7 +50,7 @@ func imagesOfIndex(idx v1.ImageIndex, depth int) ([]PlatformImage, error) {
 	}
 	var all []PlatformImage
 	for _, desc := range m.Manifests {
-		if desc.Platform != nil && desc.Platform.OS == "unknown" {
+		if oci.IsAttestation(desc) {
 			continue
 		}
 		c, err := oci.Child(idx, desc)
@@ -94,7 +94,8 @@ func platformOf(img v1.Image) (*v1.Platform, error) {
 	if c.OS == "" || c.Architecture == "" {
 		return nil, nil
 	}
-	return &v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant, OSVersion: c.OSVersion, OSFeatures: c.OSFeatures}, nil
+	p := oci.PlatformOf(c)
+	return &p, nil
 }
 
 // samePlatform finds two images for one platform. All must have one.

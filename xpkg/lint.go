@@ -193,12 +193,12 @@ func describe(img PlatformImage) string {
 	return "the image for " + img.Platform.String()
 }
 
-// content judges what a package.yaml holds, and the examples of its image.
+// content lints a package.yaml, and the examples of its image.
 func (l *linter) content(ctx context.Context, img PlatformImage, data []byte) error {
 	read := decodeAll(metadataFile, data, decode)
 	c, found := assemble("its "+metadataFile, read.objects, read.broken)
 	found = append(read.found, found...)
-	if text := l.examples(ctx, img.Image); text != nil {
+	if text, err := Examples(ctx, img.Image); err == nil {
 		read := decodeAll(examplesFile, text, decodeExample)
 		c.examples, found = read.objects, append(found, read.found...)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -195,39 +194,5 @@ func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[stri
 	}
 	if len(base) > 1 {
 		l.problem("base-layer", "%s has %d base layers (%s): the control plane reads only the first", describe(img), len(base), strings.Join(base, ", "))
-	}
-}
-
-// examples returns the examples of an image, or nil if it has none that can be
-// read. The layer is one that has been read before.
-func (l *linter) examples(ctx context.Context, img v1.Image) []byte {
-	p, err := oci.PartsOf(img)
-	if err != nil {
-		return nil
-	}
-	i := slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == ExamplesMark })
-	if i < 0 {
-		return nil
-	}
-	left := int64(2 * maxYAML)
-	rc, err := oci.Plain(ctx, p.Layers[i], &left)
-	if err != nil {
-		return nil
-	}
-	defer rc.Close()
-	tr := tar.NewReader(rc)
-	for {
-		h, err := tr.Next()
-		if err != nil {
-			return nil
-		}
-		if h.Name != examplesFile {
-			continue
-		}
-		data, err := io.ReadAll(io.LimitReader(tr, maxYAML))
-		if err != nil {
-			return nil
-		}
-		return data
 	}
 }

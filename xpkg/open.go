@@ -43,7 +43,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPackage(ctx, f.Artifact); err != nil {
+	if err := Check(ctx, f.Artifact); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
 	}
 	return f, nil
@@ -65,8 +65,8 @@ func OpenImage(ctx context.Context, path string) (*File, error) {
 	return &File{Artifact: a, Unproven: f.Docker, file: f}, nil
 }
 
-// checkPackage finds package.yaml in each image of a.
-func checkPackage(ctx context.Context, a Artifact) error {
+// Check returns an error unless each image of a contains a package.yaml.
+func Check(ctx context.Context, a Artifact) error {
 	images, err := Images(a)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func checkPackage(ctx context.Context, a Artifact) error {
 		}
 	}
 	if len(images) == 0 {
-		return errors.New("it holds no image")
+		return errors.New("it contains no image")
 	}
 	return nil
 }

@@ -248,7 +248,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"Image":      {"an image is no package", runtimeFor(t, "linux/amd64"), "it is an image and not a package"},
 		"Index":      {"nor is an index of such", unnamed, "it is an image and not a package"},
-		"EmptyIndex": {"there must be an image", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it holds no image"},
+		"EmptyIndex": {"there must be an image", mutate.IndexMediaType(empty.Index, types.OCIImageIndex), "it contains no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

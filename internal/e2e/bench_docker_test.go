@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/e2e"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 )
 
 // BenchmarkRenderDocker renders the template's example in Docker, by turns with a
@@ -34,17 +34,17 @@ func BenchmarkRenderDocker(b *testing.B) {
 	b.Setenv("DOCKER_HOST", engine.Endpoint().Host)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
-	const image = "xfn.test/bench:v1"
-	file, err := pull.OpenLocal(b.Context(), filepath.Join(dir, "fn.xpkg"), v1.Platform{})
+	const img = "xfn.test/bench:v1"
+	file, err := image.OpenLocal(b.Context(), filepath.Join(dir, "fn.xpkg"), v1.Platform{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer file.Close()
-	if err := engine.Load(b.Context(), name.MustParseReference(image).(name.Tag), file.Image); err != nil {
+	if err := engine.Load(b.Context(), name.MustParseReference(img).(name.Tag), file.Image); err != nil {
 		b.Fatal(err)
 	}
-	dockerenginetest.Forget(b, engine, image)
-	text := "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-hello}\nspec: {package: \"" + image + "\"}\n"
+	dockerenginetest.Forget(b, engine, img)
+	text := "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: function-hello}\nspec: {package: \"" + img + "\"}\n"
 	if err := os.WriteFile(filepath.Join(dir, "docker.yaml"), []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func BenchmarkRenderDocker(b *testing.B) {
 		return time.Since(began)
 	}
 	for b.Loop() {
-		bare = append(bare, timed(func() { bareRun(b, docker, image) }))
+		bare = append(bare, timed(func() { bareRun(b, docker, img) }))
 		removed = append(removed, timed(func() { run1(b, dir, docker, "rm", "-f", "xfn-bare") }))
 		renders = append(renders, timed(func() { run1(b, dir, xfn, args...) }))
 		again = append(again, timed(func() { run1(b, dir, xfn, kept...) }))
@@ -75,9 +75,9 @@ func BenchmarkRenderDocker(b *testing.B) {
 }
 
 // bareRun runs an image until it has answered once.
-func bareRun(b *testing.B, docker, image string) {
+func bareRun(b *testing.B, docker, img string) {
 	b.Helper()
-	run1(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", image, "--insecure")
+	run1(b, ".", docker, "run", "-d", "--name", "xfn-bare", "-p", "127.0.0.1::9443", img, "--insecure")
 	port, err := exec.CommandContext(b.Context(), docker, "port", "xfn-bare", "9443/tcp").Output()
 	if err != nil {
 		b.Fatal(err)

@@ -22,7 +22,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -85,7 +85,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	rate := []float64{0.05, 0.2, 0.4, 0.6}[seed%4]
 	proxy := remotetest.NewDownloads(remotetest.BasicAuth(inner, "gold", "s3cret"), seed, rate, storage)
 	ref := parse(t, remotetest.Serve(t, proxy))
-	o := pull.Options{Remote: remote.New(remote.Options{
+	o := image.Options{Remote: remote.New(remote.Options{
 		Keychain:    keychain{},
 		Tries:       5,
 		IdleTimeout: 300 * time.Millisecond,
@@ -94,7 +94,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	path := filepath.Join(t.TempDir(), "p.xpkg")
 	old := []byte("the old package")
 	must(t, os.WriteFile(path, old, 0o600))
-	_, pullErr := pull.File(t.Context(), ref, path, o)
+	_, pullErr := image.File(t.Context(), ref, path, o)
 	want := pkg.bytes
 	if pullErr != nil {
 		want = old
@@ -102,7 +102,7 @@ func chaos(t *testing.T, seed uint64, pkg large, inner http.Handler) (map[string
 	}
 	holds(t, path, want)
 	// What a pull has left is of use, or does no harm.
-	_, err := pull.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, pull.Options{})
+	_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, inner)), path, image.Options{})
 	must(t, err)
 	holds(t, path, pkg.bytes)
 	return proxy.Done(), pullErr
@@ -180,7 +180,7 @@ func stopping(t *testing.T, ctx context.Context, inner http.Handler, layer v1.La
 		}
 		inner.ServeHTTP(w, r)
 	})))
-	_, err := pull.File(ctx, ref, path, pull.Options{Remote: remote.New(remote.Options{Tries: 1})})
+	_, err := image.File(ctx, ref, path, image.Options{Remote: remote.New(remote.Options{Tries: 1})})
 	return err
 }
 
@@ -245,7 +245,7 @@ func TestGoesOn(t *testing.T) {
 			}
 			tc.change(t, filepath.Join(filepath.Dir(path), left[0].Name()))
 			counted := &asked{Handler: inner}
-			_, err = pull.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, pull.Options{})
+			_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
 			must(t, err)
 			holds(t, path, pkg.bytes)
 			if counted.bytes > tc.most {
@@ -273,7 +273,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	counted := &asked{Handler: inner}
-	_, err = pull.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, pull.Options{})
+	_, err = image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, image.Options{})
 	must(t, err)
 	holds(t, path, pkg.bytes)
 	if counted.bytes > 5<<18+4<<10 {
@@ -294,7 +294,7 @@ func TestFlippedLayer(t *testing.T) {
 		counted := &asked{Handler: remotetest.Faults(inner, n, ofLast, flipped(inner))}
 		path := filepath.Join(t.TempDir(), "p.xpkg")
 		must(t, os.WriteFile(path, []byte("old"), 0o600))
-		_, err := pull.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, quick())
+		_, err := image.File(t.Context(), parse(t, remotetest.Serve(t, counted)), path, quick())
 		if n == 1 {
 			must(t, err)
 			holds(t, path, pkg.bytes)

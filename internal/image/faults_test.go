@@ -72,7 +72,7 @@ func TestImageErrors(t *testing.T) {
 			if _, err := os.Stat(blobFile(dir, digestOf(t, layers[1]))); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s: the layer is there (%v)", tc.reason, err)
 			}
-			if info, err := s.Info(); err != nil || len(info.Refs) != 0 {
+			if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 0 {
 				t.Errorf("%s: got %+v, %v, want no reference", tc.reason, info.Refs, err)
 			}
 		})

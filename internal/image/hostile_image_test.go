@@ -71,7 +71,7 @@ func TestHostileImage(t *testing.T) {
 		err    string
 	}{
 		"Both":       {"an image that is an index, too", edited(t, func(m, _, _ object) { m["manifests"] = []any{} }), "an image and an index at once"},
-		"Artifact":   {"a signature, which is stored like an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `it is no image, but "text/sig"`},
+		"Artifact":   {"a signature, which is stored like an image", edited(t, func(_, c, _ object) { c["mediaType"] = "text/sig" }), `it is not an image, but "text/sig"`},
 		"NoType":     {"something else", alone(`{"mediaType":"text/plain"}`), `neither an image nor an index, but "text/plain"`},
 		"WrongType":  {"an image that calls itself an index", edited(t, func(m, _, _ object) { m["mediaType"] = types.OCIImageIndex }), "neither an image nor an index"},
 		"NoJSON":     {"no JSON", alone("<html>"), "not valid JSON"},
@@ -80,7 +80,7 @@ func TestHostileImage(t *testing.T) {
 		"HugeSum":    {"layers that do so together", []raw{heavy}, "larger than 16 GiB"},
 		"Many":       {"many layers", []raw{imageOf(2, 10_001, "")}, "more than 10000"},
 		"Config":     {"a config of 2 GiB", []raw{imageOf(2<<30, 0, "")}, "larger than 63 MiB"},
-		"NoSize":     {"a config of unknown size", []raw{imageOf(-1, 0, "")}, "negative"},
+		"NoSize":     {"a config of unknown size", []raw{imageOf(-1, 0, "")}, "impossible size of -1"},
 		"NoConfig":   {"a config that is no JSON", edited(t, func(_, c, _ object) { c["size"], c["digest"] = 0, raw{}.digest() }), "its config is not valid"},
 		"DiffIDs":    {"a config of other layers", edited(t, func(m, _, _ object) { m["layers"] = []any{} }), "its config is of 1 layers, and its manifest of 0"},
 		"Sum":        {"a digest that is no SHA-256 sum", edited(t, func(_, _, l object) { l["digest"] = "sha512:" + strings.Repeat("0", 128) }), "not a SHA-256 sum"},

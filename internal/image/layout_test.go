@@ -87,12 +87,12 @@ func TestOpenLocalErrors(t *testing.T) {
 		"NoLayout":  {"any folder", t.TempDir(), "it has no oci-layout"},
 		"NoIndex":   {"a layout without an index", spoil(func(dir string) { must(t, os.Remove(filepath.Join(dir, "index.json"))) }), "index.json"},
 		"BadIndex":  {"an index that is none", spoil(func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "index.json"), []byte("{"), 0o600)) }), "not valid"},
-		"HugeIndex": {"an index that is huge", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "more than"},
+		"HugeIndex": {"an index that is huge", spoil(func(dir string) { must(t, os.Truncate(filepath.Join(dir, "index.json"), 1<<30)) }), "larger than"},
 		"Several":   {"a layout of several images", imagetest.Layout(t, img, imageFor(t, "linux/amd64")), "lists 2 images"},
-		"None":      {"a layout of nothing", imagetest.Layout(t), "lists 0 images"},
-		"NoBlob":    {"a layer that is not there", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its layer " + layer.String()},
-		"Short":     {"a layer that is cut off", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its layer " + layer.String()},
-		"Manifest":  {"a manifest with a wrong digest", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "other content"},
+		"None":      {"a layout of nothing", imagetest.Layout(t), "lists no image"},
+		"NoBlob":    {"a layer that is not there", spoil(func(dir string) { must(t, os.Remove(blobFile(dir, layer))) }), "its blob " + layer.String()},
+		"Short":     {"a layer that is cut off", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, layer), 10)) }), "its blob " + layer.String()},
+		"Manifest":  {"a manifest with a wrong digest", spoil(func(dir string) { must(t, os.Truncate(blobFile(dir, digestOf(t, img)), 10)) }), "has 10 bytes, and should have"},
 		"Link": {"a link that leads out of the folder", spoil(func(dir string) {
 			outside := filepath.Join(t.TempDir(), "x")
 			must(t, os.Rename(blobFile(dir, layer), outside))

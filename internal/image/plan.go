@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/blobs"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
@@ -29,7 +29,7 @@ type plan struct {
 	// registry said so just now.
 	top   v1.Hash
 	fresh bool
-	found *found
+	found candidate
 	// absent are the blobs that the cache lacks.
 	absent  []v1.Descriptor
 	missing *Missing
@@ -44,10 +44,7 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	up, err := newUpstream(ctx, r.Reference, o.Remote, s.blobs)
-	if err != nil {
-		return nil, fmt.Errorf("pulling %q: %w", r.Reference.Name(), err)
-	}
+	up := newUpstream(ctx, r.Reference, o.Remote, s.blobs)
 	r.Platform = orHost(r.Platform)
 	p := &plan{Request: r, upstream: up}
 	mayFetch := !o.Offline && r.Policy != Never
@@ -100,14 +97,24 @@ func (s *Store) look(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
-	top, err := s.blobs.Read(h, remote.MaxManifest)
+	top, err := s.top(h)
 	if err != nil {
 		return err
 	}
-	read := func(_ context.Context, d v1.Descriptor) ([]byte, error) {
-		return s.blobs.Read(d.Digest, maxMetadata)
-	}
-	return s.settle(ctx, p, top, walk{read, newBudget()})
+	return s.settle(ctx, p, top, s.walk())
+}
+
+// top returns the descriptor of a manifest in the cache, with the manifest in it.
+func (s *Store) top(h v1.Hash) (v1.Descriptor, error) {
+	raw, err := s.blobs.Read(h, oci.MaxManifest)
+	return oci.Embed(raw), err
+}
+
+// walk returns a Walk over the manifests in the cache.
+func (s *Store) walk() oci.Walk {
+	return oci.Walk{Budget: oci.NewBudget(), Read: func(_ context.Context, d v1.Descriptor) ([]byte, error) {
+		return s.blobs.Read(d.Digest, oci.MaxMetadata)
+	}}
 }
 
 // known returns the digest of a reference, as it says itself or as the cache
@@ -124,25 +131,25 @@ func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 
 // ask finds a request's image in the registry, and keeps its metadata.
 func (s *Store) ask(ctx context.Context, p *plan) error {
-	top, err := p.upstream.manifest(ctx, p.Reference)
+	top, err := p.upstream.manifest(ctx, p.Reference.Identifier())
 	if err != nil {
 		return err
 	}
 	p.fresh = true
-	return s.settle(ctx, p, top, walk{p.upstream.read, newBudget()})
+	return s.settle(ctx, p, top, p.upstream.walk())
 }
 
 // settle chooses the image, and holds it, so that it is not pruned any more.
-func (s *Store) settle(ctx context.Context, p *plan, top []byte, w walk) (err error) {
-	if p.found, err = w.image(ctx, top, p.Platform); err != nil {
+func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Walk) (err error) {
+	if p.found, err = find(ctx, w, top, p.Platform); err != nil {
 		return err
 	}
-	p.top = describe(top).Digest
-	if err := s.hold(ctx, p.found); err != nil {
+	p.top = top.Digest
+	if err := s.hold(ctx, p.found.manifest); err != nil {
 		return err
 	}
 	p.absent = nil
-	for _, d := range append([]v1.Descriptor{p.found.configDesc}, p.found.layers...) {
+	for _, d := range p.found.manifest.Blobs() {
 		if !s.blobs.Has(d.Digest, d.Size) {
 			p.absent = append(p.absent, d)
 		}
@@ -151,10 +158,10 @@ func (s *Store) settle(ctx context.Context, p *plan, top []byte, w walk) (err er
 }
 
 // hold keeps an image from being pruned until the Store is closed.
-func (s *Store) hold(ctx context.Context, f *found) (err error) {
+func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[f.desc.Digest] != nil {
+	if s.held[m.Digest] != nil {
 		return nil
 	}
 	use, err := s.blobs.Share(ctx)
@@ -162,12 +169,12 @@ func (s *Store) hold(ctx context.Context, f *found) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
-	held, err := s.blobs.Hold(ctx, f.desc.Digest.Hex)
+	held, err := s.blobs.Hold(ctx, m.Digest.Hex)
 	if err != nil {
 		return err
 	}
-	s.held[f.desc.Digest] = held
-	return s.blobs.Put(ctx, f.desc.Digest, f.manifest)
+	s.held[m.Digest] = held
+	return s.blobs.Put(ctx, m.Digest, m.Raw)
 }
 
 // miss says what would have to be fetched.
@@ -204,7 +211,7 @@ func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) 
 	for _, d := range wanted {
 		up := from[d.Digest]
 		g.Go(func() error {
-			return up.explain(s.blobs.Fetch(ctx, d, up.opener(d), m.moved))
+			return up.explain(up.fetch(ctx, d, m.moved))
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -237,16 +244,14 @@ func (m *meter) end() {
 type upstream struct {
 	ref    name.Reference
 	client *remote.Client
-	puller *ggcr.Puller
 	blobs  *blobs.Dir
-	// repository is asked for blobs.
-	repository func() (*remote.Blobs, error)
+	// repository logs in when it is first needed.
+	repository func() (*remote.Repository, error)
 }
 
-func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client, b *blobs.Dir) (*upstream, error) {
-	puller, err := ggcr.NewPuller(client.Options(ctx)...)
-	repository := sync.OnceValues(func() (*remote.Blobs, error) { return client.Blobs(ctx, ref.Context()) })
-	return &upstream{ref, client, puller, b, repository}, err
+func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client, b *blobs.Dir) *upstream {
+	repository := sync.OnceValues(func() (*remote.Repository, error) { return client.Repository(ctx, ref.Context()) })
+	return &upstream{ref, client, b, repository}
 }
 
 // explain says what an error of the registry means.
@@ -257,39 +262,48 @@ func (u *upstream) explain(err error) error {
 	return fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
 }
 
-// manifest fetches what ref means now, and keeps it.
-func (u *upstream) manifest(ctx context.Context, ref name.Reference) ([]byte, error) {
-	desc, err := u.puller.Get(ctx, ref)
+// manifest fetches what is at a tag or digest now, and keeps it. The descriptor
+// contains the manifest.
+func (u *upstream) manifest(ctx context.Context, reference string) (v1.Descriptor, error) {
+	repo, err := u.repository()
 	if err != nil {
-		return nil, err
+		return v1.Descriptor{}, err
 	}
-	return desc.Manifest, u.blobs.Put(ctx, describe(desc.Manifest).Digest, desc.Manifest)
+	m, err := repo.Manifest(ctx, reference)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	d := oci.Embed(m.Raw)
+	return d, u.blobs.Put(ctx, d.Digest, d.Data)
 }
 
-// read fetches a manifest or config that the cache has not got.
-func (u *upstream) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
-	raw, err := u.blobs.Read(d.Digest, maxMetadata)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return raw, err
-	}
-	if d.MediaType.IsImage() || d.MediaType.IsIndex() {
-		return u.manifest(ctx, u.ref.Context().Digest(d.Digest.String()))
-	}
-	if err := u.blobs.Fetch(ctx, d, u.opener(d), func(int64) {}); err != nil {
-		return nil, err
-	}
-	return u.blobs.Read(d.Digest, maxMetadata)
-}
-
-// opener opens a blob at the registry, in the middle where it can.
-func (u *upstream) opener(d v1.Descriptor) blobs.Opener {
-	return func(ctx context.Context, from int64) (io.ReadCloser, int64, error) {
-		b, err := u.repository()
-		if err != nil {
-			return nil, 0, err
+// walk returns a Walk that reads manifests and configs from the cache, and fetches
+// those that are missing there.
+func (u *upstream) walk() oci.Walk {
+	return oci.Walk{Budget: oci.NewBudget(), Read: func(ctx context.Context, d v1.Descriptor) ([]byte, error) {
+		raw, err := u.blobs.Read(d.Digest, oci.MaxMetadata)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return raw, err
 		}
-		return b.Open(ctx, d, from)
+		if d.MediaType.IsImage() || d.MediaType.IsIndex() {
+			m, err := u.manifest(ctx, d.Digest.String())
+			return m.Data, err
+		}
+		if err := u.fetch(ctx, d, func(int64) {}); err != nil {
+			return nil, err
+		}
+		return u.blobs.Read(d.Digest, oci.MaxMetadata)
+	}}
+}
+
+// fetch adds a blob to the cache.
+func (u *upstream) fetch(ctx context.Context, d v1.Descriptor, moved func(bytes int64)) error {
+	repo, err := u.repository()
+	if err != nil {
+		return err
 	}
+	open := func(ctx context.Context, from int64) io.ReadCloser { return repo.Stream(ctx, d, from) }
+	return u.blobs.Fetch(ctx, d, open, moved)
 }
 
 // A Missing is an image that would have to be fetched.

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 	"github.com/xfn-dev/xfn/internal/oci"
-	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // A Ref is a reference in a cache.
@@ -39,7 +37,7 @@ type Info struct {
 }
 
 // Info says what is in the cache. It waits for nobody.
-func (s *Store) Info() (Info, error) {
+func (s *Store) Info(ctx context.Context) (Info, error) {
 	usage, err := s.blobs.Usage()
 	if err != nil {
 		return Info{}, fmt.Errorf("looking through the cache: %w", err)
@@ -50,7 +48,7 @@ func (s *Store) Info() (Info, error) {
 	}
 	info := Info{Usage: usage}
 	for _, k := range records {
-		info.Refs = append(info.Refs, s.ref(k))
+		info.Refs = append(info.Refs, s.ref(ctx, k))
 	}
 	sortRefs(info.Refs)
 	return info, nil
@@ -60,9 +58,9 @@ func sortRefs(all []Ref) {
 	slices.SortFunc(all, func(a, b Ref) int { return cmp.Compare(a.Reference, b.Reference) })
 }
 
-func (s *Store) ref(k kept) Ref {
+func (s *Store) ref(ctx context.Context, k kept) Ref {
 	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used}
-	for h := range s.reach(k.Digest) {
+	for h := range s.reach(ctx, k.Digest) {
 		size, err := s.blobs.Size(h)
 		if err == nil {
 			r.Bytes += size
@@ -73,31 +71,29 @@ func (s *Store) ref(k kept) Ref {
 
 // reach returns the digests that a manifest or index leads to, its own
 // included, as far as the cache knows.
-func (s *Store) reach(h v1.Hash) map[v1.Hash]bool {
-	seen := map[v1.Hash]bool{}
-	s.mark(h, seen, 0)
-	return seen
-}
-
-func (s *Store) mark(h v1.Hash, seen map[v1.Hash]bool, depth int) {
-	if seen[h] || depth > oci.MaxDepth+1 {
-		return
-	}
-	seen[h] = true
-	raw, err := s.blobs.Reader.Read(h, remote.MaxManifest)
+func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
+	seen := map[v1.Hash]bool{top: true}
+	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Reader.Read(h, oci.MaxManifest) }
+	raw, err := read(top)
 	if err != nil {
-		return
+		return seen
 	}
-	if m, err := v1.ParseIndexManifest(bytes.NewReader(raw)); err == nil {
-		for _, d := range m.Manifests {
-			s.mark(d.Digest, seen, depth+1)
-		}
-	}
-	if m, err := v1.ParseManifest(bytes.NewReader(raw)); err == nil {
-		for _, d := range append(m.Layers, m.Config) {
+	w := oci.Walk{
+		Read: func(_ context.Context, d v1.Descriptor) ([]byte, error) { return read(d.Digest) },
+		Descend: func(d v1.Descriptor) (bool, error) {
 			seen[d.Digest] = true
-		}
+			_, err := read(d.Digest)
+			return err == nil, nil
+		},
+		Before: func(m *oci.Manifest) error {
+			for _, d := range m.Blobs() {
+				seen[d.Digest] = true
+			}
+			return nil
+		},
 	}
+	_ = w.Run(ctx, oci.Embed(raw)) // What is damaged leads nowhere.
+	return seen
 }
 
 // Old says which references Prune removes.
@@ -120,29 +116,29 @@ func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err
 		return removed, err
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
-	if removed, err = s.prune(old, dry); err != nil {
+	if removed, err = s.prune(ctx, old, dry); err != nil {
 		return removed, fmt.Errorf("pruning the cache: %w", err)
 	}
 	return removed, nil
 }
 
-func (s *Store) prune(old Old, dry bool) (removed Info, err error) {
+func (s *Store) prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
 	inUse, err := s.blobs.Held()
 	if err != nil {
 		return removed, err
 	}
 	keep := map[v1.Hash]bool{}
 	for digits := range inUse {
-		maps.Copy(keep, s.reach(v1.Hash{Algorithm: "sha256", Hex: digits}))
+		maps.Copy(keep, s.reach(ctx, v1.Hash{Algorithm: "sha256", Hex: digits}))
 	}
 	records, paths, err := s.refs.all()
 	if err != nil {
 		return removed, err
 	}
 	for _, k := range records {
-		reach := s.reach(k.Digest)
+		reach := s.reach(ctx, k.Digest)
 		if old.has(k) && !anyOf(reach, inUse) {
-			removed.Refs = append(removed.Refs, s.ref(k))
+			removed.Refs = append(removed.Refs, s.ref(ctx, k))
 			paths = append(paths, k.path)
 			continue
 		}

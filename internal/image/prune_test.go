@@ -145,7 +145,7 @@ func two(t *testing.T, dir string) []image.Request {
 		must(t, err)
 		requests = append(requests, r)
 	}
-	info, err := s.Info()
+	info, err := s.Info(t.Context())
 	must(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "refs", "*.json"))
 	must(t, err)
@@ -165,7 +165,7 @@ func TestInfo(t *testing.T) {
 	dir := t.TempDir()
 	before := time.Now().Add(-time.Second)
 	two(t, dir)
-	info, err := openStore(t, dir).Info()
+	info, err := openStore(t, dir).Info(t.Context())
 	must(t, err)
 	// An index, a manifest, a config and two layers each.
 	if names(info.Refs) != "a:v1 b:v1" || info.Blobs != 10 || info.Leftovers != 0 || info.Refs[0].Bytes+info.Refs[1].Bytes != info.Bytes {
@@ -174,7 +174,7 @@ func TestInfo(t *testing.T) {
 	if info.Refs[0].Resolved.Before(before) || info.Refs[1].Used.Before(before) || !info.Refs[0].Used.Before(before) {
 		t.Errorf("got times %+v", info.Refs)
 	}
-	empty, err := openStore(t, t.TempDir()).Info()
+	empty, err := openStore(t, t.TempDir()).Info(t.Context())
 	must(t, err)
 	if diff := cmp.Diff(image.Info{}, empty); diff != "" {
 		t.Errorf("an empty cache (-want +got):\n%s", diff)
@@ -346,7 +346,7 @@ func TestKilledPull(t *testing.T) {
 	if removed := prune(t, s, image.Old{}, false); removed.Blobs != 0 {
 		t.Errorf("blobs of the image are gone: %+v", removed)
 	}
-	if info, err := s.Info(); err != nil || info.Leftovers != 0 {
+	if info, err := s.Info(t.Context()); err != nil || info.Leftovers != 0 {
 		t.Errorf("got %+v, %v, want no leftovers", info, err)
 	}
 }

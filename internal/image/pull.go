@@ -2,11 +2,11 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -65,11 +65,11 @@ func (o Options) pinned(ref name.Reference) (name.Reference, error) {
 }
 
 func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fetcher, xpkg.Artifact, error) {
-	b, err := client.Blobs(ctx, ref.Context())
+	b, err := client.Repository(ctx, ref.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &fetcher{ctx: ctx, blobs: b, budget: newBudget()}
+	f := &fetcher{ctx: ctx, blobs: b}
 	m, err := b.Manifest(ctx, ref.Identifier())
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 	if !m.MediaType.IsIndex() && !m.MediaType.IsImage() {
 		return nil, nil, fmt.Errorf("it is neither an image nor an index, but %q", m.MediaType)
 	}
-	a, err := f.artifact(m.Raw, 0)
+	a, err := f.load(oci.Embed(m.Raw))
 	return f, a, err
 }
 
@@ -100,21 +100,4 @@ func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg
 		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
 	return a, nil
-}
-
-// checkPackage finds package.yaml in each image of a.
-func checkPackage(ctx context.Context, a xpkg.Artifact) error {
-	images, err := xpkg.Images(a)
-	if err != nil {
-		return err
-	}
-	for _, i := range images {
-		if _, err := xpkg.PackageYAML(ctx, i.Image); err != nil {
-			return err
-		}
-	}
-	if len(images) == 0 {
-		return errors.New("it holds no image")
-	}
-	return nil
 }

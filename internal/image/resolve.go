@@ -11,7 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // useOnline says how something gets into the cache: asking what it means does
@@ -31,51 +31,35 @@ type Resolved struct {
 // meant when it was pulled. Nothing but manifests, and the config of a single
 // image, is fetched. An error is one sentence that names the reference.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
-	up, err := newUpstream(ctx, ref, o.client(), s.blobs)
-	if err != nil {
-		return Resolved{}, fmt.Errorf("pulling %q: %w", ref.Name(), err)
-	}
+	up := newUpstream(ctx, ref, o.client(), s.blobs)
 	if !o.Offline {
-		top, err := up.manifest(ctx, ref)
+		top, err := up.manifest(ctx, ref.Identifier())
 		if err != nil {
 			return Resolved{}, up.explain(err)
 		}
-		r, err := resolved(ctx, top, up.read)
+		r, err := resolved(ctx, up.walk(), top)
 		return r, up.explain(err)
 	}
-	r, err := s.remembered(ctx, ref)
+	h, err := s.known(ref)
+	var top v1.Descriptor
+	if err == nil {
+		top, err = s.top(h)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = hint.Wrap(fmt.Errorf("image %q is not in the cache, and must not be fetched", ref.Name()), useOnline)
 	}
-	return r, err
+	if err != nil {
+		return Resolved{}, err
+	}
+	return resolved(ctx, s.walk(), top)
 }
 
-func (s *Store) remembered(ctx context.Context, ref name.Reference) (Resolved, error) {
-	h, err := s.known(ref)
+func resolved(ctx context.Context, w oci.Walk, top v1.Descriptor) (Resolved, error) {
+	images, err := candidates(ctx, w, top)
 	if err != nil {
 		return Resolved{}, err
 	}
-	top, err := s.blobs.Read(h, remote.MaxManifest)
-	if err != nil {
-		return Resolved{}, err
-	}
-	return resolved(ctx, top, func(_ context.Context, d v1.Descriptor) ([]byte, error) {
-		return s.blobs.Read(d.Digest, maxMetadata)
-	})
-}
-
-// resolved reads a manifest or index.
-func resolved(ctx context.Context, top []byte, read func(context.Context, v1.Descriptor) ([]byte, error)) (Resolved, error) {
-	w := walk{read, newBudget()}
-	if err := w.budget.take(int64(len(top))); err != nil {
-		return Resolved{}, err
-	}
-	desc := describe(top)
-	images, err := w.images(ctx, top, desc, 0)
-	if err != nil {
-		return Resolved{}, err
-	}
-	r := Resolved{Digest: desc.Digest}
+	r := Resolved{Digest: top.Digest}
 	for _, i := range images {
 		if i.platform.OS != "" {
 			r.Platforms = append(r.Platforms, i.platform.String())

@@ -15,7 +15,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
@@ -24,14 +24,14 @@ import (
 func TestResolve(t *testing.T) {
 	g := &gate{Handler: remotetest.Handler()}
 	host := remotetest.Serve(t, g)
-	index, image := mustRef(t, host+"/a/index:v1"), mustRef(t, host+"/a/image:v1")
+	index, one := mustRef(t, host+"/a/index:v1"), mustRef(t, host+"/a/image:v1")
 	idx, img := indexFor(t, "linux/arm64", "linux/amd64", "linux/arm/v7", "linux/amd64"), imageFor(t, "linux/arm64")
-	must(t, errors.Join(ggcr.WriteIndex(index, idx), ggcr.Write(image, img)))
+	must(t, errors.Join(ggcr.WriteIndex(index, idx), ggcr.Write(one, img)))
 	store := openStore(t, t.TempDir())
-	want := map[name.Reference]pull.Resolved{
+	want := map[name.Reference]image.Resolved{
 		index: {Digest: digestOf(t, idx), Platforms: []string{"linux/amd64", "linux/arm/v7", "linux/arm64"}},
-		image: {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
-		image.Context().Digest(digestOf(t, img).String()): {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
+		one:   {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
+		one.Context().Digest(digestOf(t, img).String()): {Digest: digestOf(t, img), Platforms: []string{"linux/arm64"}},
 	}
 	for ref, want := range want {
 		got, err := store.Resolve(t.Context(), ref, quick())
@@ -85,7 +85,7 @@ func TestPin(t *testing.T) {
 		return tag.Digest(digestOf(t, before).String()), nil
 	}
 	dir := t.TempDir()
-	for _, policy := range []pull.Policy{pull.IfNotPresent, pull.Always, pull.Never} {
+	for _, policy := range []image.Policy{image.IfNotPresent, image.Always, image.Never} {
 		r := on(tag, "linux/amd64", t)
 		r.Policy = policy
 		img, err := openStore(t, dir).Image(t.Context(), r, pinned)
@@ -94,14 +94,14 @@ func TestPin(t *testing.T) {
 		g.closed.Store(true) // The first has it all.
 	}
 	g.closed.Store(false)
-	a, err := pull.Artifact(t.Context(), tag, pinned)
+	a, err := image.Artifact(t.Context(), tag, pinned)
 	must(t, err)
 	if digestOf(t, a) != digestOf(t, before) {
 		t.Error("what the tag means today was pulled")
 	}
 	other := mustRef(t, tag.Context().Name()+":other")
 	_, err = openStore(t, dir).Image(t.Context(), on(other, "linux/amd64", t), pinned)
-	_, inRegistry := pull.Artifact(t.Context(), other, pinned)
+	_, inRegistry := image.Artifact(t.Context(), other, pinned)
 	for _, err := range []error{err, inRegistry} {
 		if err == nil || err.Error() != other.Name()+" is not pinned" {
 			t.Errorf("got %v", err)
@@ -112,7 +112,7 @@ func TestPin(t *testing.T) {
 func TestTags(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.Handler())
 	repo := mustRef(t, host+"/a/b:v1").Context()
-	tags := pull.Tags{Remote: quick().Remote}
+	tags := image.Tags{Remote: quick().Remote}
 	img := imageFor(t, "linux/"+runtime.GOARCH)
 	for _, tag := range []string{"v1", "v2"} {
 		must(t, ggcr.Write(repo.Tag(tag), img))
@@ -127,9 +127,9 @@ func TestTags(t *testing.T) {
 		}
 	}
 	store := openStore(t, t.TempDir())
-	_, err = store.Image(t.Context(), pull.Request{Reference: repo.Tag("v2")}, quick())
+	_, err = store.Image(t.Context(), image.Request{Reference: repo.Tag("v2")}, quick())
 	must(t, err)
-	cached := pull.CachedTags{Store: store}
+	cached := image.CachedTags{Store: store}
 	if all, err := cached.List(t.Context(), repo.Registry.Repo("other")); err == nil || !strings.Contains(err.Error(), "is in the cache") {
 		t.Errorf("another repository: got %q, %v", all, err)
 	}
@@ -172,11 +172,11 @@ func TestTagsPages(t *testing.T) {
 				tc.answer(w, r)
 			}))
 			client := remote.New(remote.Options{RetryWait: time.Millisecond})
-			all, err := pull.Tags{Remote: client}.List(t.Context(), mustRef(t, host+"/a/b:v1").Context())
+			all, err := image.Tags{Remote: client}.List(t.Context(), mustRef(t, host+"/a/b:v1").Context())
 			if len(all) != tc.want || (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), host+"/a/b")) {
 				t.Errorf("%s: got %d tags, %v", tc.reason, len(all), err)
 			}
-			if _, err := (pull.Tags{Remote: client}).Has(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1").Context().Tag("v1")); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+			if _, err := (image.Tags{Remote: client}).Has(t.Context(), mustRef(t, remotetest.Nobody(t)+"/a/b:v1").Context().Tag("v1")); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -43,10 +43,9 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 	return errors.Join(err, part.Close())
 }
 
-// finish makes a part the package, once more after a layer that was wrong.
+// finish makes a part the package, once more after a layer with another digest.
 func (f *fetcher) finish(part *archive.Part, a xpkg.Artifact, report progress.Func) error {
-	for try := 1; ; try++ {
-		var err error
+	return oci.RetryMismatch(func() (err error) {
 		if f.here, err = part.Blobs(); err != nil {
 			return err
 		}
@@ -54,13 +53,11 @@ func (f *fetcher) finish(part *archive.Part, a xpkg.Artifact, report progress.Fu
 			err = part.WriteFile(f.ctx, a, report)
 		}
 		var wrong *oci.MismatchError
-		if !errors.As(err, &wrong) || try == wrongTries {
-			return err
+		if errors.As(err, &wrong) {
+			err = errors.Join(err, part.Drop(wrong.Digest))
 		}
-		if err := part.Drop(wrong.Digest); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // check makes sure that a is a package. It believes no layer, which may have been
@@ -69,7 +66,7 @@ func (f *fetcher) check(a xpkg.Artifact) error {
 	var flaw error
 	f.judged = func(err error) { flaw = errors.Join(flaw, err) }
 	defer func() { f.judged = nil }()
-	if err := checkPackage(f.ctx, a); err != nil {
+	if err := xpkg.Check(f.ctx, a); err != nil {
 		return cmp.Or(flaw, err)
 	}
 	return nil

@@ -181,7 +181,7 @@ func TestDigestOfATag(t *testing.T) {
 	got, err := s.Image(t.Context(), on(tag.Digest(digestOf(t, img).String()), "linux/amd64", t), offline())
 	must(t, err)
 	same(t, got, img)
-	if info, err := s.Info(); err != nil || len(info.Refs) != 2 {
+	if info, err := s.Info(t.Context()); err != nil || len(info.Refs) != 2 {
 		t.Errorf("got %+v, %v, want two references", info, err)
 	}
 }

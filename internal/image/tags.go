@@ -5,15 +5,11 @@ import (
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
-
-// maxTags bounds how many tags of a repository are read.
-const maxTags = 100_000
 
 // Tags asks registries for the tags of repositories.
 type Tags struct {
@@ -23,7 +19,10 @@ type Tags struct {
 
 // Has tells whether a registry has a tag. An error is one sentence that names it.
 func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
-	_, err := ggcr.Head(tag, t.Remote.Options(ctx)...)
+	repo, err := t.Remote.Repository(ctx, tag.Context())
+	if err == nil {
+		_, err = repo.Manifest(ctx, tag.TagStr())
+	}
 	switch {
 	case err == nil:
 		return true, nil
@@ -34,41 +33,17 @@ func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	}
 }
 
-// List returns the tags of a repository, page by page as the registry gives
-// them. More than 100,000 are an error, since nobody knows what is on the pages
-// that are not read. An error is one sentence that names the repository.
-func (t Tags) List(ctx context.Context, repo name.Repository) ([]string, error) {
-	tags, err := t.list(ctx, repo)
+// List returns the tags of a repository. More than 100,000 are an error. An error is
+// one sentence that names the repository.
+func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, err error) {
+	from, err := t.Remote.Repository(ctx, repo)
+	if err == nil {
+		tags, err = from.Tags(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing the tags of %q: %w", repo.Name(), t.Remote.Explain(repo.Tag(name.DefaultTag), err))
 	}
 	return tags, nil
-}
-
-func (t Tags) list(ctx context.Context, repo name.Repository) ([]string, error) {
-	puller, err := ggcr.NewPuller(t.Remote.Options(ctx)...)
-	if err != nil {
-		return nil, err
-	}
-	lister, err := puller.Lister(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	// A page without a tag ends the list, or a registry could go on for ever.
-	for lister.HasNext() {
-		page, err := lister.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(page.Tags) == 0 {
-			break
-		}
-		if all = append(all, page.Tags...); len(all) > maxTags {
-			return nil, fmt.Errorf("there are more than %d", maxTags)
-		}
-	}
-	return all, nil
 }
 
 // CachedTags are the tags that a cache remembers, and no registry is asked.

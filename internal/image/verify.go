@@ -2,24 +2,23 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"io"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// verifyParallel is how many blobs are read at once.
-const verifyParallel = 4
-
-// A Result says what was checked.
+// A Verification lists what was checked.
 type Verification struct {
 	// Digest is that of the image or index, and MediaType its manifest's.
 	Digest    v1.Hash
@@ -45,54 +44,54 @@ type Verification struct {
 // are read and not kept. Of the package, only the manifest at ref is read before
 // its signature is known to be good.
 //
-// Remote and Progress of o count. An error is one sentence that names ref, without
-// any credential.
-func Verify(ctx context.Context, ref name.Reference, keys []*signature.PublicKey, o Options) (Verification, error) {
-	if o.Remote == nil {
-		o.Remote = remote.New(remote.Options{})
-	}
-	w := work{ref: ref, Options: o}
-	err := w.signed(ctx, keys)
+// An error is one sentence that names ref, without any credential.
+func Verify(ctx context.Context, ref name.Reference, keys []*signature.PublicKey, client *remote.Client, report progress.Func) (Verification, error) {
+	v := verification{ref: ref, client: client, report: report}
+	err := v.checkSignature(ctx, keys)
 	if err == nil {
-		err = w.whole(ctx)
+		err = v.checkDigests(ctx)
 	}
 	if err != nil {
-		return Verification{}, fmt.Errorf("verifying %q: %w", ref.Name(), o.Remote.Explain(ref, err))
+		return Verification{}, fmt.Errorf("verifying %q: %w", ref.Name(), client.Explain(ref, err))
 	}
-	return w.Verification, nil
+	return v.Verification, nil
 }
 
-// work is what is known so far.
-type work struct {
-	Options
-	ref  name.Reference
-	from *remote.Blobs
+// A verification is what is known so far.
+type verification struct {
 	Verification
+	ref    name.Reference
+	client *remote.Client
+	report progress.Func
+
+	seen   map[v1.Hash]bool
+	layers []v1.Descriptor
 }
 
-// signed checks the signature of what is at the reference.
-func (w *work) signed(ctx context.Context, keys []*signature.PublicKey) error {
-	var err error
-	if w.from, err = w.Remote.Blobs(ctx, w.ref.Context()); err != nil {
-		return err
-	}
-	top, err := w.from.Manifest(ctx, w.ref.Identifier())
+// checkSignature checks the signature of what is at the reference.
+func (v *verification) checkSignature(ctx context.Context, keys []*signature.PublicKey) error {
+	from, err := v.client.Repository(ctx, v.ref.Context())
 	if err != nil {
 		return err
 	}
-	w.Digest, w.MediaType = top.Digest, top.MediaType
-	_, all, err := Signatures(ctx, w.ref.Context(), w.Digest, w.Remote)
+	top, err := from.Manifest(ctx, v.ref.Identifier())
 	if err != nil {
 		return err
 	}
-	w.Signatures = len(all)
-	w.By, err = signature.Check(all, w.Digest, keys...)
+	v.Digest, v.MediaType = top.Digest, top.MediaType
+	_, all, err := Signatures(ctx, v.ref.Context(), v.Digest, v.client)
+	if err != nil {
+		return err
+	}
+	v.Signatures = len(all)
+	v.By, err = signature.Check(all, v.Digest, keys...)
 	return err
 }
 
-// whole checks all digests. Manifests and configs are checked as they are read.
-func (w *work) whole(ctx context.Context) error {
-	a, err := Artifact(ctx, w.ref.Context().Digest(w.Digest.String()), w.Options)
+// checkDigests verifies all digests. Those of manifests and configs are verified
+// when they are fetched.
+func (v *verification) checkDigests(ctx context.Context) error {
+	f, a, err := fetch(ctx, v.ref.Context().Digest(v.Digest.String()), v.client)
 	if err != nil {
 		return err
 	}
@@ -102,27 +101,80 @@ func (w *work) whole(ctx context.Context) error {
 	}
 	for _, i := range images {
 		if i.Platform != nil {
-			w.Platforms = append(w.Platforms, i.Platform.String())
+			v.Platforms = append(v.Platforms, i.Platform.String())
 		}
 	}
-	t := tree{seen: map[v1.Hash]bool{}}
-	if err := t.add(a); err != nil {
+	tree, top, err := oci.TreeOf(a)
+	if err != nil {
 		return err
 	}
-	w.Blobs, w.Bytes, w.Elsewhere = len(t.seen)-len(t.elsewhere), t.metadata+t.size, t.elsewhere
-	return w.read(ctx, t)
-}
-
-// read reads all layers, some at a time.
-func (w *work) read(ctx context.Context, t tree) error {
-	var done atomic.Int64
-	moved := func(n int64) {
-		w.Progress.Send(progress.Event{Kind: progress.Bytes, Text: "verifying " + w.ref.Name(), Done: done.Add(n), Total: t.size})
+	v.seen = map[v1.Hash]bool{}
+	if err := (oci.Walk{Read: tree.Read, Before: v.add}).Run(ctx, top); err != nil {
+		return err
+	}
+	m := &meter{report: v.report, text: "verifying " + v.ref.Name()}
+	for _, d := range v.layers {
+		m.total += d.Size
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(verifyParallel)
-	for _, d := range t.layers {
-		g.Go(func() error { return check(ctx, w.from, d, moved) })
+	g.SetLimit(parallel)
+	for _, d := range v.layers {
+		g.Go(func() error {
+			return oci.RetryMismatch(func() error { return readBlob(ctx, f.blobs, d, m.moved) })
+		})
 	}
 	return g.Wait()
+}
+
+// add counts a manifest and its blobs, each once, and lists the layers to read.
+func (v *verification) add(m *oci.Manifest) error {
+	v.count(m.Digest, int64(len(m.Raw)))
+	if m.Config != nil {
+		v.count(m.Config.Digest, m.Config.Size)
+	}
+	for _, d := range m.Layers {
+		switch {
+		case oci.IsElsewhere(d) && !v.seen[d.Digest]:
+			v.seen[d.Digest] = true
+			v.Elsewhere = append(v.Elsewhere, d.Digest)
+		case v.count(d.Digest, d.Size):
+			v.layers = append(v.layers, d)
+		}
+	}
+	return nil
+}
+
+// count returns false for a digest that was counted before.
+func (v *verification) count(h v1.Hash, size int64) bool {
+	if v.seen[h] {
+		return false
+	}
+	v.seen[h] = true
+	v.Blobs++
+	v.Bytes += size
+	return true
+}
+
+// readBlob reads a blob to its end and verifies its digest. moved is called with
+// each change of the number of bytes that were read.
+func readBlob(ctx context.Context, from *remote.Repository, d v1.Descriptor, moved func(bytes int64)) (err error) {
+	blob, err := oci.Verify(from.Stream(ctx, d, 0), d.Digest, d.Size)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, blob.Close()) }()
+	n, err := io.Copy(counter(moved), blob)
+	if err != nil {
+		moved(-n)
+	}
+	return err
+}
+
+// A counter calls itself with the number of bytes that are written to it.
+type counter func(bytes int64)
+
+// Write implements io.Writer.
+func (c counter) Write(p []byte) (int, error) {
+	c(int64(len(p)))
+	return len(p), nil
 }

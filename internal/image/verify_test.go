@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/registry"
@@ -80,8 +80,8 @@ func publics(keys ...*signature.PrivateKey) (all []*signature.PublicKey) {
 	return all
 }
 
-func options() pull.Options {
-	return pull.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
+func options() image.Options {
+	return image.Options{Remote: remote.New(remote.Options{RetryWait: time.Millisecond})}
 }
 
 func layersOf(t *testing.T, img v1.Image) (all []string) {
@@ -131,8 +131,8 @@ func TestArtifact(t *testing.T) {
 				defer mu.Unlock()
 				done, total = max(done, e.Done), e.Total
 			}
-			got := value[pull.Verification](t)(pull.Verify(t.Context(), ref, publics(mine, imagetest.Key(t)), o))
-			want := pull.Verification{
+			got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(mine, imagetest.Key(t)), o.Remote, o.Progress))
+			want := image.Verification{
 				Digest: pushed.Digest, MediaType: pushed.MediaType, Platforms: tc.platforms,
 				Signatures: 2, By: []int{1, 0}, Blobs: tc.blobs, Bytes: got.Bytes,
 			}
@@ -196,7 +196,7 @@ func TestNotSigned(t *testing.T) {
 				}
 				inner.ServeHTTP(w, r)
 			})))
-			_, err := pull.Verify(t.Context(), watched, publics(mine), options())
+			_, err := image.Verify(t.Context(), watched, publics(mine), options().Remote, nil)
 			checkError(t, tc.reason, err, watched, tc.err)
 		})
 	}
@@ -268,7 +268,7 @@ func TestLies(t *testing.T) {
 			key := imagetest.Key(t)
 			publish(t, parse(t, remotetest.Serve(t, inner)), index(img, randomImage(t, "arm64")), key)
 			lying := parse(t, remotetest.Serve(t, changed(inner, tc.digest, tc.change)))
-			_, err := pull.Verify(t.Context(), lying, publics(key), options())
+			_, err := image.Verify(t.Context(), lying, publics(key), options().Remote, nil)
 			checkError(t, tc.reason, err, lying, tc.err)
 		})
 	}
@@ -341,7 +341,7 @@ func TestBroken(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
 			})))
-			_, err := pull.Verify(t.Context(), ref, publics(key), options())
+			_, err := image.Verify(t.Context(), ref, publics(key), options().Remote, nil)
 			if tc.err != "" {
 				checkError(t, tc.reason, err, ref, tc.err)
 			} else if err != nil {
@@ -368,7 +368,7 @@ func TestPatience(t *testing.T) {
 			w.Header().Set("Content-Length", "1000000")
 			_, _ = w.Write([]byte("x"))
 		})))
-		_, err := pull.Verify(t.Context(), ref, publics(key), pull.Options{Remote: remote.New(remote.Options{Tries: tries, RetryWait: 1})})
+		_, err := image.Verify(t.Context(), ref, publics(key), remote.New(remote.Options{Tries: tries, RetryWait: 1}), nil)
 		if err == nil || asked.Load() != int64(tries) {
 			t.Errorf("asked %d times, want %d (%v)", asked.Load(), tries, err)
 		}
@@ -383,7 +383,7 @@ func TestElsewhere(t *testing.T) {
 	img := value[v1.Image](t)(mutate.Append(randomImage(t, "amd64"), mutate.Addendum{Layer: foreign, URLs: []string{"http://" + visited}, MediaType: types.OCIRestrictedLayer}))
 	ref, key := parse(t, remotetest.Serve(t, own(t))), imagetest.Key(t)
 	publish(t, ref, img, key)
-	got := value[pull.Verification](t)(pull.Verify(t.Context(), ref, publics(key), options()))
+	got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))
 	if want := value[v1.Hash](t)(foreign.Digest()); !slices.Equal(got.Elsewhere, []v1.Hash{want}) || got.Blobs != 4 {
 		t.Errorf("got %+v, want %s elsewhere", got, want)
 	}
@@ -399,7 +399,7 @@ func TestCopied(t *testing.T) {
 		check(t, ggcr.Write(to, value[v1.Image](t)(ggcr.Image(from))))
 	}
 	for _, r := range []name.Reference{copied, ref.Context().Digest(pushed.Digest.String())} {
-		if _, err := pull.Verify(t.Context(), r, publics(key), options()); err != nil {
+		if _, err := image.Verify(t.Context(), r, publics(key), options().Remote, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -409,7 +409,7 @@ func TestRealRegistry(t *testing.T) {
 	host := remotetest.Registry(t)
 	ref, key := value[name.Tag](t)(remote.ParseTag("xfn-test/verified:v1.0.0", host)), imagetest.Key(t)
 	publish(t, ref, index(randomImage(t, "amd64"), randomImage(t, "arm64")), key)
-	got := value[pull.Verification](t)(pull.Verify(t.Context(), ref, publics(key), options()))
+	got := value[image.Verification](t)(image.Verify(t.Context(), ref, publics(key), options().Remote, nil))
 	if got.Blobs != 9 || got.By[0] != 1 {
 		t.Errorf("got %+v", got)
 	}

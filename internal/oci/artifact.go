@@ -14,9 +14,6 @@ type Artifact interface {
 	partial.WithRawManifest
 }
 
-// MaxDepth is how deep indexes may lie in each other.
-const MaxDepth = 4
-
 // Child returns the artifact of idx that desc points at. A descriptor that is
 // neither of an image nor of an index is an error.
 func Child(idx v1.ImageIndex, desc v1.Descriptor) (Artifact, error) {

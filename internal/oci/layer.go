@@ -45,9 +45,13 @@ func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 }
 
 // OwnLayer returns a layer as Layer does, of bytes that this process has written
-// and whose sum it has taken: they are not summed up again.
-func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) {
-	return partial.CompressedToLayer(&layer{b, first(r, b.Size), true})
+// and whose digest it has computed: it is not computed again.
+func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) { return Trusted(first(r, b.Size), b) }
+
+// Trusted returns a layer as Stored does, whose digest the readers that open
+// returns verify themselves, if it has to be verified.
+func Trusted(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
+	return partial.CompressedToLayer(&layer{b, open, true})
 }
 
 // first returns what opens the first size bytes of r.
@@ -144,4 +148,14 @@ type MismatchError struct {
 func (e *MismatchError) Error() string {
 	algorithm := strings.Replace(e.Digest.Algorithm, "sha", "SHA-", 1)
 	return fmt.Sprintf("%s has other content than its digest says: its %s sum is %s", e.Digest, algorithm, e.Sum)
+}
+
+// RetryMismatch calls fetch, and once more if the content arrived with another
+// digest: it may have been corrupted on the way.
+func RetryMismatch(fetch func() error) error {
+	err := fetch()
+	if errors.As(err, new(*MismatchError)) {
+		err = fetch()
+	}
+	return err
 }

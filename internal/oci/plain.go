@@ -17,6 +17,9 @@ import (
 // asks decoders to support 8 MiB.
 const maxWindow = 64 << 20
 
+// MaxUnpacked limits the bytes that the layers of an image unpack to.
+const MaxUnpacked = 64 << 30
+
 // ErrTooLarge is the error of a layer that unpacks to more than it may.
 var ErrTooLarge = errors.New("it unpacks to more bytes than may be read")
 

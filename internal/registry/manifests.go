@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // manifests is what repositories hold. All of it is in memory, and the journal
@@ -133,7 +133,7 @@ func (m *manifests) find(repository, reference string) (string, manifest, error)
 }
 
 func (m *manifests) put(w http.ResponseWriter, r *http.Request, repository, reference string) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, remote.MaxManifest))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, oci.MaxManifest))
 	if err != nil {
 		refuseBody(w, err)
 		return

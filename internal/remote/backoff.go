@@ -61,18 +61,18 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// later is an error after which the registry asks to wait.
-type later struct {
+// A retryAfterError is the answer of a registry that asks to wait.
+type retryAfterError struct {
 	error
 	wait time.Duration
 }
 
-func (l *later) Unwrap() error { return l.error }
+func (e *retryAfterError) Unwrap() error { return e.error }
 
 func retryAfterOf(err error) time.Duration {
-	var l *later
-	if errors.As(err, &l) {
-		return l.wait
+	var e *retryAfterError
+	if errors.As(err, &e) {
+		return e.wait
 	}
 	return 0
 }

@@ -15,42 +15,51 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// Blobs reads a repository: its blobs, from any byte on and on from where a
-// connection broke, which go-containerregistry cannot, and its manifests. It is
-// safe for concurrent use.
-type Blobs struct {
+// A Repository reads the tags, manifests and blobs of a repository. It is safe for
+// concurrent use.
+type Repository struct {
 	client *http.Client
 	repo   name.Repository
 	policy policy
+	// temporary reports after which errors to try again.
+	temporary func(error) bool
 }
 
-// Blobs returns the Blobs of repo, after asking its registry how to log in. Its
+// Repository returns a Repository, after asking its registry how to log in. Its
 // errors are for Explain.
-func (c *Client) Blobs(ctx context.Context, repo name.Repository) (*Blobs, error) {
+func (c *Client) Repository(ctx context.Context, repo name.Repository) (*Repository, error) {
+	return c.repository(ctx, repo, unsteady, repo.Scope(transport.PullScope))
+}
+
+func (c *Client) repository(ctx context.Context, repo name.Repository, temporary func(error) bool, scopes ...string) (*Repository, error) {
 	auth, err := authn.Resolve(ctx, c.keychain, repo)
 	if err != nil {
 		return nil, err
 	}
-	t, err := c.login(ctx, repo, auth, []string{repo.Scope(transport.PullScope)})
+	t, err := c.login(ctx, repo, auth, scopes)
 	if err != nil {
 		return nil, err
 	}
-	return &Blobs{&http.Client{Transport: t, CheckRedirect: checkRedirect}, repo, c.policy}, nil
+	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirect}, repo, c.policy, temporary}, nil
 }
 
-// Open returns the bytes of a blob until ctx is done, as the registry sends
-// them: nothing is checked. They start at byte from, or at 0 where the registry
-// has no parts (RFC 9110, "Range Requests"; the OCI distribution spec leaves
-// that to it). Errors are for Explain.
-func (b *Blobs) Open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
-	err = b.policy.do(ctx, unsteady, func() error {
-		blob, start, err = b.open(ctx, desc, from)
+func (c *Client) login(ctx context.Context, repo name.Repository, auth authn.Authenticator, scopes []string) (t http.RoundTripper, err error) {
+	agent := transport.NewUserAgent(fresh{c.transport}, c.userAgent)
+	return t, c.policy.do(ctx, unsteady, func() error {
+		t, err = transport.NewWithContext(ctx, repo.Registry, auth, agent, scopes)
 		return err
 	})
-	return blob, start, err
 }
 
-func (b *Blobs) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
+// retry calls try, and again after a temporary error.
+func (b *Repository) retry(ctx context.Context, try func() error) error {
+	return b.policy.do(ctx, b.temporary, try)
+}
+
+// open returns the bytes of a blob as the registry sends them: nothing is verified.
+// They start at byte from, or at 0 if the registry does not support ranges (RFC
+// 9110, "Range Requests"; the OCI distribution spec leaves that to it).
+func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
 	resp, err := b.get(ctx, desc, from)
 	if err != nil {
 		return nil, 0, err
@@ -74,7 +83,7 @@ func (b *Blobs) open(ctx context.Context, desc v1.Descriptor, from int64) (blob 
 	return resp.Body, start, nil
 }
 
-func (b *Blobs) get(ctx context.Context, desc v1.Descriptor, from int64) (*http.Response, error) {
+func (b *Repository) get(ctx context.Context, desc v1.Descriptor, from int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, urlOf(b.repo, "blobs/"+desc.Digest.String()).String(), nil)
 	if err != nil {
 		return nil, err
@@ -90,7 +99,7 @@ func (b *Blobs) get(ctx context.Context, desc v1.Descriptor, from int64) (*http.
 // registry asks to wait.
 func wanted(resp *http.Response, status ...int) error {
 	if err := transport.CheckError(resp, status...); err != nil {
-		return &later{err, retryAfter(resp.Header)}
+		return &retryAfterError{err, retryAfter(resp.Header)}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -63,12 +64,11 @@ type Options struct {
 // A Client reaches registries. It keeps connections open from one call to the
 // next, and is safe for concurrent use.
 type Client struct {
-	keychain *keychain
-	sent     *secrets
-	// transport tries again what may be repeated, and once does not.
-	transport, once http.RoundTripper
-	policy          policy
-	userAgent       string
+	keychain  *keychain
+	sent      *secrets
+	transport http.RoundTripper
+	policy    policy
+	userAgent string
 }
 
 // New returns a Client for o.
@@ -86,31 +86,12 @@ func New(o Options) *Client {
 	}
 	sent := &secrets{}
 	wire := steady{noted{bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}, sent}}
-	once := guarded{wire, o.PlainHTTP}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
-		transport: retrier{once, p},
-		once:      once,
+		transport: guarded{wire, o.PlainHTTP},
 		policy:    p,
 		userAgent: o.UserAgent,
-	}
-}
-
-// Options returns c as go-containerregistry takes it. The context holds for
-// everything that is done with them, reading the layers of a remote image
-// included.
-func (c *Client) Options(ctx context.Context) []ggcr.Option {
-	return []ggcr.Option{
-		ggcr.WithContext(ctx),
-		ggcr.WithAuthFromKeychain(c.keychain),
-		ggcr.WithTransport(c.transport),
-		ggcr.WithUserAgent(c.userAgent),
-		ggcr.WithRetryStatusCodes(),
-		ggcr.WithRetryBackoff(uploadBackoff),
-		ggcr.WithRetryPredicate(func(err error) bool {
-			return ctx.Err() == nil && restartUpload(err)
-		}),
 	}
 }
 
@@ -143,11 +124,6 @@ func newTransport(o Options) http.RoundTripper {
 // more system calls than work.
 const writeBuffer = 256 << 10
 
-// MaxManifest is the size that the OCI distribution spec ("Pushing Manifests")
-// asks registries to take at least, and few take more. No client of this package
-// reads a larger one.
-const MaxManifest = 4 << 20
-
 var errManifestSize = errors.New("the manifest is too large")
 
 // bounded limits what is read of a manifest: once parsed, it takes many times
@@ -158,7 +134,7 @@ type bounded struct{ inner http.RoundTripper }
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.inner.RoundTrip(req)
 	if err == nil && req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/manifests/") {
-		resp.Body = &boundedBody{resp.Body, MaxManifest}
+		resp.Body = &boundedBody{resp.Body, oci.MaxManifest}
 	}
 	return resp, err
 }

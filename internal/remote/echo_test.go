@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -72,19 +71,21 @@ func TestNoCanary(t *testing.T) {
 	blob := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 10}
 	does := map[string]func(*testing.T, *remote.Client, name.Repository) error{
 		"get": func(t *testing.T, c *remote.Client, repo name.Repository) error {
-			_, err := ggcr.Get(repo.Tag("v1"), c.Options(t.Context())...)
-			return err
+			return get(t.Context(), c, repo.Tag("v1"))
 		},
 		"head": func(t *testing.T, c *remote.Client, repo name.Repository) error {
-			_, err := ggcr.Head(repo.Tag("v1"), c.Options(t.Context())...)
+			r, err := c.Repository(t.Context(), repo)
+			if err == nil {
+				_, err = r.HasManifest(t.Context(), "v1")
+			}
 			return err
 		},
 		"open": func(t *testing.T, c *remote.Client, repo name.Repository) error {
-			b, err := c.Blobs(t.Context(), repo)
+			b, err := c.Repository(t.Context(), repo)
 			if err != nil {
 				return err
 			}
-			_, _, err = b.Open(t.Context(), blob, 5)
+			_, err = b.Stream(t.Context(), blob, 5).Read(make([]byte, 1))
 			return err
 		},
 		"upload": func(t *testing.T, c *remote.Client, repo name.Repository) error {

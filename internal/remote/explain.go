@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
@@ -88,7 +89,7 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 	case errors.As(err, &broken):
 		return fmt.Sprintf("registry %q sent a broken answer: %s", host, c.clean(broken)), ""
 	case errors.Is(err, errManifestSize):
-		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, MaxManifest>>20), ""
+		return fmt.Sprintf("registry %q sent a manifest of more than %d MiB", host, oci.MaxManifest>>20), ""
 	case errors.As(err, &short):
 		return fmt.Sprintf("registry %q closed the connection early: %s", host, short), ""
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -124,7 +123,7 @@ func TestExplainEcho(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := fast(configured(t, auths(host, tc.auth)))
-			_, err = ggcr.Get(ref, c.Options(t.Context())...)
+			err = get(t.Context(), c, ref)
 			err = c.Explain(ref, err)
 			if want := fmt.Sprintf("registry %q answered 400 Bad Request%s", host, tc.shown); err == nil || err.Error() != want {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, want)
@@ -230,7 +229,7 @@ func TestManifestSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := fast(remote.Options{})
-	_, err = ggcr.Get(ref, c.Options(t.Context())...)
+	err = get(t.Context(), c, ref)
 	checkError(t, "the size is told", c.Explain(ref, err), "sent a manifest of more than 4 MiB", "")
 }
 

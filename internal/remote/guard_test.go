@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
@@ -88,18 +87,15 @@ func guardedRegistry(challenge, realm string, next http.Handler) http.HandlerFun
 // Wherever a registry sends its clients, their credentials stay behind.
 func TestRedirectsCarryNoCredentials(t *testing.T) {
 	get := func(t *testing.T, c *remote.Client, repo name.Repository) error {
-		_, err := ggcr.Get(repo.Tag("v1"), c.Options(t.Context())...)
-		return err
+		return get(t.Context(), c, repo.Tag("v1"))
 	}
 	read := func(t *testing.T, c *remote.Client, repo name.Repository) error {
-		b, err := c.Blobs(t.Context(), repo)
+		b, err := c.Repository(t.Context(), repo)
 		if err != nil {
 			return err
 		}
-		rc, _, err := b.Open(t.Context(), v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 1}, 0)
-		if err == nil {
-			_ = rc.Close()
-		}
+		blob := v1.Descriptor{Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}, Size: 1}
+		_, err = io.ReadAll(b.Stream(t.Context(), blob, 0))
 		return err
 	}
 	write := func(t *testing.T, c *remote.Client, repo name.Repository) error {
@@ -159,7 +155,7 @@ func TestTokenServers(t *testing.T) {
 		pull := func(t *testing.T, o remote.Options, host string) error {
 			c := fast(o)
 			ref := repository(t, host, "gold/image").Tag("v1")
-			_, err := ggcr.Get(ref, c.Options(t.Context())...)
+			err := get(t.Context(), c, ref)
 			return c.Explain(ref, err)
 		}
 		t.Run("Redirect/"+kind, func(t *testing.T) {
@@ -199,7 +195,7 @@ func TestNoDowngrade(t *testing.T) {
 	}))
 	c := fast(remote.Options{InsecureSkipTLSVerify: true})
 	ref := repository(t, host, "gold/image").Tag("v1")
-	_, err := ggcr.Get(ref, c.Options(t.Context())...)
+	err := get(t.Context(), c, ref)
 	checkError(t, "a manifest by a tag is not believed from there", c.Explain(ref, err), `the registry redirects from https to "http"`, "")
 	if other.asked != 0 {
 		t.Error("it was asked")

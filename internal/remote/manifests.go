@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,6 +13,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // A Manifest is the very bytes of one, as a registry has them.
@@ -29,8 +30,8 @@ type Manifest struct {
 // (OCI distribution spec, "Pulling manifests"); an answer that breaks off, or has
 // another, is asked for again. Errors are for Explain; NotFound knows that of a
 // reference at which nothing is.
-func (b *Blobs) Manifest(ctx context.Context, reference string) (m Manifest, err error) {
-	again := func(err error) bool { return unsteady(err) || errors.As(err, new(*digestError)) }
+func (b *Repository) Manifest(ctx context.Context, reference string) (m Manifest, err error) {
+	again := func(err error) bool { return b.temporary(err) || errors.As(err, new(*oci.MismatchError)) }
 	err = b.policy.do(ctx, again, func() error {
 		m, err = getManifest(ctx, b.client, b.repo, reference)
 		return err
@@ -60,7 +61,7 @@ func getManifest(ctx context.Context, client *http.Client, repo name.Repository,
 		return m, err
 	}
 	if m.Digest, err = digestOf(raw, want.Algorithm); err == nil && m.Digest != want {
-		err = &digestError{want, m.Digest}
+		err = &oci.MismatchError{Digest: want, Sum: m.Digest.Hex}
 	}
 	return m, err
 }
@@ -74,11 +75,21 @@ func digestOf(raw []byte, algorithm string) (v1.Hash, error) {
 	return v1.Hash{Algorithm: algorithm, Hex: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// A digestError is that of a manifest which is another than it should be.
-type digestError struct{ want, got v1.Hash }
+// HasManifest reports whether something is at a tag or digest. Errors are for
+// Explain.
+func (b *Repository) HasManifest(ctx context.Context, reference string) (bool, error) {
+	answer, err := b.head(ctx, b.repo, "manifests/"+reference, http.StatusNotFound)
+	return err == nil && answer.StatusCode == http.StatusOK, err
+}
 
-func (e *digestError) Error() string {
-	return fmt.Sprintf("manifest %s has other content than its digest says: it is %s", e.want, e.got)
+// head asks for what is at a path of a repository. The answer has the status OK, or
+// one of missing.
+func (b *Repository) head(ctx context.Context, repo name.Repository, path string, missing ...int) (answer *http.Response, err error) {
+	err = b.retry(ctx, func() error {
+		answer, err = b.send(ctx, request{method: http.MethodHead, url: urlOf(repo, path), header: http.Header{"Accept": {manifestTypes}}}, http.StatusOK, missing...)
+		return err
+	})
+	return answer, err
 }
 
 // getDocument reads an answer of at most 4 MiB whole. A status other than those
@@ -88,7 +99,9 @@ func getDocument(ctx context.Context, client *http.Client, from *url.URL, header
 	if err != nil {
 		return nil, nil, err
 	}
-	req.Header = header
+	if header != nil {
+		req.Header = header
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, nil, err
@@ -97,6 +110,6 @@ func getDocument(ctx context.Context, client *http.Client, from *url.URL, header
 	if err := wanted(resp, want...); err != nil {
 		return nil, nil, err
 	}
-	raw, err := io.ReadAll(&boundedBody{resp.Body, MaxManifest})
+	raw, err := io.ReadAll(&boundedBody{resp.Body, oci.MaxManifest})
 	return raw, resp, err
 }

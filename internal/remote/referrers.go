@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -16,9 +17,10 @@ import (
 )
 
 const (
-	// maxReferrers bounds how many manifests may refer to one, and maxPages in
-	// how many parts they are listed.
+	// maxReferrers limits how many manifests may refer to one, maxPages the pages on
+	// which they are listed, and maxTags the tags of a repository.
 	maxReferrers = 1000
+	maxTags      = 100_000
 	maxPages     = 100
 )
 
@@ -41,29 +43,19 @@ func FallbackTag(subject v1.Hash) string {
 // Referrers returns what refers to a manifest, which need not be there: OCI
 // distribution spec, "Listing Referrers", or else at the FallbackTag. More than
 // 1000 are an error. Errors are for Explain.
-func (b *Blobs) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
-	err = b.policy.do(ctx, unsteady, func() error {
+func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
+	err = b.retry(ctx, func() error {
 		r, err = getReferrers(ctx, b.client, b.repo, subject)
 		return err
 	})
 	return r, err
 }
 
-// Referrers is that of Blobs for the repository that is written to.
-func (u *Uploader) Referrers(ctx context.Context, subject v1.Hash) (r Referrers, err error) {
-	err = u.policy.do(ctx, temporary, func() error {
-		r, err = getReferrers(ctx, u.client, u.repo, subject)
-		return err
-	})
-	return r, err
-}
-
 func getReferrers(ctx context.Context, client *http.Client, repo name.Repository, subject v1.Hash) (r Referrers, err error) {
-	next := urlOf(repo, "referrers/"+subject.String())
+	from := urlOf(repo, "referrers/"+subject.String())
 	for range maxPages {
 		var page []v1.Descriptor
-		from := next
-		if page, next, err = getPage(ctx, client, from); err != nil {
+		if page, from, err = getPage(ctx, client, from); err != nil {
 			return r, err
 		}
 		switch {
@@ -76,11 +68,38 @@ func getReferrers(ctx context.Context, client *http.Client, repo name.Repository
 		if r.Manifests = append(r.Manifests, page...); len(r.Manifests) > maxReferrers {
 			break
 		}
-		if next == nil {
+		if from == nil {
 			return r, nil
 		}
 	}
 	return r, fmt.Errorf("more than %d manifests refer to %s", maxReferrers, subject)
+}
+
+// Tags returns the tags of the repository: OCI distribution spec, "Listing Tags".
+// More than 100,000 are an error. Errors are for Explain.
+func (b *Repository) Tags(ctx context.Context) (all []string, err error) {
+	for from := urlOf(b.repo, "tags/list"); from != nil; {
+		var page struct{ Tags []string }
+		err = b.retry(ctx, func() error {
+			raw, resp, err := getDocument(ctx, b.client, from, nil, http.StatusOK)
+			if err != nil {
+				return err
+			}
+			if err := json.Unmarshal(raw, &page); err != nil {
+				return errors.New("the registry's list of tags is not valid JSON")
+			}
+			from, err = nextPage(resp)
+			return err
+		})
+		// A page without a tag ends the list, or a registry could send pages forever.
+		if err != nil || len(page.Tags) == 0 {
+			return all, err
+		}
+		if all = append(all, page.Tags...); len(all) > maxTags {
+			return nil, fmt.Errorf("there are more than %d", maxTags)
+		}
+	}
+	return all, nil
 }
 
 // unlisted are the answers of registries that do not list referrers. The spec
@@ -117,7 +136,7 @@ func nextPage(resp *http.Response) (*url.URL, error) {
 		}
 		next, err := resp.Request.URL.Parse(target)
 		if err != nil || next.Host != resp.Request.URL.Host || next.Scheme != resp.Request.URL.Scheme {
-			return nil, errors.New("the registry's list of referrers goes on at what is no address of it")
+			return nil, errors.New("the registry's list goes on at an address outside of the registry")
 		}
 		return next, nil
 	}

@@ -52,7 +52,7 @@ func TestReferrers(t *testing.T) {
 		"Listed":    {"the registry lists them", map[string]http.HandlerFunc{first: listOf(2, index, ""), tag: listOf(5, index, "")}, 2, true, ""},
 		"None":      {"or that there are none", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
 		"Pages":     {"in parts", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
-		"Elsewhere": {"which are all its own", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "no address of it"},
+		"Elsewhere": {"which are all its own", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "outside of the registry"},
 		"Endless":   {"and end", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
 		"TooMany":   {"one part may have too many, too", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
 		"Cut":       {"a part that is not there", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends in its middle"},

@@ -15,14 +15,14 @@ import (
 // further do not count. It ends after desc.Size bytes, and fails if the registry
 // has fewer or more; their digest is for the caller to check. A context that is
 // done ends it. Errors are for Explain.
-func (b *Blobs) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
-	return &stream{ctx: ctx, blobs: b, desc: desc, at: from, try: 1, best: from}
+func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
+	return &stream{ctx: ctx, repo: b, desc: desc, at: from, try: 1, best: from}
 }
 
 type stream struct {
-	ctx   context.Context
-	blobs *Blobs
-	desc  v1.Descriptor
+	ctx  context.Context
+	repo *Repository
+	desc v1.Descriptor
 	// at is the byte that is read next, and body has it next, if it is open.
 	at   int64
 	body io.ReadCloser
@@ -84,7 +84,7 @@ func (s *stream) open() error {
 		s.body = io.NopCloser(eof{})
 		return nil
 	}
-	body, start, err := s.blobs.open(s.ctx, s.desc, s.at)
+	body, start, err := s.repo.open(s.ctx, s.desc, s.at)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func (s *stream) recover(err error) error {
 		s.try, s.best = 1, s.at
 	}
 	again := lost(err) || temporary(err)
-	if !again || s.try >= s.blobs.policy.tries {
+	if !again || s.try >= s.repo.policy.tries {
 		return err
 	}
 	s.try++
-	return s.blobs.policy.pause(s.ctx, s.try-1, retryAfterOf(err))
+	return s.repo.policy.pause(s.ctx, s.try-1, retryAfterOf(err))
 }
 
 func (s *stream) close() error {

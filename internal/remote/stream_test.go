@@ -19,14 +19,14 @@ import (
 )
 
 // blobsOf logs in to a repository of host.
-func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Blobs, name.Repository) {
+func blobsOf(t *testing.T, host string) (*remote.Client, *remote.Repository, name.Repository) {
 	t.Helper()
 	repo, err := name.NewRepository(host + "/gold/image")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := fast(remote.Options{})
-	b, err := c.Blobs(t.Context(), repo)
+	b, err := c.Repository(t.Context(), repo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestManifest(t *testing.T) {
 		"NoHeader":   {"or does not say", "v1", say(raw, ""), ""},
 		"Digest":     {"a digest is checked", digest.String(), say(raw, ""), ""},
 		"Other":      {"and may be wrong", other, say(raw, other), "other content than its digest says"},
-		"OtherSum":   {"by whatever sum it is", sum512, say(raw, ""), "other content than its digest says: it is sha512:"},
+		"OtherSum":   {"by whatever sum it is", sum512, say(raw, ""), "other content than its digest says: its SHA-512 sum is"},
 		"HeaderLies": {"so may that of a tag", "v1", say(raw, other), "other content than its digest says"},
 		"Large":      {"no manifest is larger than registries take", "v1", say(make([]byte, 4<<20+1), ""), "more than 4 MiB"},
 		"FlipsOnce":  {"what was wrong is asked for again", digest.String(), flaky(1, say([]byte(`{"schemaVersion":3}`), ""), say(raw, "")), ""},

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -22,43 +21,27 @@ import (
 // An Uploader writes blobs and manifests to a repository: OCI distribution
 // spec, "Push". Its errors are for Explain. It is safe for concurrent use.
 type Uploader struct {
-	client     *http.Client
-	repo       name.Repository
-	neighbours []name.Repository
-	policy     policy
+	*Repository
+	neighbors []name.Repository
 }
 
 // Uploader returns the Uploader of repo, after logging in with the right to
-// push. Blobs may be mounted from neighbours, repositories of the same
-// registry; those that may not be read are of no use, and no error.
-func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbours ...name.Repository) (*Uploader, error) {
-	auth, err := authn.Resolve(ctx, c.keychain, repo)
-	if err != nil {
-		return nil, err
-	}
+// push. Blobs may be mounted from neighbors, repositories of the same registry.
+// Neighbors that may not be read are ignored.
+func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors ...name.Repository) (*Uploader, error) {
 	scopes := []string{repo.Scope(transport.PushScope)}
-	for _, n := range neighbours {
+	for _, n := range neighbors {
 		scopes = append(scopes, n.Scope(transport.PullScope))
 	}
-	t, err := c.login(ctx, repo, auth, scopes)
-	var status *transport.Error
-	if len(neighbours) > 0 && errors.As(err, &status) {
-		neighbours = nil
-		t, err = c.login(ctx, repo, auth, scopes[:1])
+	r, err := c.repository(ctx, repo, temporary, scopes...)
+	if len(neighbors) > 0 && errors.As(err, new(*transport.Error)) {
+		neighbors = nil
+		r, err = c.repository(ctx, repo, temporary, scopes[0])
 	}
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: t, CheckRedirect: checkRedirect}
-	return &Uploader{client: client, repo: repo, neighbours: neighbours, policy: c.policy}, nil
-}
-
-func (c *Client) login(ctx context.Context, repo name.Repository, auth authn.Authenticator, scopes []string) (t http.RoundTripper, err error) {
-	agent := transport.NewUserAgent(fresh{c.once}, c.userAgent)
-	return t, c.policy.do(ctx, unsteady, func() error {
-		t, err = transport.NewWithContext(ctx, repo.Registry, auth, agent, scopes)
-		return err
-	})
+	return &Uploader{r, neighbors}, nil
 }
 
 // fresh sends each body from its start: go-containerregistry repeats a request
@@ -122,14 +105,10 @@ var manifestTypes = strings.Join([]string{
 // none if the registry does not say: some refuse to show a repository that does
 // not exist yet.
 func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash, err error) {
-	header := http.Header{"Accept": {manifestTypes}}
-	err = u.policy.do(ctx, temporary, func() error {
-		answer, err := u.send(ctx, request{method: http.MethodHead, url: urlOf(u.repo, "manifests/"+reference), header: header}, http.StatusOK, notThere...)
-		if err == nil && answer.StatusCode == http.StatusOK {
-			h, _ = v1.NewHash(answer.Header.Get("Docker-Content-Digest"))
-		}
-		return err
-	})
+	answer, err := u.head(ctx, u.repo, "manifests/"+reference, notThere...)
+	if err == nil && answer.StatusCode == http.StatusOK {
+		h, _ = v1.NewHash(answer.Header.Get("Docker-Content-Digest"))
+	}
 	return h, err
 }
 
@@ -140,7 +119,7 @@ func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType 
 		method: http.MethodPut, url: urlOf(u.repo, "manifests/"+reference),
 		header: http.Header{"Content-Type": {string(mediaType)}}, body: bytesBody(raw),
 	}
-	return u.policy.do(ctx, temporary, func() error {
+	return u.retry(ctx, func() error {
 		_, err := u.send(ctx, put, http.StatusCreated, http.StatusOK, http.StatusAccepted)
 		return err
 	})
@@ -173,7 +152,7 @@ func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) 
 	if there || err != nil {
 		return Found{There: there}, err
 	}
-	for _, n := range u.neighbours {
+	for _, n := range u.neighbors {
 		if there, err := u.has(ctx, n, desc); there || err != nil {
 			return Found{At: n}, err
 		}
@@ -192,17 +171,13 @@ type Found struct {
 // Mountable says whether the blob can be mounted.
 func (f Found) Mountable() bool { return f.At != name.Repository{} }
 
-func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descriptor) (there bool, err error) {
-	err = u.policy.do(ctx, temporary, func() error {
-		answer, err := u.send(ctx, request{method: http.MethodHead, url: urlOf(repo, "blobs/"+desc.Digest.String())}, http.StatusOK, notThere...)
-		if err != nil {
-			return err
-		}
-		// A registry that has something else is not believed.
-		there = answer.StatusCode == http.StatusOK && (answer.ContentLength < 0 || answer.ContentLength == desc.Size)
-		return nil
-	})
-	return there, err
+func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descriptor) (bool, error) {
+	answer, err := u.head(ctx, repo, "blobs/"+desc.Digest.String(), notThere...)
+	if err != nil {
+		return false, err
+	}
+	// A registry that has something else is not believed.
+	return answer.StatusCode == http.StatusOK && (answer.ContentLength < 0 || answer.ContentLength == desc.Size), nil
 }
 
 func urlOf(repo name.Repository, path string) *url.URL {
@@ -219,7 +194,7 @@ type request struct {
 
 // send returns the answer to r, whose body was read and closed. A status other
 // than those wanted is an error.
-func (u *Uploader) send(ctx context.Context, r request, want int, or ...int) (*http.Response, error) {
+func (b *Repository) send(ctx context.Context, r request, want int, or ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), nil)
 	if err != nil {
 		return nil, err
@@ -233,7 +208,7 @@ func (u *Uploader) send(ctx context.Context, r request, want int, or ...int) (*h
 			return nil, err
 		}
 	}
-	resp, err := u.client.Do(req)
+	resp, err := b.client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type watched struct {
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &watch{silence: t.silence}
-	w.timer = time.AfterFunc(t.silence, func() { cancel(silent{}) })
+	w.timer = time.AfterFunc(t.silence, func() { cancel(idleTimeoutError{}) })
 	req = req.Clone(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &watchedRequest{req.Body, w}
@@ -38,18 +38,18 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // cause is why a request failed: that nothing moved, if that is why.
 func cause(ctx context.Context, err error) error {
-	if s, ok := context.Cause(ctx).(silent); ok {
+	if s, ok := context.Cause(ctx).(idleTimeoutError); ok {
 		return s
 	}
 	return err
 }
 
-// silent is a net.Error.
-type silent struct{}
+// An idleTimeoutError is a net.Error.
+type idleTimeoutError struct{}
 
-func (silent) Error() string   { return "nothing arrives" }
-func (silent) Timeout() bool   { return true }
-func (silent) Temporary() bool { return true }
+func (idleTimeoutError) Error() string   { return "nothing arrives" }
+func (idleTimeoutError) Timeout() bool   { return true }
+func (idleTimeoutError) Temporary() bool { return true }
 
 type watch struct {
 	timer    *time.Timer

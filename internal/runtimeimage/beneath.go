@@ -15,9 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// maxUnpacked bounds the bytes that base images unpack to.
-const maxUnpacked = 64 << 30
-
 // folders are directories that an image has, by their paths. Any other is one
 // of root's that all may enter.
 type folders map[string]folder
@@ -48,7 +45,7 @@ func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the base image's layers: %w", err)
 	}
-	s := &scan{ours: t.kinds(), theirs: map[string]*tar.Header{}, left: maxUnpacked}
+	s := &scan{ours: t.kinds(), theirs: map[string]*tar.Header{}, left: oci.MaxUnpacked}
 	for _, l := range layers {
 		if err := s.layer(ctx, l); err != nil {
 			return nil, fmt.Errorf("reading the base image's layers: %w", err)

@@ -42,7 +42,7 @@ type Options struct {
 	// is in. Their layers are kept there, and if they come in the order of the
 	// manifests, they stay there: see Images.WriteFile. Empty is TempDir.
 	Beside string
-	// Pin is pull.Options.Pin, for images of registries. It may be nil.
+	// Pin is image.Options.Pin, for images of registries. It may be nil.
 	Pin func(name.Reference) (name.Reference, error)
 	// Progress hears of the stages, and of bytes. It may be nil.
 	Progress progress.Func

@@ -17,12 +17,16 @@ func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err e
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	a, err := f.Artifact(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image: %w", err)
+	}
 	s, err := newSpool(opts)
 	if err != nil {
 		return nil, err
 	}
 	opts.Progress.Step("reading " + dir)
-	all, err := s.imagesOf(ctx, f.Artifact)
+	all, err := s.imagesOf(ctx, a)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading a runtime image from %q: %w", dir, err), s.Close())
 	}

@@ -261,7 +261,7 @@ func (t *taker) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.
 // nothing else says what it has to be. Where a manifest gives the digest of what
 // is stored, that is checked, and costs less.
 func proven(ctx context.Context, l v1.Layer) error {
-	left := int64(maxUnpacked)
+	left := int64(oci.MaxUnpacked)
 	return oci.CheckDiffID(ctx, l, &left)
 }
 

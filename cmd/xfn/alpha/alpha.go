@@ -8,7 +8,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -62,14 +62,14 @@ func (c *Cmd) containers(f containerFlags, term *terminal.Terminal, program term
 		return sandbox.Containers{}, err
 	}
 	term.Verbose = term.Verbose || c.Debug
-	var output func(image, line string)
+	var output func(img, line string)
 	if term.Verbose {
-		output = func(image, line string) { term.Note(image + " says: " + line) }
+		output = func(img, line string) { term.Note(img + " says: " + line) }
 	}
 	return sandbox.Containers{
 		Cache:    dir,
 		Registry: c.Registry,
-		Pull:     pull.Options{Remote: c.Client(program), Progress: term.Progress},
+		Pull:     image.Options{Remote: c.Client(program), Progress: term.Progress},
 		HostUID:  f.MapRootUID,
 		HostGID:  f.MapRootGID,
 		Progress: term.Progress,

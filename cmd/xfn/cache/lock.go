@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -110,18 +109,11 @@ func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 // read returns the lock that there is, and its text. A file that is not there is
 // an empty one.
 func (c *LockCmd) read() (*lock.Lock, []byte, error) {
-	l, err := lock.Read(c.LockFile)
+	l, text, err := lock.ReadText(c.LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &lock.Lock{Path: c.LockFile}, nil, nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	text, err := os.ReadFile(c.LockFile)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading lock file %q: %w", c.LockFile, err)
-	}
-	return l, text, nil
+	return l, text, err
 }
 
 // collect returns what is to be locked, and the files that say so as the lock

@@ -66,8 +66,8 @@ func contents(of func(store) (content, error)) ([]content, error) {
 	return all, nil
 }
 
-func imagesInfo(_ context.Context, dir string) (content, error) {
-	return images(dir, (*image.Store).Info)
+func imagesInfo(ctx context.Context, dir string) (content, error) {
+	return images(dir, func(s *image.Store) (image.Info, error) { return s.Info(ctx) })
 }
 
 func imagesPrune(ctx context.Context, dir string, o old) (content, error) {

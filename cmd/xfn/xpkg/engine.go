@@ -10,7 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
@@ -19,12 +19,12 @@ func connect(ctx context.Context, program terminal.Program) (*dockerengine.Engin
 }
 
 // fromEngine takes a runtime image out of the engine.
-func fromEngine(ctx context.Context, program terminal.Program, image string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
+func fromEngine(ctx context.Context, program terminal.Program, img string, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 	engine, err := connect(ctx, program)
 	if err != nil {
 		return nil, err
 	}
-	images, err := runtimeimage.FromEngine(ctx, engine, image, opts)
+	images, err := runtimeimage.FromEngine(ctx, engine, img, opts)
 	return images, errors.Join(err, engine.Close())
 }
 
@@ -49,7 +49,7 @@ func load(ctx context.Context, term *terminal.Terminal, program terminal.Program
 	if err != nil {
 		return err
 	}
-	pkg, err := pull.OpenLocal(ctx, file, platform)
+	pkg, err := image.OpenLocal(ctx, file, platform)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -96,7 +96,7 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 }
 
 // fromDaemon takes an image out of the engine, into a temporary file.
-func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program, image string) (_ *source, err error) {
+func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program, img string) (_ *source, err error) {
 	engine, err := connect(ctx, p)
 	if err != nil {
 		return nil, err
@@ -111,15 +111,15 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 		return nil, err
 	}
 	path := filepath.Join(os.TempDir(), dir.Name, "image.tar")
-	err = fsx.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, image, w, term.Progress) })
+	err = fsx.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, img, w, term.Progress) })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("taking %q out of the engine: %w", image, err), dir.Close())
+		return nil, errors.Join(fmt.Errorf("taking %q out of the engine: %w", img, err), dir.Close())
 	}
 	file, err := xpkg.OpenImage(ctx, path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &source{name: image, artifact: file.Artifact, local: true, closer: closers{file, dir}}, nil
+	return &source{name: img, artifact: file.Artifact, local: true, closer: closers{file, dir}}, nil
 }
 
 // closers are closed in their order.
@@ -140,7 +140,7 @@ func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpk
 	}
 	switch {
 	case c.Examples:
-		data, err := inspect.Examples(ctx, img)
+		data, err := xpkg.Examples(ctx, img)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 	if platform == nil {
 		platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
 	}
-	img, err := pull.ImageFor(a, *platform)
+	img, err := image.ImageFor(a, *platform)
 	return img, hint.Wrap(err, "name a platform that it has with --platform")
 }
 

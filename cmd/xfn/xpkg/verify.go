@@ -49,7 +49,7 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	if err != nil {
 		return err
 	}
-	res, err := image.Verify(ctx, ref, keys, image.Options{Remote: c.PatientClient(p, c.Patience), Progress: term.Progress})
+	res, err := image.Verify(ctx, ref, keys, c.PatientClient(p, c.Patience), term.Progress)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func Rooms() []Room {
 		{"internal/manifest", 1},
 		{"internal/schema", 1},
 		{"internal/patch", 1},
-		{"internal/remote", 1},
+		{"internal/remote", 2},
 		{"internal/dockerengine", 1},
 		{"internal/signature", 1},
 

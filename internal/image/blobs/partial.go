@@ -16,18 +16,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// tries is how often a blob is asked for whose stream breaks off.
-const tries = 3
+// An Opener returns the bytes of a blob at its source, from one on, and exactly as
+// many as its descriptor names. It goes on where a connection breaks.
+type Opener func(ctx context.Context, from int64) io.ReadCloser
 
-// An Opener opens a blob at its source so that from bytes of it need not be
-// sent again. It returns where the stream starts: there, or at 0 if the source
-// sends blobs only whole.
-type Opener func(ctx context.Context, from int64) (stream io.ReadCloser, start int64, err error)
-
-// Fetch adds the blob that desc describes. What an earlier Fetch left of it is
-// used; what this one leaves, cut off, is left for the next. A process that
-// fetches the same blob meanwhile is neither waited for nor disturbed. moved
-// hears of each change of how many bytes are there.
+// Fetch adds the blob that desc describes. It continues what an earlier Fetch left
+// of it, and what this one leaves is left for the next. Another process that
+// fetches the same blob is neither waited for nor disturbed. moved is called with
+// each change of the number of bytes that are there.
 func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
 	if _, err := nameOf(desc.Digest); err != nil {
 		return err
@@ -42,15 +38,10 @@ func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved 
 	}
 	p.moved = moved
 	moved(p.size)
-	for try := 1; ; try++ {
-		again, err := p.fill(ctx, open)
-		if err == nil {
-			return d.publish(ctx, p)
-		}
-		if !again || try == tries || ctx.Err() != nil {
-			return err
-		}
+	if err := oci.RetryMismatch(func() error { return p.fill(ctx, open) }); err != nil {
+		return err
 	}
+	return d.publish(ctx, p)
 }
 
 // A partial is a file that a blob is written to, locked by its process.
@@ -60,8 +51,6 @@ type partial struct {
 	sum   hash.Hash
 	size  int64
 	moved func(int64)
-	// whole is set if all of its bytes are from one stream.
-	whole bool
 }
 
 // claim returns what is there of a blob and nobody writes to, or a new file.
@@ -146,51 +135,32 @@ func (p *partial) abandon() error {
 	return p.file.Close()
 }
 
-// fill fetches what is missing and checks the whole. It tells whether an error
-// may be one that is gone the next time.
-func (p *partial) fill(ctx context.Context, open Opener) (again bool, err error) {
+// fill fetches what is missing and verifies the digest. It empties the file if that
+// is another one.
+func (p *partial) fill(ctx context.Context, open Opener) error {
 	if p.size < p.desc.Size || p.size == 0 {
-		if again, err := p.receive(ctx, open); err != nil {
-			return again, err
+		if err := p.receive(ctx, open); err != nil {
+			return err
 		}
 	}
 	got := fmt.Sprintf("%x", p.sum.Sum(nil))
 	if got == p.desc.Digest.Hex {
-		return false, nil
+		return nil
 	}
-	err = fmt.Errorf("blob %s has other content than its digest says: its SHA-256 sum is %s", p.desc.Digest, got)
-	return !p.whole, errors.Join(err, p.reset())
+	return errors.Join(&oci.MismatchError{Digest: p.desc.Digest, Sum: got}, p.reset())
 }
 
-func (p *partial) receive(ctx context.Context, open Opener) (again bool, err error) {
-	stream, start, err := open(ctx, p.size)
-	if err != nil {
-		return false, err
-	}
+func (p *partial) receive(ctx context.Context, open Opener) (err error) {
+	stream := open(ctx, p.size)
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	if start != p.size {
-		if err := p.reset(); err != nil {
-			return false, err
-		}
-	}
-	p.whole = p.size == 0
 	src := &source{in: oci.Reader(ctx, stream)}
-	_, err = io.Copy(p, io.LimitReader(src, p.desc.Size-p.size+1))
-	switch {
-	case err != nil && src.err == nil:
-		return false, fmt.Errorf("writing blob %s to the cache: %w", p.desc.Digest, err)
-	case p.size > p.desc.Size:
-		return false, errors.Join(fmt.Errorf("blob %s is longer than the %d bytes that its manifest says", p.desc.Digest, p.desc.Size), p.reset())
-	case p.size == p.desc.Size:
-		return false, nil
-	case src.err != nil:
-		return true, src.err
-	default:
-		return true, fmt.Errorf("blob %s ended after %d of %d bytes", p.desc.Digest, p.size, p.desc.Size)
+	if _, err = io.Copy(p, src); err != nil && src.err == nil {
+		return fmt.Errorf("writing blob %s to the cache: %w", p.desc.Digest, err)
 	}
+	return err
 }
 
-// A source remembers how reading failed, to tell it from failing to write.
+// A source remembers an error of reading, to distinguish it from one of writing.
 type source struct {
 	in  io.Reader
 	err error

@@ -39,8 +39,8 @@ func child(dir string) int {
 	}
 	half := len(content) / 2
 	sum, size, _ := v1.SHA256(bufio.NewReader(&source{data: content}))
-	_ = d.Fetch(ctx, v1.Descriptor{Digest: sum, Size: size}, func(context.Context, int64) (io.ReadCloser, int64, error) {
-		return io.NopCloser(io.MultiReader(&source{data: content[:half]}, stall{})), 0, nil
+	_ = d.Fetch(ctx, v1.Descriptor{Digest: sum, Size: size}, func(context.Context, int64) io.ReadCloser {
+		return io.NopCloser(io.MultiReader(&source{data: content[:half]}, stall{}))
 	}, func(int64) {})
 	return 0
 }

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -15,55 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-const (
-	examplesFile = ".up/examples.yaml"
-	// maxExamples bounds the bytes of the examples, and of their layer, as the
-	// control plane bounds those of package.yaml.
-	maxExamples = 200 << 20
-	// maxLayer bounds the bytes of a layer's tar.
-	maxLayer = 16 << 30
-)
-
-// Examples returns the examples of a package's image, a stream of YAML documents:
-// up to 200 MiB. It is an error if there are none.
-func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
-	l, err := find(img, xpkg.ExamplesMark)
-	if err != nil {
-		return nil, errors.New("it has no examples")
-	}
-	data, err := fileOf(ctx, l, examplesFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading its examples: %w", err)
-	}
-	return data, nil
-}
-
-// fileOf returns a file of a layer, which is read to its end, where its digest is
-// checked.
-func fileOf(ctx context.Context, l v1.Layer, name string) (data []byte, err error) {
-	left := int64(maxExamples)
-	rc, err := oci.Plain(ctx, l, &left)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rc.Close()) }()
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("its layer has no %s", name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if strings.TrimPrefix(h.Name, "./") != name || h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if data, err = io.ReadAll(tr); err != nil {
-			return nil, err
-		}
-		return data, rc.Finish()
-	}
-}
+// maxLayer limits the bytes of a layer's tar.
+const maxLayer = 16 << 30
 
 // WriteLayer writes the tar of a layer of an image to w, decompressed: up to 16
 // GiB. The layer is named by its digest, by the first of its digits, or by its

@@ -295,7 +295,7 @@ func TestWriteLayer(t *testing.T) {
 			t.Errorf("%q names a layer", name)
 		}
 	}
-	if _, err := inspect.Examples(t.Context(), img); err == nil || err.Error() != "it has no examples" {
+	if _, err := xpkg.Examples(t.Context(), img); err == nil || err.Error() != "it has no examples" {
 		t.Errorf("got %v", err)
 	}
 	if err := inspect.WriteLayer(t.Context(), &bytes.Buffer{}, layered(t, metadata, "base", "base"), "base"); err == nil || !strings.Contains(err.Error(), "several") {
@@ -305,7 +305,7 @@ func TestWriteLayer(t *testing.T) {
 
 func TestExamples(t *testing.T) {
 	a := packageOf(t, map[string]string{"crossplane.yaml": metadata, "examples/a.yaml": "kind: A"})
-	got, err := inspect.Examples(t.Context(), a.(v1.Image))
+	got, err := xpkg.Examples(t.Context(), a.(v1.Image))
 	if err != nil || !strings.HasPrefix(string(got), "kind: A\n") {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -314,7 +314,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := inspect.Examples(t.Context(), img); err == nil || !strings.Contains(err.Error(), "no .up/examples.yaml") {
+	if _, err := xpkg.Examples(t.Context(), img); err == nil || !strings.Contains(err.Error(), "no .up/examples.yaml") {
 		t.Errorf("got %v", err)
 	}
 }

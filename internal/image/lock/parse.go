@@ -25,9 +25,24 @@ const (
 	maxImages = 10_000
 )
 
-// Read reads a lock file of up to 4 MiB. One that is not there is
-// fs.ErrNotExist; what is wrong in it is an error with its line.
-func Read(path string) (_ *Lock, err error) {
+// Read reads a lock file of up to 4 MiB. A missing file is fs.ErrNotExist. What is
+// wrong in it is an error with its line.
+func Read(path string) (*Lock, error) {
+	l, _, err := ReadText(path)
+	return l, err
+}
+
+// ReadText is Read, and returns the text of the file too.
+func ReadText(path string) (*Lock, []byte, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := Parse(path, data)
+	return l, data, err
+}
+
+func readFile(path string) (_ []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading lock file %q: %w", path, fsx.Cause(err))
@@ -40,7 +55,7 @@ func Read(path string) (_ *Lock, err error) {
 	if len(data) > maxSize {
 		return nil, fmt.Errorf("reading lock file %q: it is larger than %d MiB", path, maxSize>>20)
 	}
-	return Parse(path, data)
+	return data, nil
 }
 
 // Parse reads the text of the lock file at path. Every fault is an error with its

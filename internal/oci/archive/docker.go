@@ -48,7 +48,7 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseConfig(config, len(images[0].Layers))
+	c, err := oci.ParseConfig(config, len(images[0].Layers))
 	if err != nil {
 		return nil, err
 	}

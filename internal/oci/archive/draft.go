@@ -179,7 +179,7 @@ func (d *Draft) add(write func(io.Writer) (v1.Hash, error)) (*io.SectionReader, 
 // of the draft are the first ones of that, in their order. If they are not,
 // nothing is written and it returns false: its layers can be read all the same.
 func (d *Draft) Finish(ctx context.Context, a oci.Artifact, text string, report progress.Func) (bool, error) {
-	files, err := filesOf(a)
+	files, err := filesOf(ctx, a)
 	if err != nil || d.loose || len(files) < len(d.names) {
 		return false, err
 	}

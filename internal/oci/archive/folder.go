@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,34 +17,57 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A Folder is an OCI image layout that is open.
+// A Folder is an OCI image layout that is open. No link is followed that leads out
+// of its directory.
 type Folder struct {
-	// Artifact is what its index.json lists: an image or an index, or where it
-	// lists several, an index of them all. Layers are read from the folder when
-	// they are asked for, and checked against their digests as they are read.
-	Artifact oci.Artifact
+	layout
+	// Listed is what index.json lists. What it lists several times, under several
+	// names, is in Listed once.
+	Listed []v1.Descriptor
 
 	root *os.Root
 }
 
-// Close closes the folder. The artifact's layers cannot be read after it.
+// Close closes the folder. Its layers cannot be read after it.
 func (f *Folder) Close() error { return f.root.Close() }
 
 // OpenFolder opens a directory with an OCI image layout (image-spec,
-// image-layout.md). Only its metadata is read, and no link is followed that
-// leads out of it. What index.json lists several times, under several names,
-// counts once. An error names the directory.
+// image-layout.md). Only its index.json is read. An error names the directory.
 func OpenFolder(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening %q: %w", dir, notFolder(dir, fsx.Cause(err)))
 	}
 	budget := int64(maxMetadata)
-	a, err := layout{folder{root}, &budget}.all()
+	f := &Folder{layout: layout{folder{root}, &budget}, root: root}
+	if _, err = f.files.look(layoutFile); errors.Is(err, fs.ErrNotExist) {
+		err = hint.Wrap(fmt.Errorf("it is not an OCI image layout: it has no %s", layoutFile), layoutHint)
+	} else {
+		f.Listed, err = f.index()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %q: %w", dir, err), root.Close())
 	}
-	return &Folder{a, root}, nil
+	return f, nil
+}
+
+// Artifact returns what index.json lists: an image or an index, or where it lists
+// several, an index of them all. Only metadata is read. Layers are read from the
+// folder when they are opened, and verified then. An error names the directory.
+func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
+	top := f.Listed[0]
+	if len(f.Listed) > 1 {
+		raw, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: f.Listed})
+		if err != nil {
+			return nil, fmt.Errorf("encoding an index: %w", err)
+		}
+		top = oci.Embed(raw)
+	}
+	a, err := f.load(ctx, top)
+	if err != nil {
+		return nil, fmt.Errorf("opening %q: %w", f.root.Name(), err)
+	}
+	return a, nil
 }
 
 const layoutHint = "name the directory that holds oci-layout, index.json and blobs"
@@ -54,33 +78,6 @@ func notFolder(path string, err error) error {
 		return hint.Wrap(errors.New("it is a file, and no directory"), layoutHint)
 	}
 	return err
-}
-
-// all returns what index.json lists: an artifact, or an index of several.
-func (l layout) all() (oci.Artifact, error) {
-	if _, err := l.files.look(layoutFile); errors.Is(err, fs.ErrNotExist) {
-		return nil, hint.Wrap(fmt.Errorf("it is no OCI image layout: it has no %s", layoutFile), layoutHint)
-	}
-	artifacts, err := l.index()
-	if err != nil {
-		return nil, err
-	}
-	if len(artifacts) == 1 {
-		return l.artifact(artifacts[0], 0)
-	}
-	children := make([]oci.Artifact, 0, len(artifacts))
-	for _, d := range artifacts {
-		c, err := l.artifact(d, 1)
-		if err != nil {
-			return nil, err
-		}
-		children = append(children, c)
-	}
-	raw, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: artifacts})
-	if err != nil {
-		return nil, fmt.Errorf("encoding an index: %w", err)
-	}
-	return oci.Index(raw, children...)
 }
 
 // A folder has files as they lie in a directory.

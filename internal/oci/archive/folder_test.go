@@ -45,7 +45,10 @@ func TestOpenFolder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := openFolder(t, tc.dir).Artifact
+			a, err := openFolder(t, tc.dir).Artifact(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			if tc.want != nil && digest(t, a) != digest(t, tc.want) {
 				t.Errorf("%s: got %s, want %s", tc.reason, digest(t, a), digest(t, tc.want))
 			}
@@ -66,9 +69,13 @@ func TestOpenFolder(t *testing.T) {
 // Several images, as buildx leaves them, are an index of them all.
 func TestOpenFolderOfSeveral(t *testing.T) {
 	images := []v1.Image{image(t, "linux", "amd64"), image(t, "linux", "arm64")}
-	idx, ok := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact.(v1.ImageIndex)
+	a, err := openFolder(t, imagetest.Layout(t, images[0], images[1], images[0])).Artifact(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	idx, ok := a.(v1.ImageIndex)
 	if !ok {
-		t.Fatal("it is no index")
+		t.Fatal("it is not an index")
 	}
 	m, err := idx.IndexManifest()
 	if err != nil {
@@ -136,7 +143,11 @@ func TestOpenFolderRefuses(t *testing.T) {
 			if err := tc.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
-			_, err := archive.OpenFolder(dir)
+			f, err := archive.OpenFolder(dir)
+			if err == nil {
+				_, err = f.Artifact(t.Context())
+				_ = f.Close()
+			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: want one sentence with %q and the directory, got %v", tc.reason, tc.want, err)
 			}
@@ -152,6 +163,10 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	img := image(t, "linux", "amd64")
 	dir := imagetest.Layout(t, img)
 	f := openFolder(t, dir)
+	a, err := f.Artifact(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := img.Manifest()
 	if err != nil {
 		t.Fatal(err)
@@ -159,9 +174,9 @@ func TestOpenFolderReadsLate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "blobs/sha256", m.Layers[0].Digest.Hex), make([]byte, m.Layers[0].Size), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opened, ok := f.Artifact.(v1.Image)
+	opened, ok := a.(v1.Image)
 	if !ok {
-		t.Fatal("it is no image")
+		t.Fatal("it is not an image")
 	}
 	layers, err := opened.Layers()
 	if err != nil {

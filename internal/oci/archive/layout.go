@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,6 @@ const (
 	layoutFile = "oci-layout"
 	indexFile  = "index.json"
 )
-
-// A notWholeError says what an OCI image layout lacks.
-type notWholeError string
-
-func (e notWholeError) Error() string { return string(e) }
 
 // files are those of an OCI image layout, in a tar or in a folder.
 type files interface {
@@ -48,7 +44,7 @@ type layout struct {
 }
 
 // one returns the one artifact of a layout, which may have several names.
-func (l layout) one() (oci.Artifact, error) {
+func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	artifacts, err := l.index()
 	switch {
 	case err != nil:
@@ -56,7 +52,7 @@ func (l layout) one() (oci.Artifact, error) {
 	case len(artifacts) > 1:
 		return nil, fmt.Errorf("its %s lists %d images, and must list one", indexFile, len(artifacts))
 	default:
-		return l.artifact(artifacts[0], 0)
+		return l.load(ctx, artifacts[0])
 	}
 }
 
@@ -76,100 +72,16 @@ func (l layout) index() (artifacts []v1.Descriptor, err error) {
 		}
 	}
 	if len(artifacts) == 0 {
-		return nil, notWholeError("its " + indexFile + " lists no image")
+		return nil, oci.IncompleteError("its " + indexFile + " lists no image")
 	}
 	return artifacts, nil
 }
 
-// artifact returns what desc points at, depth indexes below the layout's.
-func (l layout) artifact(desc v1.Descriptor, depth int) (oci.Artifact, error) {
-	switch {
-	case depth > oci.MaxDepth:
-		return nil, fmt.Errorf("its indexes are nested more than %d deep", oci.MaxDepth)
-	case desc.MediaType.IsImage():
-		return l.image(desc)
-	case desc.MediaType.IsIndex():
-		return l.manifests(desc, depth)
-	default:
-		return nil, fmt.Errorf("its %s has media type %q, which is neither an image nor an index", desc.Digest, desc.MediaType)
-	}
-}
+// Walk returns a Walk over the layout's manifests.
+func (l layout) Walk() oci.Walk { return oci.Walk{Read: l.blob} }
 
-func (l layout) manifests(desc v1.Descriptor, depth int) (v1.ImageIndex, error) {
-	raw, err := l.blob(desc)
-	if err != nil {
-		return nil, err
-	}
-	m, err := v1.ParseIndexManifest(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("its index %s is not valid: %w", desc.Digest, err)
-	}
-	children := make([]oci.Artifact, 0, len(m.Manifests))
-	for _, d := range m.Manifests {
-		c, err := l.artifact(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		children = append(children, c)
-	}
-	return oci.Index(raw, children...)
-}
-
-func (l layout) image(desc v1.Descriptor) (v1.Image, error) {
-	raw, err := l.blob(desc)
-	if err != nil {
-		return nil, err
-	}
-	m, err := v1.ParseManifest(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("its manifest %s is not valid: %w", desc.Digest, err)
-	}
-	config, err := l.blob(m.Config)
-	if err != nil {
-		return nil, err
-	}
-	diffIDs, err := diffIDsOf(m, config)
-	if err != nil {
-		return nil, err
-	}
-	layers := make([]v1.Layer, 0, len(m.Layers))
-	for i, d := range m.Layers {
-		layer, err := l.layer(d, diffIDs[i])
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, layer)
-	}
-	return oci.Image(raw, config, layers...)
-}
-
-// diffIDsOf returns the digests of the layers' tars. An artifact that is no
-// image has none, and layers of any content: their own digests stand for them.
-func diffIDsOf(m *v1.Manifest, config []byte) ([]v1.Hash, error) {
-	if !oci.IsImage(m) {
-		ids := make([]v1.Hash, 0, len(m.Layers))
-		for _, d := range m.Layers {
-			ids = append(ids, d.Digest)
-		}
-		return ids, nil
-	}
-	c, err := parseConfig(config, len(m.Layers))
-	if err != nil {
-		return nil, err
-	}
-	return c.RootFS.DiffIDs, nil
-}
-
-// parseConfig reads a config and makes sure that it is of so many layers.
-func parseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
-	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("its config is not valid: %w", err)
-	}
-	if n := len(c.RootFS.DiffIDs); n != layers {
-		return nil, notWholeError(fmt.Sprintf("its config is of %d layers, and its manifest of %d", n, layers))
-	}
-	return c, nil
+func (l layout) load(ctx context.Context, top v1.Descriptor) (oci.Artifact, error) {
+	return l.Walk().Load(ctx, top, l.Layer)
 }
 
 // lookup returns a blob, if it is there and as long as desc says.
@@ -180,7 +92,7 @@ func (l layout) lookup(desc v1.Descriptor) (content, error) {
 	c, err := l.files.look(blobPath(desc.Digest))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return content{}, notWholeError(fmt.Sprintf("its blob %s is missing", desc.Digest))
+		return content{}, oci.IncompleteError(fmt.Sprintf("its blob %s is missing", desc.Digest))
 	case err != nil:
 		return content{}, fmt.Errorf("its blob %s: %w", desc.Digest, err)
 	case c.size != desc.Size:
@@ -190,7 +102,7 @@ func (l layout) lookup(desc v1.Descriptor) (content, error) {
 }
 
 // blob reads and checks a manifest or config.
-func (l layout) blob(desc v1.Descriptor) ([]byte, error) {
+func (l layout) blob(_ context.Context, desc v1.Descriptor) ([]byte, error) {
 	if _, err := l.lookup(desc); err != nil {
 		return nil, err
 	}
@@ -242,7 +154,8 @@ func pay(c content, budget *int64) error {
 	return nil
 }
 
-func (l layout) layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
+// Layer returns a layer that is in the layout, in full.
+func (l layout) Layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 	c, err := l.lookup(desc)
 	if err != nil {
 		return nil, err

@@ -70,8 +70,8 @@ func Open(ctx context.Context, path string) (_ *File, err error) {
 // means stands in its own manifest.
 func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
 	if _, ok := t.find(layoutFile); ok {
-		a, err = layout{t, &t.budget}.one()
-		if _, ok := t.find(manifestFile); !ok || !errors.As(err, new(notWholeError)) {
+		a, err = layout{t, &t.budget}.one(ctx)
+		if _, ok := t.find(manifestFile); !ok || !errors.As(err, new(oci.IncompleteError)) {
 			return a, false, err
 		}
 	}

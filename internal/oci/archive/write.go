@@ -26,7 +26,7 @@ import (
 // annotated with Mark are last. A blob is checked against its digest and size as
 // it is written. Progress is reported in bytes of the file, as text.
 func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report progress.Func) error {
-	files, err := filesOf(a)
+	files, err := filesOf(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -34,12 +34,16 @@ func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report
 }
 
 // filesOf returns all files of an archive, in their order.
-func filesOf(a oci.Artifact) ([]source, error) {
-	p := &plan{seen: map[v1.Hash]bool{}}
-	if err := p.add(a, 0); err != nil {
+func filesOf(ctx context.Context, a oci.Artifact) ([]source, error) {
+	tree, top, err := oci.TreeOf(a)
+	if err != nil {
 		return nil, err
 	}
-	head, err := p.head(a)
+	p := &plan{tree: tree, seen: map[v1.Hash]bool{}}
+	if err := (oci.Walk{Read: tree.Read, Before: p.add}).Run(ctx, top); err != nil {
+		return nil, err
+	}
+	head, err := p.head(top)
 	if err != nil {
 		return nil, err
 	}
@@ -70,59 +74,28 @@ func memory(name string, data []byte) source {
 type plan struct {
 	layers, marked, metadata []source
 
+	tree   *oci.Tree
 	seen   map[v1.Hash]bool
 	images []v1.Image
 }
 
-func (p *plan) add(a oci.Artifact, depth int) error {
-	if depth > oci.MaxDepth {
-		return fmt.Errorf("its indexes are nested more than %d deep", oci.MaxDepth)
+// add adds a manifest, and the config and layers of an image.
+func (p *plan) add(m *oci.Manifest) error {
+	p.addMetadata(m.Digest, m.Raw)
+	if m.IsIndex {
+		return nil
 	}
-	raw, err := a.RawManifest()
+	img, err := p.tree.Image(m)
 	if err != nil {
-		return fmt.Errorf("reading a manifest: %w", err)
-	}
-	if err := p.addBytes(raw); err != nil {
 		return err
 	}
-	switch a := a.(type) {
-	case v1.ImageIndex:
-		return p.addIndex(a, depth)
-	case v1.Image:
-		return p.addImage(a)
-	default:
-		return errors.New("the artifact is neither an image nor an index")
-	}
-}
-
-func (p *plan) addIndex(idx v1.ImageIndex, depth int) error {
-	m, err := idx.IndexManifest()
-	if err != nil {
-		return fmt.Errorf("reading an index: %w", err)
-	}
-	for _, desc := range m.Manifests {
-		c, err := oci.Child(idx, desc)
-		if err != nil {
-			return err
-		}
-		if err := p.add(c, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *plan) addImage(img v1.Image) error {
 	config, err := img.RawConfigFile()
 	if err != nil {
 		return fmt.Errorf("reading a config: %w", err)
 	}
-	if err := p.addBytes(config); err != nil {
-		return err
-	}
-	m, err := img.Manifest()
-	if err != nil {
-		return fmt.Errorf("reading a manifest: %w", err)
+	p.addMetadata(m.Config.Digest, config)
+	if m.IsImage() {
+		p.images = append(p.images, img)
 	}
 	for _, desc := range m.Layers {
 		if p.seen[desc.Digest] {
@@ -140,10 +113,14 @@ func (p *plan) addImage(img v1.Image) error {
 			p.marked = append(p.marked, f)
 		}
 	}
-	if oci.IsImage(m) {
-		p.images = append(p.images, img)
-	}
 	return nil
+}
+
+func (p *plan) addMetadata(digest v1.Hash, data []byte) {
+	if !p.seen[digest] {
+		p.seen[digest] = true
+		p.metadata = append(p.metadata, memory(blobPath(digest), data))
+	}
 }
 
 func openLayer(l v1.Layer, desc v1.Descriptor) (io.ReadCloser, error) {
@@ -158,24 +135,8 @@ func openLayer(l v1.Layer, desc v1.Descriptor) (io.ReadCloser, error) {
 	return checked, nil
 }
 
-func (p *plan) addBytes(data []byte) error {
-	digest, _, err := v1.SHA256(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	if !p.seen[digest] {
-		p.seen[digest] = true
-		p.metadata = append(p.metadata, memory(blobPath(digest), data))
-	}
-	return nil
-}
-
 // head returns the files that make the archive a layout and a Docker archive.
-func (p *plan) head(a oci.Artifact) ([]source, error) {
-	desc, err := oci.Describe(a)
-	if err != nil {
-		return nil, err
-	}
+func (p *plan) head(desc v1.Descriptor) ([]source, error) {
 	index, err := json.Marshal(v1.IndexManifest{
 		SchemaVersion: 2,
 		MediaType:     "application/vnd.oci.image.index.v1+json",

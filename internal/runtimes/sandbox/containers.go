@@ -10,7 +10,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/hint"
-	pull "github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -35,7 +35,7 @@ type Containers struct {
 	// Registry is that of images that name none. If it is empty, there is none.
 	Registry string
 	// Pull says how images are fetched, where a request brings no credentials.
-	Pull pull.Options
+	Pull image.Options
 	// Files lets a request's image be an .xpkg file or a folder with an OCI
 	// layout, too. It is for callers whose files these are: whoever calls from
 	// elsewhere must not choose among this machine's.
@@ -150,7 +150,7 @@ func requested(req alpha.ContainerRequest) (s settings, err error) {
 	if req.Timeout < 0 {
 		return s, fmt.Errorf("%s is no time to run in", req.Timeout)
 	}
-	if s.policy, err = pull.ParsePolicy(string(req.PullPolicy)); err != nil {
+	if s.policy, err = image.ParsePolicy(string(req.PullPolicy)); err != nil {
 		return s, err
 	}
 	if err := s.readNetwork(string(req.Network)); err != nil {

@@ -1,0 +1,171 @@
+package oci
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// A Manifest is a manifest of any kind: of an image, of an index, or of another
+// artifact.
+type Manifest struct {
+	Digest v1.Hash
+	// MediaType is the manifest's own, or else that of its descriptor.
+	MediaType types.MediaType
+	// Raw are the exact bytes.
+	Raw []byte
+	// IsIndex is true if the manifest has a list of other manifests, which is
+	// Manifests. It has no blobs then.
+	IsIndex   bool
+	Manifests []v1.Descriptor
+	// Config is nil if the manifest has none.
+	Config      *v1.Descriptor
+	Layers      []v1.Descriptor
+	Annotations map[string]string
+}
+
+// Blobs returns the descriptors of the layers and the config.
+func (m *Manifest) Blobs() []v1.Descriptor {
+	if m.Config == nil {
+		return m.Layers
+	}
+	return append(slices.Clone(m.Layers), *m.Config)
+}
+
+// parseManifest reads a manifest of any kind by its content, and not by the media
+// type that a registry returns. A manifest that clients could read as an image or
+// as an index is an error (CVE-2021-41190).
+func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
+	var has struct {
+		// Blobs is a field of the artifact manifest of image spec v1.1-rc1, and
+		// FSLayers one of Docker's schema 1.
+		Manifests, Layers, Config, Blobs, FSLayers json.RawMessage
+	}
+	var fields struct {
+		MediaType                types.MediaType
+		Manifests, Layers, Blobs []v1.Descriptor
+		Config                   *v1.Descriptor
+		Annotations              map[string]string
+	}
+	if !json.Valid(raw) {
+		return nil, errors.New("reading a manifest: it is not valid JSON")
+	}
+	if err := errors.Join(json.Unmarshal(raw, &has), json.Unmarshal(raw, &fields)); err != nil {
+		return nil, fmt.Errorf("reading a manifest: it is not valid: %w", err)
+	}
+	index, image := has.Manifests != nil, has.Layers != nil || has.Config != nil || has.Blobs != nil
+	mediaType := fields.MediaType
+	if mediaType == "" {
+		mediaType = d.MediaType
+	}
+	switch {
+	case has.FSLayers != nil:
+		return nil, fmt.Errorf("its manifest %s has Docker's schema 1, which is not supported", d.Digest)
+	case index && image:
+		return nil, fmt.Errorf("its manifest %s is an image and an index at once", d.Digest)
+	case index == image, index && mediaType != "" && !mediaType.IsIndex(), image && mediaType.IsIndex():
+		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", d.Digest, mediaType)
+	case index && d.MediaType.IsImage(), image && d.MediaType.IsIndex():
+		return nil, fmt.Errorf("its manifest %s is not of the media type %q that its descriptor names", d.Digest, d.MediaType)
+	}
+	return &Manifest{
+		Digest: d.Digest, MediaType: mediaType, Raw: raw, IsIndex: index, Manifests: fields.Manifests,
+		Config: fields.Config, Layers: slices.Concat(fields.Layers, fields.Blobs), Annotations: fields.Annotations,
+	}, nil
+}
+
+// IsImage reports whether m is the manifest of an image, and not of an artifact
+// that is stored like one, such as a signature.
+func (m *Manifest) IsImage() bool {
+	return m.Config != nil && (m.Config.MediaType == "" || m.Config.MediaType.IsConfig())
+}
+
+// A LayerFunc returns the layer that a descriptor names. The diff ID is the digest
+// of its uncompressed tar.
+type LayerFunc func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error)
+
+// Image returns the image of a manifest and its config.
+func (m *Manifest) Image(config []byte, layer LayerFunc) (v1.Image, error) {
+	ids, err := m.diffIDs(config)
+	if err != nil {
+		return nil, err
+	}
+	layers := make([]v1.Layer, len(m.Layers))
+	for i, d := range m.Layers {
+		if layers[i], err = layer(d, ids[i]); err != nil {
+			return nil, err
+		}
+	}
+	return Image(m.Raw, config, layers...)
+}
+
+// diffIDs returns the diff IDs of the layers. An artifact that is not an image has
+// none, and layers of any content: their own digests are returned.
+func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
+	if m.IsImage() {
+		c, err := ParseConfig(config, len(m.Layers))
+		if err != nil {
+			return nil, err
+		}
+		return c.RootFS.DiffIDs, nil
+	}
+	ids := make([]v1.Hash, len(m.Layers))
+	for i, d := range m.Layers {
+		ids[i] = d.Digest
+	}
+	return ids, nil
+}
+
+// ParseConfig reads an image's config, which must list so many layers, or else the
+// error is an IncompleteError.
+func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
+	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("its config is not valid: %v", err) // The error of an empty one is io.EOF.
+	}
+	if n := len(c.RootFS.DiffIDs); n != layers {
+		return nil, IncompleteError(fmt.Sprintf("its config is of %d layers, and its manifest of %d", n, layers))
+	}
+	return c, nil
+}
+
+// An IncompleteError says what is missing from an image or a layout.
+type IncompleteError string
+
+// Error implements error.
+func (e IncompleteError) Error() string { return string(e) }
+
+// PlatformOf returns the platform that an image's config names.
+func PlatformOf(c *v1.ConfigFile) v1.Platform {
+	return v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant, OSVersion: c.OSVersion, OSFeatures: c.OSFeatures}
+}
+
+// IsAttestation reports whether an index's entry is not to be run: Docker's
+// attestations have the platform "unknown".
+func IsAttestation(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.OS == "unknown" }
+
+// IsElsewhere reports whether a registry need not store a layer, as its
+// descriptor's URLs say where it is (OCI image spec, "Non-Distributable Layers").
+func IsElsewhere(d v1.Descriptor) bool { return !d.MediaType.IsDistributable() && len(d.URLs) > 0 }
+
+// IsEmbedded reports whether a descriptor contains what it describes (OCI image
+// spec, descriptor.md, "data"): a registry need not store it.
+func IsEmbedded(d v1.Descriptor) bool {
+	sum, err := v1.Hasher(d.Digest.Algorithm)
+	if err != nil || d.Data == nil || int64(len(d.Data)) != d.Size {
+		return false
+	}
+	sum.Write(d.Data)
+	return fmt.Sprintf("%x", sum.Sum(nil)) == d.Digest.Hex
+}
+
+// Embed returns a descriptor that contains these bytes.
+func Embed(raw []byte) v1.Descriptor {
+	h, size, _ := v1.SHA256(bytes.NewReader(raw)) // Reading memory does not fail.
+	return v1.Descriptor{Digest: h, Size: size, Data: raw}
+}

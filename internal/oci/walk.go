@@ -1,0 +1,247 @@
+package oci
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+const (
+	// MaxDepth is how deep indexes may be nested.
+	MaxDepth = 4
+	// MaxManifest is the size that the OCI distribution spec ("Pushing Manifests")
+	// asks registries to accept at least, and few accept more.
+	MaxManifest = 4 << 20
+	// MaxMetadata limits the bytes of all manifests and configs together. An .xpkg
+	// file may have 64 MiB, and adds an index of its own.
+	MaxMetadata = 63 << 20
+	// maxParts limits the number of manifests, configs and layers.
+	maxParts = 10_000
+	// maxLayers limits the bytes of a blob, and of an image's layers together.
+	maxLayers = 16 << 30
+)
+
+// A Budget limits what is read of foreign manifests. Walks that share one may run
+// at the same time. A nil Budget has no limits.
+type Budget struct {
+	mu           sync.Mutex
+	bytes, parts int64
+}
+
+// NewBudget returns a Budget of MaxMetadata bytes.
+func NewBudget() *Budget { return &Budget{bytes: MaxMetadata, parts: maxParts} }
+
+// spend subtracts a manifest or config of so many bytes, and its blobs.
+func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
+	if b == nil {
+		return nil
+	}
+	if size < 0 {
+		return fmt.Errorf("the size of a manifest or config is negative: %d bytes", size)
+	}
+	for _, d := range blobs {
+		if d.Size < 0 || d.Size > maxLayers {
+			return fmt.Errorf("its blob %s has an impossible size of %d bytes", d.Digest, d.Size)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bytes -= size; b.bytes < 0 {
+		return fmt.Errorf("its manifests and configs are larger than %d MiB", MaxMetadata>>20)
+	}
+	if b.parts -= 1 + int64(len(blobs)); b.parts < 0 {
+		return fmt.Errorf("it has more than %d manifests, configs and layers", maxParts)
+	}
+	return nil
+}
+
+// A Walk reads a graph of manifests from where it is stored.
+type Walk struct {
+	// Read returns a manifest or config after checking its digest.
+	Read func(ctx context.Context, d v1.Descriptor) ([]byte, error)
+	// Budget limits what is read.
+	Budget *Budget
+	// Descend reports whether to read what an index lists. Nil reads everything.
+	Descend func(v1.Descriptor) (bool, error)
+	// Before is called with each manifest before those that it lists, and After
+	// when all of those were visited. Both may be nil.
+	Before, After func(*Manifest) error
+}
+
+// Run visits top and all manifests below it, each digest once.
+func (w Walk) Run(ctx context.Context, top v1.Descriptor) error {
+	return w.visit(ctx, top, 0, map[v1.Hash]bool{})
+}
+
+func (w Walk) visit(ctx context.Context, d v1.Descriptor, depth int, seen map[v1.Hash]bool) error {
+	if seen[d.Digest] {
+		return nil
+	}
+	seen[d.Digest] = true
+	if depth > MaxDepth {
+		return fmt.Errorf("its indexes are nested more than %d deep", MaxDepth)
+	}
+	m, err := w.Manifest(ctx, d)
+	if err == nil && w.Before != nil {
+		err = w.Before(m)
+	}
+	if err != nil {
+		return err
+	}
+	for _, child := range m.Manifests {
+		descend := true
+		if w.Descend != nil {
+			descend, err = w.Descend(child)
+		}
+		if err == nil && descend {
+			err = w.visit(ctx, child, depth+1, seen)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.After == nil {
+		return nil
+	}
+	return w.After(m)
+}
+
+// Manifest reads one manifest.
+func (w Walk) Manifest(ctx context.Context, d v1.Descriptor) (*Manifest, error) {
+	if w.Budget != nil && d.Size > MaxManifest {
+		return nil, fmt.Errorf("its manifest %s has %d bytes, more than the limit of %d", d.Digest, d.Size, MaxManifest)
+	}
+	raw, err := w.read(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(d, raw)
+	if err != nil {
+		return nil, err
+	}
+	return m, w.Budget.spend(0, m.Blobs()...)
+}
+
+// Config reads the config of an image or of an artifact stored like one.
+func (w Walk) Config(ctx context.Context, m *Manifest) ([]byte, error) {
+	if m.Config == nil || m.MediaType != "" && !m.MediaType.IsImage() {
+		return nil, fmt.Errorf("its manifest %s is neither an image nor an index, but %q", m.Digest, m.MediaType)
+	}
+	var sum int64
+	for _, d := range m.Layers {
+		if sum += d.Size; w.Budget != nil && sum > maxLayers {
+			return nil, fmt.Errorf("its layers are larger than %d GiB", maxLayers>>30)
+		}
+	}
+	return w.read(ctx, *m.Config)
+}
+
+func (w Walk) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
+	if err := w.Budget.spend(d.Size); err != nil {
+		return nil, err
+	}
+	if IsEmbedded(d) {
+		return d.Data, nil
+	}
+	raw, err := w.Read(ctx, d)
+	if err == nil && int64(len(raw)) != d.Size {
+		err = fmt.Errorf("its manifest or config %s has %d bytes, and should have %d", d.Digest, len(raw), d.Size)
+	}
+	return raw, err
+}
+
+// Load returns the image or index that top describes. All manifests and configs
+// are read now: these bytes, and no others, are checked and written later.
+func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Artifact, error) {
+	all := map[v1.Hash]Artifact{}
+	w.Descend = func(d v1.Descriptor) (bool, error) {
+		if !d.MediaType.IsImage() && !d.MediaType.IsIndex() && !IsEmbedded(d) {
+			return false, fmt.Errorf("its %s has media type %q, which is neither an image nor an index", d.Digest, d.MediaType)
+		}
+		return true, nil
+	}
+	if _, err := w.Descend(top); err != nil {
+		return nil, err
+	}
+	w.After = func(m *Manifest) (err error) {
+		if !m.IsIndex {
+			var config []byte
+			if config, err = w.Config(ctx, m); err == nil {
+				all[m.Digest], err = m.Image(config, layer)
+			}
+			return err
+		}
+		var children []Artifact
+		for _, d := range m.Manifests {
+			children = append(children, all[d.Digest])
+		}
+		all[m.Digest], err = Index(m.Raw, children...)
+		return err
+	}
+	if err := w.Run(ctx, top); err != nil {
+		return nil, err
+	}
+	return all[top.Digest], nil
+}
+
+// A Tree finds the parts of an artifact, for a Walk over its manifests.
+type Tree struct {
+	parents map[v1.Hash]v1.ImageIndex
+	found   map[v1.Hash]Artifact
+}
+
+// TreeOf returns the Tree of an artifact and the descriptor to begin with.
+func TreeOf(a Artifact) (*Tree, v1.Descriptor, error) {
+	top, err := Describe(a)
+	return &Tree{map[v1.Hash]v1.ImageIndex{}, map[v1.Hash]Artifact{top.Digest: a}}, top, err
+}
+
+// Read implements Walk.Read.
+func (t *Tree) Read(_ context.Context, d v1.Descriptor) ([]byte, error) {
+	a, err := t.Artifact(d)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := a.RawManifest()
+	if err != nil {
+		return nil, fmt.Errorf("reading a manifest: %w", err)
+	}
+	idx, ok := a.(v1.ImageIndex)
+	if !ok {
+		return raw, nil
+	}
+	m, err := idx.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("reading an index: %w", err)
+	}
+	for _, child := range m.Manifests {
+		t.parents[child.Digest] = idx
+	}
+	return raw, nil
+}
+
+// Artifact returns the part that a descriptor names, whose index was read before.
+func (t *Tree) Artifact(d v1.Descriptor) (a Artifact, err error) {
+	if a = t.found[d.Digest]; a != nil {
+		return a, nil
+	}
+	idx := t.parents[d.Digest]
+	if idx == nil {
+		return nil, fmt.Errorf("the artifact has no manifest %s", d.Digest)
+	}
+	if a, err = Child(idx, d); err != nil {
+		return nil, err
+	}
+	t.found[d.Digest] = a
+	return a, nil
+}
+
+// Image returns the image that has a manifest.
+func (t *Tree) Image(m *Manifest) (v1.Image, error) {
+	if img, ok := t.found[m.Digest].(v1.Image); ok {
+		return img, nil
+	}
+	return nil, fmt.Errorf("the artifact has no image %s", m.Digest)
+}
