@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+)
+
+const docsDir = "../../docs"
+
+// TestReferenceIsCurrent compares docs/reference with what `xfn docs markdown`
+// writes.
+func TestReferenceIsCurrent(t *testing.T) {
+	dir := t.TempDir()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if code := run(context.Background(), []string{"xfn", "docs", "markdown", dir}, nil, log, log); code != done {
+		t.Fatalf("exit code %d, see %s", code, log.Name())
+	}
+	if diff := cmp.Diff(pagesBelow(t, dir), pagesBelow(t, filepath.Join(docsDir, "reference"))); diff != "" {
+		t.Errorf("docs/reference is out of date: run `make docs` (-generated +docs/reference):\n%s", diff)
+	}
+}
+
+// pagesBelow returns the files below a directory.
+func pagesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestShownCommandsParse parses each xfn command in the shell blocks of the
+// documentation, so that no page shows a flag that does not exist. Blocks of the
+// language console run in internal/e2e.
+func TestShownCommandsParse(t *testing.T) {
+	pages := pagesBelow(t, docsDir)
+	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages["../"+name] = string(text)
+	}
+	found := 0
+	for page, text := range pages {
+		if strings.HasSuffix(page, ".md") {
+			for _, command := range shownCommands(text) {
+				found++
+				parse(t, page, command)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found only %d commands", found)
+	}
+}
+
+// shownCommands returns the commands of this program in the sh blocks of a page.
+// Lines that end with a backslash go on.
+func shownCommands(page string) (commands []string) {
+	in := false
+	for line := range strings.SplitSeq(strings.ReplaceAll(page, "\\\n", " "), "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			in = line == "```sh" && !in
+		case in && strings.HasPrefix(line, "xfn "):
+			command, _, _ := strings.Cut(line, " #")
+			commands = append(commands, command)
+		}
+	}
+	return commands
+}
+
+func parse(t *testing.T, page, command string) {
+	t.Helper()
+	for _, end := range []string{" |", " <", " >", " &"} {
+		command, _, _ = strings.Cut(command, end) // The shell's part.
+	}
+	args := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(command))[1:]
+	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),
+		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.Bind((*terminal.Terminal)(nil), terminal.Program{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Errorf("%s: %s: %v", page, command, err)
+	}
+}
