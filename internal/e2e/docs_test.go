@@ -244,3 +244,50 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 	}
 	return env
 }
+
+// TestDocsLinks checks the links between pages: the file exists, and so does the
+// heading.
+func TestDocsLinks(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range markdownFiles(t, root) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
+			target, heading, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), filepath.FromSlash(target))
+			}
+			if !hasHeading(path, heading) {
+				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+			}
+		}
+	}
+}
+
+// hasHeading reports whether there is a file, and in it the heading of a fragment
+// if that is not empty.
+func hasHeading(path, fragment string) bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir() && fragment == ""
+	}
+	for line := range strings.Lines(string(text)) {
+		title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
+		title = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(title, "")
+		if fragment == "" || strings.HasPrefix(line, "#") && strings.ReplaceAll(title, " ", "-") == fragment {
+			return true
+		}
+	}
+	return false
+}
