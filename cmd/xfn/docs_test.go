@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,18 +21,44 @@ const docsDir = "../../docs"
 // TestReferenceIsCurrent compares docs/reference with what `xfn docs markdown`
 // writes.
 func TestReferenceIsCurrent(t *testing.T) {
+	want := pagesBelow(t, filepath.Join(docsDir, "reference"))
+	if diff := cmp.Diff(written(t, "markdown"), want); diff != "" {
+		t.Errorf("docs/reference is out of date: run `make docs` (-generated +docs/reference):\n%s", diff)
+	}
+}
+
+// TestMan checks that each command has a manual page, and that no text begins a
+// line with a dot, which would be a request of roff.
+func TestMan(t *testing.T) {
+	request := regexp.MustCompile(`(?m)^\.(?:TH |SH |TP$|PP$|RS 4$|RE$|EX$|EE$|BR )?`)
+	pages := written(t, "man")
+	for _, name := range []string{"xfn.1", "xfn-render.1", "xfn-xpkg.1", "xfn-xpkg-build.1"} {
+		if !strings.HasPrefix(pages[name], ".TH ") || !strings.Contains(pages[name], "\n.SH DESCRIPTION\n") {
+			t.Errorf("%s: want a title and a description, got %.100q", name, pages[name])
+		}
+	}
+	for name, text := range pages {
+		for _, m := range request.FindAllString(text, -1) {
+			if m == "." {
+				t.Errorf("%s has a line that begins with a dot", name)
+			}
+		}
+	}
+}
+
+// written returns the files that `xfn docs FORMAT` writes.
+func written(t *testing.T, format string) map[string]string {
+	t.Helper()
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if code := run(context.Background(), []string{"xfn", "docs", "markdown", dir}, nil, log, log); code != done {
+	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != done {
 		t.Fatalf("exit code %d, see %s", code, log.Name())
 	}
-	if diff := cmp.Diff(pagesBelow(t, dir), pagesBelow(t, filepath.Join(docsDir, "reference"))); diff != "" {
-		t.Errorf("docs/reference is out of date: run `make docs` (-generated +docs/reference):\n%s", diff)
-	}
+	return pagesBelow(t, dir)
 }
 
 // pagesBelow returns the files below a directory.

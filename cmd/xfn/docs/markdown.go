@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 )
@@ -151,14 +152,16 @@ func anchor(heading string) string {
 
 // literal matches words that Markdown would change or that read better as code:
 // flags, placeholders in angle brackets, patterns and environment variables.
-var literal = regexp.MustCompile("`[^`]*`|--?[a-z][a-z-]*(?:=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
+var literal = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("`[^`]*`|--?[a-z][a-z-]*(?:=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
+})
 
 // prose escapes a help text for Markdown. Words that begin with a dash count as
 // flags only at the start of a word.
 func prose(text string) string {
 	var b strings.Builder
 	last := 0
-	for _, m := range literal.FindAllStringIndex(text, -1) {
+	for _, m := range literal().FindAllStringIndex(text, -1) {
 		word := text[m[0]:m[1]]
 		startsWord := m[0] == 0 || strings.ContainsRune(" (,", rune(text[m[0]-1]))
 		b.WriteString(text[last:m[0]])

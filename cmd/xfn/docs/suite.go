@@ -18,7 +18,7 @@ func suitePage() string {
 	b.WriteString(generated + `# Suites
 
 A suite is a YAML file that tells ` + "`xfn test`" + ` which composite resources to render and what to expect. ` +
-		"`xfn test --schema`" + ` prints this format as a JSON Schema for editors. Paths in a suite are relative to its file.
+		"`xfn test --schema`" + ` prints this format as a JSON Schema for editors. Paths in a suite are relative to its file. [Test Compositions](../how-to/test.md) shows how to use suites.
 
 `)
 	names := inOrder(schema["$ref"], defs)
