@@ -85,7 +85,7 @@ func pagesBelow(t *testing.T, dir string) map[string]string {
 // language console run in internal/e2e.
 func TestShownCommandsParse(t *testing.T) {
 	pages := pagesBelow(t, docsDir)
-	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "examples/README.md", "examples/alpha/README.md", "examples/platform/README.md", "templates/_go/README.md"} {
 		text, err := os.ReadFile("../../" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func shownCommands(page string) (commands []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(page, "\\\n", " "), "\n") {
 		switch {
 		case strings.HasPrefix(line, "```"):
-			in = line == "```sh" && !in
+			in = (line == "```sh" || line == "```shell") && !in
 		case in && strings.HasPrefix(line, "xfn "):
 			command, _, _ := strings.Cut(line, " #")
 			commands = append(commands, command)

@@ -64,7 +64,7 @@ func commandOf(node *kong.Node) command {
 func (c *command) add(f *kong.Flag) {
 	title := ""
 	if f.Group != nil {
-		title = f.Group.Title
+		title = strings.TrimSuffix(f.Group.Title, ":")
 	}
 	for i := range c.Groups {
 		if c.Groups[i].Title == title {
@@ -94,16 +94,16 @@ func flagEntry(f *kong.Flag) entry {
 	}
 	text := []string{strings.TrimSuffix(f.Help, ".") + "."}
 	if f.Enum != "" && !mentions(f.Help, f.EnumSlice()) {
-		text = append(text, "One of "+strings.Join(f.EnumSlice(), ", ")+".")
+		text = append(text, "One of `"+strings.Join(f.EnumSlice(), "`, `")+"`.")
 	}
 	if f.HasDefault && !f.IsBool() && f.Default != "" && !strings.Contains(f.Help, "Default") {
-		text = append(text, "Default: "+f.Default+".")
+		text = append(text, "Default: `"+f.Default+"`.")
 	}
 	if f.Required {
 		text = append(text, "Required.")
 	}
 	if len(f.Envs) > 0 {
-		text = append(text, "Environment variable: "+strings.Join(f.Envs, ", ")+".")
+		text = append(text, "Environment variable: `"+strings.Join(f.Envs, "`, `")+"`.")
 	}
 	return entry{name, strings.Join(text, " ")}
 }

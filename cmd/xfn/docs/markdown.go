@@ -153,7 +153,7 @@ func anchor(heading string) string {
 // literal matches words that Markdown would change or that read better as code:
 // flags, placeholders in angle brackets, patterns and environment variables.
 var literal = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("`[^`]*`|--?[a-z][a-z-]*(?:=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
+	return regexp.MustCompile("`[^`]*`|--?[a-z][a-z-]*(?:='[^']*'|=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
 })
 
 // prose escapes a help text for Markdown. Words that begin with a dash count as

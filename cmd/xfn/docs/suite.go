@@ -32,7 +32,7 @@ A suite is a YAML file that tells ` + "`xfn test`" + ` which composite resources
 		fmt.Fprintf(&b, "## %s\n\n", title)
 		forms, object := split(def)
 		if len(forms) > 0 {
-			fmt.Fprintf(&b, "Instead of an object it can be %s.\n\n", strings.Join(forms, ", or "))
+			fmt.Fprintf(&b, "Short forms:\n\n- %s\n\n", strings.Join(forms, "\n- "))
 		}
 		properties, _ := object["properties"].(map[string]any)
 		required, _ := object["required"].([]any)
@@ -93,7 +93,7 @@ func split(def map[string]any) (forms []string, object map[string]any) {
 		}
 		text := typeOf(form)
 		if doc := description(form); doc != "" {
-			text += " (" + strings.TrimSuffix(doc, ".") + ")"
+			text += ": " + doc
 		}
 		forms = append(forms, text)
 	}

@@ -124,7 +124,7 @@ func exitCodesPage() string {
 
 func environmentPage() string {
 	var b strings.Builder
-	b.WriteString(generated + "# Environment variables\n\nFlags beat environment variables.\n\n")
+	b.WriteString(generated + "# Environment variables\n\nFlags override environment variables.\n\n")
 	for _, g := range []string{ownVariables, registries, engines, passedVariables} {
 		fmt.Fprintf(&b, "## %s\n\n", g)
 		var rows [][]string
