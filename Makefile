@@ -15,13 +15,16 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 SOURCES = find . -name '*.go' -not -name '*.pb.go' -not -path './templates/_go/*' -not -path '*/testdata/*'
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench soak fuzz clean
+.PHONY: help build docs demo test lint bench soak fuzz clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/xfn.
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/xfn
+
+docs: build ## Write docs/reference from the program.
+	rm -rf docs/reference && $(BIN) docs markdown docs/reference
 
 demo: build ## From an empty folder to a function package in a registry, and a platform's tests, command by command.
 	@sh testdata/demo.sh

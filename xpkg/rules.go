@@ -11,7 +11,7 @@ import (
 type rule func(context.Context, content) Problems
 
 // rules are all that a package is judged by, once its documents are decoded.
-// README.md lists the names of what they find.
+// LintRules describes what they find.
 var rules = []rule{
 	crossplaneVersion, dependencies, capabilities,
 	names, duplicates, removedAPIs, schemas,

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/alpha"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
 	"github.com/xfn-dev/xfn/cmd/xfn/completion"
+	"github.com/xfn-dev/xfn/cmd/xfn/docs"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
 	"github.com/xfn-dev/xfn/cmd/xfn/render"
@@ -29,12 +30,12 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// Exit codes, as DESIGN and README state them.
+// The exit codes, which docs describes.
 const (
-	done   = 0
-	failed = 1
-	misuse = 2
-	fatal  = 3
+	done   = docs.Done
+	failed = docs.Failed
+	misuse = docs.Misuse
+	fatal  = docs.Fatal
 )
 
 // app is the command line.
@@ -61,6 +62,7 @@ type app struct {
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 
 	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
+	Docs        docs.Cmd               `cmd:"" hidden:"" model:"all"`
 	Beta        beta                   `cmd:"" hidden:""`
 	Composition composition            `cmd:"" hidden:""`
 	Resource    resource               `cmd:"" hidden:""`

@@ -30,6 +30,9 @@ type Builtin struct {
 	From, Below string
 	// Input is the apiVersion and kind of its input, or "".
 	Input string
+	// Covered and Differs say, in Markdown, which input it knows, and what it does
+	// not do as the real function.
+	Covered, Differs string
 	// ReadsFiles says that its answers do not depend on requests alone.
 	ReadsFiles bool
 	// New makes the function. What it compiles out of inputs it keeps for as
@@ -51,24 +54,31 @@ func All() []Builtin {
 	return []Builtin{
 		{
 			Name: "function-auto-ready", Measured: "v0.7.0", From: "v0.6.0", Below: "v0.8.0",
-			Input: "autoready.fn.crossplane.io/v1beta1 Input",
-			New:   func(Options) function.Runner { return autoready.Runner },
+			Input:   "autoready.fn.crossplane.io/v1beta1 Input",
+			Covered: "`ttl`; the kinds that the real function knows, and for all others the condition Ready.",
+			Differs: "`celHealthCheckCustomization` is ignored, as the real function does by default.",
+			New:     func(Options) function.Runner { return autoready.Runner },
 		},
 		{
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
-			Input: "dummy.fn.crossplane.io/v1beta1 Response",
-			New:   func(Options) function.Runner { return dummy.Runner },
+			Input:   "dummy.fn.crossplane.io/v1beta1 Response",
+			Covered: "`response`.",
+			New:     func(Options) function.Runner { return dummy.Runner },
 		},
 		{
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", ReadsFiles: true,
+			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`, `ttl`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0.",
+			Differs: "Templates are read only below the working directory and the folders of `--templates`. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the render's `--timeout` applies, and `--memory-limit` bounds the memory of the whole process. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 			New: func(o Options) function.Runner {
 				return gotemplating.New(gotemplating.Options{Templates: o.Templates})
 			},
 		},
 		{
 			Name: "function-patch-and-transform", Measured: "v0.10.9", From: "v0.8.0", Below: "v0.11.0",
-			Input: "pt.fn.crossplane.io/v1beta1 Resources",
+			Input:   "pt.fn.crossplane.io/v1beta1 Resources",
+			Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
+			Differs: "Three inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB) and quantities are limited.",
 			New: func(o Options) function.Runner {
 				return patchandtransform.New(patchandtransform.Options{Progress: o.Progress})
 			},

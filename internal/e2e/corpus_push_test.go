@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -25,11 +24,11 @@ import (
 const pushCorpus = "../../testdata/golden/xpkg/push"
 
 // TestPushCorpus pushes every case, by a process of its own, to registries like
-// those of the incumbent: ours, and Docker's. What DIFFERENCES.md does not list
+// those of the incumbent: ours, and Docker's. What differences.yaml does not list
 // ends in the same verdict, with the same at the tag, and what it lists does not.
 func TestPushCorpus(t *testing.T) {
 	t.Parallel()
-	known := pushDifferences(t)
+	known := knownDifferences(t, "push")
 	cases, err := os.ReadDir(pushCorpus)
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("found %d cases: %v", len(cases), err)
@@ -49,23 +48,9 @@ func TestPushCorpus(t *testing.T) {
 	}
 	for name := range known {
 		if _, err := os.Stat(filepath.Join(pushCorpus, name)); err != nil {
-			t.Errorf("DIFFERENCES.md names %q, which is no case", name)
+			t.Errorf("differences.yaml names %q, which is no case", name)
 		}
 	}
-}
-
-// pushDifferences reads which pushes differ, and why.
-func pushDifferences(t *testing.T) map[string]string {
-	t.Helper()
-	row := regexp.MustCompile(`(?m)^\| ([a-z0-9-]+) \| push \| (.+) \| (.+) \|$`)
-	known := map[string]string{}
-	for _, cells := range row.FindAllStringSubmatch(readFile(t, "../../testdata/golden/DIFFERENCES.md"), -1) {
-		if !regexp.MustCompile(`^item (7|8|10|15)$`).MatchString(cells[3]) {
-			t.Errorf("DIFFERENCES.md: %s: %q is no reason to differ", cells[1], cells[3])
-		}
-		known[cells[1]] = cells[3]
-	}
-	return known
 }
 
 // pushServers are addresses of the same registry: without any protection, for
@@ -212,7 +197,7 @@ func comparePush(t *testing.T, servers pushServers, dir string, listed bool) {
 	}
 	switch {
 	case listed && diff == "":
-		t.Error("DIFFERENCES.md names this case, but it differs no more")
+		t.Error("differences.yaml names this case, but it differs no more")
 	case !listed && diff != "":
 		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
 	}

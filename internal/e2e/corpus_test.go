@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,26 +17,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
 	"github.com/xfn-dev/xfn/internal/e2e"
+	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // corpus has package roots, and what the incumbent's build made of them.
 const corpus = "../../testdata/golden/xpkg/build"
 
-// A difference is a row of testdata/golden/DIFFERENCES.md about a package.
-type difference struct{ mode, why string }
+// A difference is an element of testdata/golden/differences.yaml about a package.
+type difference struct{ Case, Mode, Fault, Rule, Differs string }
 
 // TestPackageCorpus builds every case twice: with --lint=warn, when a package
-// is what the control plane would see, and by default. What DIFFERENCES.md
+// is what the control plane would see, and by default. What differences.yaml
 // does not list is as the incumbent has it, and what it lists is not.
 func TestPackageCorpus(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("making links needs a privilege there")
 	}
 	t.Parallel()
-	known := packageDifferences(t)
+	known := knownDifferences(t, "build")
 	cases, err := os.ReadDir(corpus)
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("found %d cases: %v", len(cases), err)
@@ -46,7 +49,7 @@ func TestPackageCorpus(t *testing.T) {
 		delete(known, name)
 		t.Run(name+"/warn", func(t *testing.T) {
 			t.Parallel()
-			comparePackage(t, name, ok && listed.mode == "both", "--lint=warn")
+			comparePackage(t, name, ok && listed.Mode == "both", "--lint=warn")
 		})
 		t.Run(name+"/default", func(t *testing.T) {
 			t.Parallel()
@@ -54,40 +57,43 @@ func TestPackageCorpus(t *testing.T) {
 		})
 	}
 	for name := range known {
-		t.Errorf("DIFFERENCES.md names %q, which is no case", name)
+		t.Errorf("differences.yaml names %q, which is no case", name)
 	}
 }
 
-// reasons are those that a difference may have. By --lint=warn there are fewer:
-// faults of the incumbent that no user can want back.
-var reasons = map[string]*regexp.Regexp{
-	"both":    regexp.MustCompile(`^(item (5|9|1[0-5])|links out of the root)$`),
-	"default": regexp.MustCompile(`^(item ([1-9]|1[0-7])|rule [a-z-]+)$`),
+// reasons are the faults of the crossplane CLI that a difference may have, by the
+// key of the list. DIFFERENCES.md explains them.
+var reasons = map[string][]string{
+	"build": {
+		"output-in-place", "second-base-layer", "broken-runtime", "last-line-length", "image-id", "needless-refusal", "ignore-patterns", "links-out-of-root",
+	},
+	"push": {"broken-runtime", "platform-variants", "image-without-platform", "comma-lists"},
 }
 
-// packageDifferences reads which packages differ: lines of a table whose cells
-// are the case, the mode, what differs and why.
-func packageDifferences(t *testing.T) map[string]difference {
+// knownDifferences reads a list of differences.yaml, by case. Each has one reason:
+// a fault or, in the mode default, a lint rule.
+func knownDifferences(t *testing.T, list string) map[string]difference {
 	t.Helper()
+	listed := map[string]json.RawMessage{}
+	if err := yaml.Unmarshal([]byte(readFile(t, "../../testdata/golden/differences.yaml")), &listed); err != nil {
+		t.Fatal(err)
+	}
+	var all []difference
+	if err := json.Unmarshal(listed[list], &all); err != nil {
+		t.Fatal(err)
+	}
+	isRule := func(name string) bool {
+		return slices.ContainsFunc(xpkg.LintRules(), func(r xpkg.LintRule) bool { return r.Name == name })
+	}
 	known := map[string]difference{}
-	for line := range strings.Lines(readFile(t, "../../testdata/golden/DIFFERENCES.md")) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 6 {
-			continue
+	for _, d := range all {
+		if !slices.Contains(reasons[list], d.Fault) && !(d.Mode == "default" && d.Fault == "" && isRule(d.Rule)) || d.Differs == "" {
+			t.Errorf("differences.yaml: %s: got fault %q and rule %q in mode %q, want one reason and what differs", d.Case, d.Fault, d.Rule, d.Mode)
 		}
-		for i, c := range cells {
-			cells[i] = strings.TrimSpace(c)
+		if _, twice := known[d.Case]; twice {
+			t.Errorf("differences.yaml names %q twice", d.Case)
 		}
-		name, d := cells[1], difference{cells[2], cells[4]}
-		if reason, ok := reasons[d.mode]; !ok {
-			continue
-		} else if !reason.MatchString(d.why) || cells[3] == "" {
-			t.Errorf("DIFFERENCES.md: %s: %q is no reason to differ in mode %s", name, d.why, d.mode)
-		}
-		if _, twice := known[name]; twice {
-			t.Errorf("DIFFERENCES.md names %q twice", name)
-		}
-		known[name] = d
+		known[d.Case] = d
 	}
 	return known
 }
@@ -125,7 +131,7 @@ func comparePackage(t *testing.T, name string, listed bool, flags ...string) {
 	}
 	switch {
 	case listed && diff == "":
-		t.Error("DIFFERENCES.md names this case, but it differs no more")
+		t.Error("differences.yaml names this case, but it differs no more")
 	case !listed && diff != "":
 		t.Errorf("%s%s", readFile(t, filepath.Join(dir, "about.txt")), diff)
 	}

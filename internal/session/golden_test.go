@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/proto"
+	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
@@ -66,24 +67,29 @@ func TestGolden(t *testing.T) {
 		t.Fatal("there are no cases")
 	}
 	for c := range known {
-		t.Errorf("DIFFERENCES.md names %q, which is no case", c)
+		t.Errorf("differences.yaml names %q, which is no case", c)
 	}
 }
 
-// differences reads which results differ on purpose: lines of a table whose
-// first cells are case and engine.
+// differences reads which results differ on purpose, as "CASE ENGINE".
 func differences(t *testing.T) map[string]bool {
-	b, err := os.ReadFile("../../testdata/golden/DIFFERENCES.md")
+	b, err := os.ReadFile("../../testdata/golden/differences.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var listed struct {
+		Render []struct{ Cases, Engines []string }
+	}
+	if err := yaml.Unmarshal(b, &listed); err != nil {
+		t.Fatal(err)
+	}
 	known := map[string]bool{}
-	for line := range strings.Lines(string(b)) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 4 || !strings.HasPrefix(strings.TrimSpace(cells[2]), "v") {
-			continue
+	for _, d := range listed.Render {
+		for _, name := range d.Cases {
+			for _, engine := range d.Engines {
+				known[name+" "+engine] = true
+			}
 		}
-		known[strings.TrimSpace(cells[1])+" "+strings.TrimSpace(cells[2])] = true
 	}
 	return known
 }
@@ -117,7 +123,7 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 	diff := cmp.Diff(g.read(t, g.engine+".stdout"), stdout.String())
 	if g.differs {
 		if failed == wantFailed && diff == "" {
-			t.Error("DIFFERENCES.md names this case, but it differs no more")
+			t.Error("differences.yaml names this case, but it differs no more")
 		}
 		return
 	}

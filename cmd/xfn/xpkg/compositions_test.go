@@ -137,6 +137,16 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// The rule is in the table of all rules, with its severity.
+func TestCompositionsIsListed(t *testing.T) {
+	for _, r := range xpkg.LintRules() {
+		if r.Name == "composition" && r.Severity == "warning" {
+			return
+		}
+	}
+	t.Error("xpkg.LintRules has no rule composition of severity warning")
+}
+
 // The rule ends when it is told to, and takes what is none of its business.
 func TestCompositionsStops(t *testing.T) {
 	objects := []xpkg.Document{

@@ -28,14 +28,23 @@ type LintCmd struct {
 
 // Help is shown by --help.
 func (LintCmd) Help() string {
-	return `Judges a package root as build does. Of a finished package it reads every layer, checks all digests, and judges what the control plane would read from it. In GitHub Actions each problem is shown beside the code, too.
+	var b strings.Builder
+	b.WriteString(`Checks a package root as build does. For a finished package it reads every layer, verifies all digests, and checks what the control plane would read from it. In GitHub Actions each problem is also an annotation of the code.
 
 Examples:
 
     xfn xpkg lint package
     xfn xpkg lint --lint=warn --format=json hello.xpkg
     xfn xpkg lint registry.example.org/acme/hello:v0.1.0
-`
+
+Rules (E: an error with --lint=warn, too; W: a warning; EW: either):
+
+`)
+	severities := strings.NewReplacer("error or warning", "EW", "error", "E", "warning", "W")
+	for _, r := range xpkg.LintRules() {
+		fmt.Fprintf(&b, "    %-20s  %-2s  %s\n", r.Name, severities.Replace(r.Severity), strings.ReplaceAll(r.Finds, "`", ""))
+	}
+	return b.String()
 }
 
 // Run lints, and prints what is wrong, or what was found to be right.

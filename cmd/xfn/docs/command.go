@@ -1,0 +1,138 @@
+package docs
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// A command is what both formats say about one command.
+type command struct {
+	// Path is the command as users type it: "xfn xpkg build".
+	Path, Help, Usage string
+	Detail            []block
+	Args              []entry
+	Groups            []group
+	Children          []command
+}
+
+// A group is a heading and its flags. The title of the first one is empty.
+type group struct {
+	Title string
+	Flags []entry
+}
+
+// An entry is a flag or an argument: how it is written, and what it means.
+type entry struct{ Term, Text string }
+
+// A block is a paragraph of a help text, or an example if Code is set.
+type block struct {
+	Code bool
+	Text string
+}
+
+// program is the name in all pages, however the program was called.
+const program = "xfn"
+
+// commandOf reads a command and all below it that are not hidden.
+func commandOf(node *kong.Node) command {
+	c := command{
+		Path: strings.TrimSpace(program + " " + node.Path()), Help: node.Help,
+		Usage: program + " " + node.Summary(), Detail: blocks(node.Detail),
+	}
+	if node.Type == kong.ApplicationNode {
+		c.Path, c.Usage = program, program+" <command> [flags]"
+		c.Help, c.Detail = "", blocks(node.Help)
+	}
+	for _, arg := range node.Positional {
+		c.Args = append(c.Args, entry{arg.Summary(), arg.Help})
+	}
+	for _, f := range node.Flags {
+		if !f.Hidden && f.Name != "help" {
+			c.add(f)
+		}
+	}
+	for _, child := range node.Children {
+		if !child.Hidden {
+			c.Children = append(c.Children, commandOf(child))
+		}
+	}
+	return c
+}
+
+// add appends a flag to its group.
+func (c *command) add(f *kong.Flag) {
+	title := ""
+	if f.Group != nil {
+		title = strings.TrimSuffix(f.Group.Title, ":")
+	}
+	for i := range c.Groups {
+		if c.Groups[i].Title == title {
+			c.Groups[i].Flags = append(c.Groups[i].Flags, flagEntry(f))
+			return
+		}
+	}
+	c.Groups = append(c.Groups, group{title, []entry{flagEntry(f)}})
+}
+
+// flagEntry is a flag with its placeholder, and its help with what the help does
+// not say: values, default and environment variables.
+func flagEntry(f *kong.Flag) entry {
+	name := "--" + f.Name
+	if f.Tag.Negatable != "" {
+		name = "--[no-]" + f.Name
+	}
+	if f.Short != 0 {
+		name = "-" + string(f.Short) + ", " + name
+	}
+	placeholder := strings.Trim(f.FormatPlaceHolder(), `"`)
+	if f.HasDefault && placeholder == f.Default {
+		placeholder = strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	}
+	if !f.IsBool() && !f.IsCounter() {
+		name += "=" + placeholder
+	}
+	text := []string{strings.TrimSuffix(f.Help, ".") + "."}
+	if f.Enum != "" && !mentions(f.Help, f.EnumSlice()) {
+		text = append(text, "One of `"+strings.Join(f.EnumSlice(), "`, `")+"`.")
+	}
+	if f.HasDefault && !f.IsBool() && f.Default != "" && !strings.Contains(f.Help, "Default") {
+		text = append(text, "Default: `"+f.Default+"`.")
+	}
+	if f.Required {
+		text = append(text, "Required.")
+	}
+	if len(f.Envs) > 0 {
+		text = append(text, "Environment variable: `"+strings.Join(f.Envs, "`, `")+"`.")
+	}
+	return entry{name, strings.Join(text, " ")}
+}
+
+// mentions reports whether a help text has all words.
+func mentions(help string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(help, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// blocks splits a help text: indented lines are examples, and empty lines
+// separate paragraphs.
+func blocks(text string) (all []block) {
+	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		code := strings.HasPrefix(part, "    ")
+		if code {
+			part = strings.ReplaceAll("\n"+part, "\n    ", "\n")[1:]
+		}
+		switch last := len(all) - 1; {
+		case part == "":
+		case code && last >= 0 && all[last].Code:
+			all[last].Text += "\n\n" + part
+		default:
+			all = append(all, block{code, part})
+		}
+	}
+	return all
+}

@@ -1,0 +1,184 @@
+package docs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/xpkg"
+)
+
+// The exit codes of the program.
+const (
+	Done   = 0
+	Failed = 1
+	Misuse = 2
+	Fatal  = 3
+)
+
+// An ExitCode is a row of the page about exit codes.
+type ExitCode struct{ Code, Meaning string }
+
+// ExitCodes returns what each exit code means.
+func ExitCodes() []ExitCode {
+	code := func(n int, meaning string) ExitCode { return ExitCode{fmt.Sprint(n), meaning} }
+	return []ExitCode{
+		code(Done, "The command did what it was asked to do."),
+		code(Failed, "The command failed: a test case failed, a resource is not valid, a lint rule reported an error, a file or registry could not be read. `xfn diff --exit-code` returns it when something would change."),
+		code(Misuse, "The command line is wrong: an unknown flag, a missing argument, or a value that is not allowed."),
+		code(Fatal, "A function returned a fatal result, so the pipeline ended."),
+	}
+}
+
+// A Variable is an environment variable that xfn reads.
+type Variable struct{ Name, Group, Meaning string }
+
+const (
+	ownVariables    = "xfn"
+	registries      = "Registries and credentials"
+	engines         = "Docker engines"
+	passedVariables = "The machine"
+)
+
+// Environment returns the environment variables that xfn reads. A test compares
+// it with the source.
+func Environment() []Variable {
+	return []Variable{
+		{"XFN_CACHE_DIR", ownVariables, "The directory of the cache. The default is `xfn` in the user's cache directory."},
+		{"XFN_LOCKED", ownVariables, "`true` is `--locked`: images are used by the digests in `xfn.lock` only."},
+		{"XFN_REGISTRY", ownVariables, "The registry of references that do not name one, as `--registry`."},
+		{"REGISTRY", ownVariables, "The same for `xfn alpha`, as in the first `xfn`."},
+		{"XFN_RUNTIME", ownVariables, "The runtime of every function, as `--runtime`."},
+		{"XFN_SHARDS", ownVariables, "The number of shards for `xfn test`, as `--shards`."},
+		{"JOB_COMPLETION_INDEX", ownVariables, "With `XFN_SHARDS`, which shard to run, from 0. Kubernetes sets it in an Indexed Job."},
+		{"SOURCE_DATE_EPOCH", ownVariables, "The times in a package that `xfn xpkg build` writes, in seconds since 1970."},
+		{"COSIGN_PASSWORD", ownVariables, "The password of an encrypted key for `--sign-key`. It may be empty."},
+		{"TLS_SERVER_CERTS_DIR", ownVariables, "The folder of certificates for `xfn function serve`, as `--tls-certs-dir`."},
+		{"NO_COLOR", ownVariables, "If it is not empty, xfn prints no colors."},
+		{"TERM", ownVariables, "If it is `dumb`, xfn prints no colors and no progress bars."},
+		{"GITHUB_ACTIONS", ownVariables, "If it is `true`, problems and failed cases are also printed as annotations."},
+		{"GITHUB_WORKSPACE", ownVariables, "Paths in annotations are relative to it."},
+
+		{"DOCKER_AUTH_CONFIG", registries, "The text of a Docker configuration with credentials."},
+		{"REGISTRY_AUTH_FILE", registries, "The path of a file with credentials, as podman and skopeo use it."},
+		{"DOCKER_CONFIG", registries, "The directory of Docker's `config.json`. The default is `~/.docker`."},
+		{"XDG_RUNTIME_DIR", registries, "podman's `containers/auth.json` is here. Sockets of rootless engines are here, too."},
+		{"XDG_CONFIG_HOME", registries, "podman's second `containers/auth.json` is here. The default is `~/.config`."},
+		{"GITHUB_TOKEN", registries, "The token for `ghcr.io`, if no configuration has an entry for it."},
+		{"GITHUB_ACTOR", registries, "The user of that token."},
+		{"GOOGLE_APPLICATION_CREDENTIALS", registries, "Google Cloud's credentials, for registries of Google."},
+		{"GCE_METADATA_HOST", registries, "Tells that the machine has a metadata server of Google."},
+		{"CLOUDSDK_CONFIG", registries, "The configuration directory of `gcloud`."},
+
+		{"DOCKER_HOST", engines, "The engine: `unix://`, `tcp://`, `ssh://` or `npipe://`."},
+		{"DOCKER_CONTEXT", engines, "The name of a Docker context, if `DOCKER_HOST` is not set."},
+		{"DOCKER_API_VERSION", engines, "The version of the engine's API. By default it is negotiated."},
+		{"DOCKER_CERT_PATH", engines, "A folder with `ca.pem`, `cert.pem` and `key.pem` for TLS."},
+		{"DOCKER_TLS", engines, "If it is set, connections use TLS."},
+		{"DOCKER_TLS_VERIFY", engines, "If it is set, connections use TLS and verify the engine's certificate."},
+
+		{"HOME", passedVariables, "The user's home directory. On Windows it is `USERPROFILE`."},
+		{"USERPROFILE", passedVariables, "The user's home directory on Windows."},
+		{"APPDATA", passedVariables, "The directory of `gcloud` on Windows."},
+		{"PATH", passedVariables, "Where credential helpers, `git`, `go` and `gcloud` are found. Functions that run as processes from source get it, too."},
+		{"TZ", passedVariables, "Functions that run as processes from source get it."},
+		{"LANG", passedVariables, "Functions that run as processes from source get it."},
+		{"LC_ALL", passedVariables, "Functions that run as processes from source get it."},
+		{"SSL_CERT_FILE", passedVariables, "A file of trusted CA certificates. Functions that run as processes from source get it, too."},
+		{"SSL_CERT_DIR", passedVariables, "A directory of trusted CA certificates. Functions that run as processes from source get it, too."},
+		{"TMPDIR", passedVariables, "The directory for temporary files."},
+		{"HTTPS_PROXY", passedVariables, "The proxy for HTTPS. Its lower case form works, too."},
+		{"HTTP_PROXY", passedVariables, "The proxy for plain HTTP."},
+		{"NO_PROXY", passedVariables, "Hosts that are reached without a proxy."},
+	}
+}
+
+// A Profile is a version of Crossplane that a render imitates.
+type Profile struct {
+	// Name is what the flag and suites call it, Example a version of it.
+	Name, Versions, Example, Meaning string
+}
+
+// Profiles returns all profiles, the newest first.
+func Profiles() []Profile {
+	return []Profile{
+		{"v2", "v2.3 and later", "v2.4", "The reconciler of today's Crossplane. It is the default."},
+		{"classic", "v2.0 to v2.2", "v2.2", "The `crossplane render` of these versions, which did not use the reconciler's code."},
+		{"v1.20", "v1.15 to v1.20", "v1.20", "The `crossplane beta render` of these versions, in suites and by `--crossplane-version`."},
+		{"v1.14", "v1.14", "v1.14", "The first `crossplane beta render`, in suites and by `--crossplane-version`."},
+		{"alpha", "v1.11 to v1.13", "v1.11", "The reconciler of these versions: `spec.resources`, then the containers of `spec.functions`, which read and write a FunctionIO. It has no functions file."},
+	}
+}
+
+func exitCodesPage() string {
+	var b strings.Builder
+	b.WriteString(generated + "# Exit codes\n\n")
+	var rows [][]string
+	for _, e := range ExitCodes() {
+		rows = append(rows, []string{e.Code, e.Meaning})
+	}
+	table(&b, []string{"code", "meaning"}, rows)
+	b.WriteString("`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n")
+	return b.String()
+}
+
+func environmentPage() string {
+	var b strings.Builder
+	b.WriteString(generated + "# Environment variables\n\nFlags override environment variables.\n\n")
+	for _, g := range []string{ownVariables, registries, engines, passedVariables} {
+		fmt.Fprintf(&b, "## %s\n\n", g)
+		var rows [][]string
+		for _, v := range Environment() {
+			if v.Group == g {
+				rows = append(rows, []string{"`" + v.Name + "`", v.Meaning})
+			}
+		}
+		table(&b, []string{"variable", "meaning"}, rows)
+	}
+	return b.String()
+}
+
+func profilesPage() string {
+	var b strings.Builder
+	b.WriteString(generated + "# Profiles\n\nA profile is the version of Crossplane that a render imitates. `--profile` chooses it by name, and `--crossplane-version` by version.\n\n")
+	var rows [][]string
+	for _, p := range Profiles() {
+		rows = append(rows, []string{"`" + p.Name + "`", p.Versions, p.Meaning})
+	}
+	table(&b, []string{"profile", "Crossplane", "what it imitates"}, rows)
+	b.WriteString("[Fidelity](../explanation/fidelity.md) explains how each profile is tested.\n")
+	return b.String()
+}
+
+func builtinsPage() string {
+	var b strings.Builder
+	b.WriteString(generated + "# Builtins\n\nThese functions are part of xfn. They need no image and no download. [How a function runs](../explanation/how-a-function-runs.md) says when xfn uses them.\n\n")
+	for _, f := range builtin.All() {
+		fmt.Fprintf(&b, "## %s\n\n", f.Name)
+		rows := [][]string{{"versions", f.Versions()}, {"compared with", f.Measured}, {"input", "`" + f.Input + "`"}, {"covered", f.Covered}}
+		if f.Differs != "" {
+			rows = append(rows, []string{"differs", f.Differs})
+		}
+		table(&b, []string{"", ""}, rows)
+	}
+	return b.String()
+}
+
+func lintRulesPage() string {
+	var b strings.Builder
+	b.WriteString(generated + `# Lint rules
+
+` + "`xfn xpkg lint` and `xfn xpkg build`" + ` check a package by these rules. ` + "`--lint`" + ` sets the level:
+
+| level | effect |
+| --- | --- |
+| ` + "`strict`" + ` (default) | Every problem is an error. |
+| ` + "`warn`" + ` | A problem is an error if the control plane would refuse the package, and a warning otherwise. Each rule below says which it is. |
+| ` + "`off`" + ` | The same errors as ` + "`warn`" + `, and no warnings. |
+
+`)
+	for _, r := range xpkg.LintRules() {
+		fmt.Fprintf(&b, "## %s\n\nFinds %s.\n\nSeverity: %s\n\n%s\n\n", r.Name, r.Finds, r.Severity, r.Why)
+	}
+	return b.String()
+}

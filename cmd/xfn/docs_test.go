@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+)
+
+const docsDir = "../../docs"
+
+// TestReferenceIsCurrent compares docs/reference with what `xfn docs markdown`
+// writes.
+func TestReferenceIsCurrent(t *testing.T) {
+	want := pagesBelow(t, filepath.Join(docsDir, "reference"))
+	if diff := cmp.Diff(written(t, "markdown"), want); diff != "" {
+		t.Errorf("docs/reference is out of date: run `make docs` (-generated +docs/reference):\n%s", diff)
+	}
+}
+
+// TestMan checks that each command has a manual page, and that no text begins a
+// line with a dot, which would be a request of roff.
+func TestMan(t *testing.T) {
+	request := regexp.MustCompile(`(?m)^\.(?:TH |SH |TP$|PP$|RS 4$|RE$|EX$|EE$|BR )?`)
+	pages := written(t, "man")
+	for _, name := range []string{"xfn.1", "xfn-render.1", "xfn-xpkg.1", "xfn-xpkg-build.1"} {
+		if !strings.HasPrefix(pages[name], ".TH ") || !strings.Contains(pages[name], "\n.SH DESCRIPTION\n") {
+			t.Errorf("%s: want a title and a description, got %.100q", name, pages[name])
+		}
+	}
+	for name, text := range pages {
+		for _, m := range request.FindAllString(text, -1) {
+			if m == "." {
+				t.Errorf("%s has a line that begins with a dot", name)
+			}
+		}
+	}
+}
+
+// written returns the files that `xfn docs FORMAT` writes.
+func written(t *testing.T, format string) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != done {
+		t.Fatalf("exit code %d, see %s", code, log.Name())
+	}
+	return pagesBelow(t, dir)
+}
+
+// pagesBelow returns the files below a directory.
+func pagesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestShownCommandsParse parses each xfn command in the shell blocks of the
+// documentation, so that no page shows a flag that does not exist. Blocks of the
+// language console run in internal/e2e.
+func TestShownCommandsParse(t *testing.T) {
+	pages := pagesBelow(t, docsDir)
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "examples/README.md", "examples/alpha/README.md", "examples/platform/README.md", "templates/_go/README.md"} {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages["../"+name] = string(text)
+	}
+	found := 0
+	for page, text := range pages {
+		if strings.HasSuffix(page, ".md") {
+			for _, command := range shownCommands(text) {
+				found++
+				parse(t, page, command)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found only %d commands", found)
+	}
+}
+
+// shownCommands returns the commands of this program in the sh blocks of a page.
+// Lines that end with a backslash go on.
+func shownCommands(page string) (commands []string) {
+	in := false
+	for line := range strings.SplitSeq(strings.ReplaceAll(page, "\\\n", " "), "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			in = (line == "```sh" || line == "```shell") && !in
+		case in && strings.HasPrefix(line, "xfn "):
+			command, _, _ := strings.Cut(line, " #")
+			commands = append(commands, command)
+		}
+	}
+	return commands
+}
+
+func parse(t *testing.T, page, command string) {
+	t.Helper()
+	for _, end := range []string{" |", " <", " >", " &"} {
+		command, _, _ = strings.Cut(command, end) // The shell's part.
+	}
+	args := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(command))[1:]
+	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),
+		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.Bind((*terminal.Terminal)(nil), terminal.Program{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Errorf("%s: %s: %v", page, command, err)
+	}
+}

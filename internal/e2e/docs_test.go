@@ -1,0 +1,293 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
+)
+
+// TestDocs runs the console blocks of the documentation: the output that a page
+// shows is the output of its commands. Each page is a shell session in a directory
+// of its own, where:
+//
+//   - a line that begins with "$ " is a command, and goes on after a backslash
+//   - the other lines are its output, both stdout and stderr; "…" stands for any
+//     text of a line, and a line "…" for any lines
+//   - a command that ends with "&" runs until the end of the page, and its first
+//     line of output is read
+//   - a block whose fence names a file, as "```yaml xr.yaml", becomes that file
+//     before the next command runs
+//   - if a command names examples/, that is a copy of the folder of this repository
+//   - 127.0.0.1:5000 is a free port, and /home/ada the page's directory
+//   - "<!-- needs: linux -->" skips the page on other systems
+func TestDocs(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages int
+	for _, path := range markdownFiles(t, root) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := readPage(string(text))
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		pages++
+		name, _ := filepath.Rel(root, path)
+		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS != "linux" && strings.Contains(string(text), "<!-- needs: linux -->") {
+				t.Skip("the page runs functions from packages, which hold programs for Linux")
+			}
+			runPage(t, root, steps)
+		})
+	}
+	if pages < 8 {
+		t.Errorf("only %d pages have console blocks", pages)
+	}
+}
+
+// markdownFiles returns the pages that may have console blocks.
+func markdownFiles(t *testing.T, root string) (files []string) {
+	t.Helper()
+	for _, dir := range []string{".", "docs", "examples"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case e.IsDir() && dir == "." && path != root:
+				return filepath.SkipDir
+			case strings.HasSuffix(path, ".md"):
+				files = append(files, path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// A step is a command and its output, or a file to write.
+type step struct {
+	line               int
+	command, output    string
+	file, text         string
+	background, isFile bool
+}
+
+// readPage returns the steps of a page, or none if it has no commands.
+func readPage(page string) (steps []step, err error) {
+	fence := ""
+	commands := false
+	for i, line := range strings.Split(page, "\n") {
+		last := len(steps) - 1
+		switch {
+		case strings.HasPrefix(line, "```") && fence == "":
+			fence = line
+			if _, name, ok := strings.Cut(line, " "); ok {
+				steps = append(steps, step{line: i + 1, file: name, isFile: true})
+			}
+		case line == "```":
+			fence = ""
+		case strings.Contains(fence, " "):
+			steps[last].text += line + "\n"
+		case fence != "```console":
+		case strings.HasPrefix(line, "$ "):
+			commands = true
+			steps = append(steps, step{line: i + 1, command: line[2:], background: strings.HasSuffix(line, " &")})
+		case last < 0 || steps[last].isFile:
+			return nil, fmt.Errorf("line %d: a console block begins with a command", i+1)
+		case steps[last].output == "" && strings.HasSuffix(steps[last].command, `\`):
+			steps[last].command += "\n" + line
+		default:
+			steps[last].output += line + "\n"
+		}
+	}
+	if !commands {
+		return nil, nil
+	}
+	return steps, nil
+}
+
+// mark separates the output of commands.
+const mark = "\x1e"
+
+// script is a shell's program for all steps.
+func script(steps []step) string {
+	var b strings.Builder
+	b.WriteString("exec 2>&1\npids=\ntrap 'for p in $pids; do kill \"$p\"; wait \"$p\"; done' EXIT\n")
+	for i, s := range steps {
+		if s.isFile {
+			fmt.Fprintf(&b, "mkdir -p \"$(dirname %s)\"\ncp \"$STEPS/%d\" %s\n", s.file, i, s.file)
+			continue
+		}
+		fmt.Fprintf(&b, "printf '\\036'\n")
+		if !s.background {
+			fmt.Fprintln(&b, s.command)
+			continue
+		}
+		// Opening the pipe waits for the other side, and reading for the first line.
+		fmt.Fprintf(&b, "mkfifo \"$STEPS/%[1]d\"\n%[2]s >\"$STEPS/%[1]d\" 2>&1 &\npids=\"$pids $!\"\nexec 9<\"$STEPS/%[1]d\"\nread -r line <&9\nprintf '%%s\\n' \"$line\"\n",
+			i, strings.TrimSuffix(s.command, "&"))
+	}
+	return b.String()
+}
+
+func runPage(t *testing.T, root string, steps []step) {
+	t.Helper()
+	dir, files := t.TempDir(), t.TempDir()
+	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, "examples/") }) {
+		if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range steps {
+		if s.isFile {
+			if err := os.WriteFile(filepath.Join(files, fmt.Sprint(i)), []byte(s.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const shown = "127.0.0.1:5000"
+	port := freeAddress(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(script(steps), shown, port))
+	cmd.Dir, cmd.WaitDelay = dir, 10*time.Second
+	cmd.Env = pageEnvironment(t, dir, files)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Run(); ctx.Err() != nil {
+		t.Fatalf("the page did not end: %v\n%s", err, out.String())
+	}
+	outputs := strings.Split(strings.NewReplacer(port, shown, dir, "/home/ada").Replace(out.String()), mark)[1:]
+	for _, s := range steps {
+		if s.isFile {
+			continue
+		}
+		if len(outputs) == 0 {
+			t.Fatalf("line %d: the command did not run: %s", s.line, s.command)
+		}
+		compareOutput(t, s, outputs[0])
+		outputs = outputs[1:]
+	}
+}
+
+// compareOutput compares what a page shows with the output of a command.
+func compareOutput(t *testing.T, s step, got string) {
+	t.Helper()
+	var pattern strings.Builder
+	for line := range strings.Lines(s.output) {
+		if strings.TrimSpace(line) == "…" {
+			pattern.WriteString(`(?:.*\n)*`)
+			continue
+		}
+		pattern.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*"))
+	}
+	if got != "" && !strings.HasSuffix(got, "\n") {
+		got += "\n"
+	}
+	if !regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(got) {
+		t.Errorf("line %d: $ %s\n(-page +output):\n%s", s.line, s.command, cmp.Diff(s.output, got))
+	}
+}
+
+// freeAddress returns an address of the loopback interface that nothing uses.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// pageEnvironment has xfn first on the path, the caches of the Go command, and
+// nothing else of the user who runs the test.
+func pageEnvironment(t *testing.T, dir, files string) []string {
+	t.Helper()
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN", "GOFLAGS"}
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{
+		"PATH=" + filepath.Dir(e2e.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "DOCKER_HOST=unix://" + dir + "/no-engine.sock", "NO_COLOR=1", "STEPS=" + files,
+	}
+	for i, value := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
+		env = append(env, names[i]+"="+value)
+	}
+	return env
+}
+
+// TestDocsLinks checks the links between pages: the file exists, and so does the
+// heading.
+func TestDocsLinks(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range markdownFiles(t, root) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
+			target, heading, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), filepath.FromSlash(target))
+			}
+			if !hasHeading(path, heading) {
+				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+			}
+		}
+	}
+}
+
+// hasHeading reports whether there is a file, and in it the heading of a fragment
+// if that is not empty.
+func hasHeading(path, fragment string) bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir() && fragment == ""
+	}
+	for line := range strings.Lines(string(text)) {
+		title := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
+		title = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(title, "")
+		if fragment == "" || strings.HasPrefix(line, "#") && strings.ReplaceAll(title, " ", "-") == fragment {
+			return true
+		}
+	}
+	return false
+}
