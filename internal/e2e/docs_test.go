@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -171,13 +172,17 @@ func runPage(t *testing.T, root string, steps []step) {
 			}
 		}
 	}
+	env := pageEnvironment(t, dir, files)
+	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.command, "xpkg init") }) {
+		compileTemplate(t, env)
+	}
 	const shown = "127.0.0.1:5000"
 	port := freeAddress(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(script(steps), shown, port))
 	cmd.Dir, cmd.WaitDelay = dir, 10*time.Second
-	cmd.Env = pageEnvironment(t, dir, files)
+	cmd.Env = env
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if err := cmd.Run(); ctx.Err() != nil {
@@ -193,6 +198,25 @@ func runPage(t *testing.T, root string, steps []step) {
 		}
 		compareOutput(t, s, outputs[0])
 		outputs = outputs[1:]
+	}
+}
+
+var templateLock sync.Mutex
+
+// compileTemplate fills the go command's cache with what a new function needs. A
+// render with an empty cache may take longer than its timeout. One page at a time
+// compiles, so that the others find the result.
+func compileTemplate(t *testing.T, env []string) {
+	t.Helper()
+	templateLock.Lock()
+	defer templateLock.Unlock()
+	dir := t.TempDir()
+	for _, args := range []string{"xpkg init function-hello go -d .", "xpkg build -f package --embed-runtime-source . -o hello.xpkg"} {
+		cmd := exec.CommandContext(t.Context(), e2e.Binary(t), strings.Fields(args)...)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("xfn %s: %v\n%s", args, err, out)
+		}
 	}
 }
 
