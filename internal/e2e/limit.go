@@ -60,3 +60,16 @@ func Wait(t testing.TB, group *sync.WaitGroup) {
 	t.Helper()
 	Await(t, func() struct{} { group.Wait(); return struct{}{} })
 }
+
+// Until waits until a condition of other processes holds, of which nothing else
+// tells. It fails the test after the Limit.
+func Until(t testing.TB, holds func() bool) {
+	t.Helper()
+	for ctx := Context(t); !holds(); {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the condition does not hold after %v", Limit)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

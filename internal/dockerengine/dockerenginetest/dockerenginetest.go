@@ -65,6 +65,9 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	return e
 }
 
+// seizeLimit is longer than all tests with an engine take together.
+const seizeLimit = 20 * time.Minute
+
 // seize waits until no other test uses the engine.
 func seize(t testing.TB, host string) {
 	t.Helper()
@@ -74,7 +77,7 @@ func seize(t testing.TB, host string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	for {
+	for late := time.After(seizeLimit); ; {
 		ok, err := fsx.TryLock(f, fsx.ExclusiveLock)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +85,11 @@ func seize(t testing.TB, host string) {
 		if ok {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-late:
+			t.Fatalf("other tests use the engine for more than %v", seizeLimit)
+		}
 	}
 }
 

@@ -111,8 +111,7 @@ func TestCancelledStart(t *testing.T) {
 				_, err := p.render().Start(ctx, fn(image))
 				failed <- err
 			}()
-			for p.ours(t) != "running" {
-			}
+			e2e.Until(t, func() bool { return p.ours(t) == "running" })
 			cancel(cause)
 			if err := e2e.Receive(t, failed); !errors.Is(err, cause) {
 				t.Errorf("got %v, want %v", err, cause)

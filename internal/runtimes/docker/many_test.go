@@ -143,8 +143,7 @@ func TestEngineDies(t *testing.T) {
 			_, err := docker.New(config).Start(t.Context(), fn(image))
 			failed <- err
 		}()
-		for running() != "running" {
-		}
+		e2e.Until(t, func() bool { return running() == "running" })
 		m.die()
 		if err := e2e.Receive(t, failed); err == nil || !strings.Contains(err.Error(), `starting function "f": the connection to the container engine at `+env.Host+" (DOCKER_HOST) broke: ") && !strings.Contains(err.Error(), "no such socket") {
 			t.Errorf("got %v", err)

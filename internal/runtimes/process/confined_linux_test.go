@@ -320,6 +320,7 @@ func TestInContainer(t *testing.T) {
 		"User":           {user, "all", `no chroot, user 54321,`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			id := tc.id
 			if os.Geteuid() != 0 {
 				t.Skip("it takes root to be somebody else")
