@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/dummy"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -69,7 +70,7 @@ func All() []Builtin {
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", ReadsFiles: true,
 			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`, `ttl`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0.",
-			Differs: "Templates are read only below the working directory and the folders of `--templates`. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the render's `--timeout` applies, and `--memory-limit` bounds the memory of the whole process. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
+			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 			New: func(o Options) function.Runner {
 				return gotemplating.New(gotemplating.Options{Templates: o.Templates})
 			},
@@ -163,7 +164,7 @@ func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
 // Advice says what to do about a fatal result of b, if that is known: an input
 // that it cannot read may be one of a version that it is not.
-func (b Builtin) Advice(fatal string) string {
+func (b Builtin) Advice(fatal string) hint.Hint {
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
 	}
@@ -171,7 +172,7 @@ func (b Builtin) Advice(fatal string) string {
 	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
 		field, _, _ = strings.Cut(name, `"`)
 	}
-	return fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package by --package NAME=PATH", field, b.Name, b.Versions())
+	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
 }
 
 // Check returns an error if the policy names a builtin or a repository that

@@ -36,13 +36,13 @@ func TestParseTag(t *testing.T) {
 		"DefaultWithPath": {reason: "the default is a host, not a repository", in: plain, registry: "r.example/org", err: `registry "r.example/org"`},
 		"URL":             {reason: "a URL is no reference", in: "https://r.example/a:v1", err: "no URL", hint: "r.example/a:v1"},
 		"Credentials":     {reason: "credentials are no part of a reference", in: "gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1": it holds credentials`, hint: `"r.example/a:v1"`},
-		"CredentialsPort": {reason: "nor where the host has a port", in: "gold:s3cret@r.example:5000/a/b:v1", err: `"…@r.example:5000/a/b:v1"`, hint: "docker login"},
+		"CredentialsPort": {reason: "credentials before a host with a port are not part of a reference", in: "gold:s3cret@r.example:5000/a/b:v1", err: `"…@r.example:5000/a/b:v1"`, hint: "docker login"},
 		"CredentialsURL":  {reason: "a URL's are not shown either", in: "https://gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1"`, hint: `"r.example/a:v1"`},
-		"CredentialsOdd":  {reason: "wherever they stand", in: "gold:s3cret@https://r.example/a:v1", err: `"https://r.example/a:v1"`, hint: `"r.example/a:v1"`},
+		"CredentialsOdd":  {reason: "credentials before the scheme are not shown", in: "gold:s3cret@https://r.example/a:v1", err: `"https://r.example/a:v1"`, hint: `"r.example/a:v1"`},
 		"CredentialsAt":   {reason: "a password may hold an at sign", in: "https://gold:s3cret@x/@r.example/a:v1", err: `"…@r.example/a:v1"`},
-		"CredentialsBare": {reason: "or stand before a host alone", in: "gold:s3cret@r.example:5000", err: `"…@r.example:5000"`},
+		"CredentialsBare": {reason: "credentials before a host without a repository are refused", in: "gold:s3cret@r.example:5000", err: `"…@r.example:5000"`},
 		"CredentialsHash": {reason: "a digest does not hide them", in: "gold:s3cret@r.example/a@" + sha, err: `"…@r.example/a@sha256:0`},
-		"DefaultWithUser": {reason: "nor do they belong to the default registry", in: "a:v1", registry: "https://gold:s3cret@r.example", err: `registry "…@r.example"`, hint: `"r.example"`},
+		"DefaultWithUser": {reason: "credentials are not part of the default registry", in: "a:v1", registry: "https://gold:s3cret@r.example", err: `registry "…@r.example"`, hint: `"r.example"`},
 		"NoTag":           {reason: "the tag is compulsory", in: "r.example/a/b", err: "it has no tag", hint: "r.example/a/b:v0.1.0"},
 		"NoTagWithPort":   {reason: "a port is not taken for a tag", in: "r.example:5000/a", err: "it has no tag"},
 		"EmptyTag":        {reason: "a colon needs a tag", in: "r.example/a:", err: "after the colon"},
@@ -50,7 +50,7 @@ func TestParseTag(t *testing.T) {
 		"Empty":           {reason: "nothing is no reference", in: "", err: `reference ""`},
 		"Space":           {reason: "white space is no part of a reference", in: "r.example/a b:v1", err: "it holds white space"},
 		"Line":            {reason: "an error has one line, whatever a file names", in: "r.example/a\nb:v1", err: `"r.example/a\nb:v1": it holds white space`},
-		"Escape":          {reason: "nor does it speak to the terminal", in: "r.example/a\x1b[2Jb:v1", err: "or what cannot be printed"},
+		"Escape":          {reason: "an error shows no control characters", in: "r.example/a\x1b[2Jb:v1", err: "or what cannot be printed"},
 		"Upwards":         {reason: "no reference leads to another path of a registry", in: "r.example/a/../../b:v1", err: "a repository's name has parts"},
 		"Dot":             {reason: "a part is more than a dot", in: "r.example/a/./b:v1", err: "a repository's name has parts"},
 		"NoPart":          {reason: "a part is not empty", in: "r.example/a//b:v1", err: "a repository's name has parts"},
@@ -78,7 +78,7 @@ func TestParseReference(t *testing.T) {
 		err      string
 	}{
 		"Tag":          {reason: "a tag can be read", in: "r.example/a:v1", want: "r.example/a:v1"},
-		"Digest":       {reason: "so can a digest", in: "r.example/a@" + sha, want: "r.example/a@" + sha},
+		"Digest":       {reason: "a digest can be read", in: "r.example/a@" + sha, want: "r.example/a@" + sha},
 		"TagAndDigest": {reason: "of both, the digest counts", in: "r.example/a:v1@" + sha, want: "r.example/a@" + sha},
 		"Default":      {reason: "the default registry serves digests too", in: "a/b@" + sha, registry: "r.example", want: "r.example/a/b@" + sha},
 		"NoRegistry":   {reason: "no registry is ever guessed", in: "a/b@" + sha, err: "it names no registry"},
@@ -158,7 +158,7 @@ func checkError(t *testing.T, reason string, err error, text, next string) {
 		t.Fatalf("%s: no error, want one with %q", reason, text)
 	case !strings.Contains(err.Error(), text):
 		t.Errorf("%s: got error %q, want %q in it", reason, err, text)
-	case !strings.Contains(hint.Of(err), next):
+	case !strings.Contains(string(hint.Of(err)), next):
 		t.Errorf("%s: got hint %q, want %q in it", reason, hint.Of(err), next)
 	}
 	if strings.Contains(err.Error(), "\n") {
