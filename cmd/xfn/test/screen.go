@@ -107,7 +107,7 @@ func (s *screen) round(r *dev.Round) error {
 
 // append adds the lines of a round to those before.
 func (s *screen) append(r *dev.Round) error {
-	sections, err := dev.Text{Colour: s.term.Colour(s.term.Stdout), Spell: s.spell}.Sections(*r)
+	sections, err := dev.Text{Color: s.term.Colour(s.term.Stdout), Spell: s.spell}.Sections(*r)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *screen) draw() error {
 	if err != nil || columns < 1 {
 		columns, rows = 80, 24
 	}
-	text := dev.Text{Colour: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Spell: s.spell, Columns: columns}
+	text := dev.Text{Color: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Spell: s.spell, Columns: columns}
 	sections, err := text.Sections(*s.last)
 	if err != nil {
 		return err
