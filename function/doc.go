@@ -1,4 +1,4 @@
-// Package function says what a composition function is to this program:
-// something that answers RunFunction. A builtin, a gRPC client, a cache, a
-// recorder and a fake are all Runners, and they stack.
+// Package function defines how this module calls composition functions: a Runner
+// answers RunFunction. Functions in this process, gRPC clients, caches, recorders
+// and fakes are Runners, and one can wrap another.
 package function

@@ -7,17 +7,17 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 )
 
-// A Runner answers RunFunction calls for functions by name. The name is that
-// of the Function object (metadata.name) which a pipeline step refers to.
+// A Runner answers RunFunction calls. The name is the metadata.name of the Function
+// object, to which a pipeline step refers.
 //
-// A Runner must not change the request, and must be safe for concurrent use.
-// An error means that the call failed; a function that ran and refused says
-// so by a result of severity FATAL in its response.
+// A Runner must not change the request, and must be safe for concurrent use. An
+// error means that the call failed. A function that rejects its request returns a
+// response with a result of severity FATAL, and no error.
 type Runner interface {
 	RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)
 }
 
-// RunnerFunc makes a Runner of a plain function.
+// A RunnerFunc is a function that implements Runner.
 type RunnerFunc func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)
 
 // RunFunction calls f.
@@ -25,11 +25,11 @@ func (f RunnerFunc) RunFunction(ctx context.Context, name string, req *fnv1.RunF
 	return f(ctx, name, req)
 }
 
-// A Mux hands each call to the Runner of that function's name.
+// A Mux passes each call to the Runner that is registered for the function's name.
 type Mux map[string]Runner
 
-// RunFunction calls the Runner registered for name. It returns an error if
-// there is none.
+// RunFunction calls the Runner registered for name. It returns an error if name is
+// not registered.
 func (m Mux) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	r, ok := m[name]
 	if !ok {

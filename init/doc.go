@@ -1,5 +1,6 @@
-// Package scaffold turns a template into the directory of a new package: it
-// takes the template's files from a git repository, or from those that this
-// program brings along, and runs its init.sh if asked to. (Its folder is
-// called init, which Go does not take as the name of a package.)
+// Package scaffold creates the directory of a new package from a template. Init
+// copies the files of a git repository, or of a template that is bundled with this
+// module. RunScript runs the template's init.sh, which Init never does.
+//
+// The folder is named init, which Go does not allow as the name of a package.
 package scaffold

@@ -16,13 +16,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// RunScript runs the init.sh of res with the package's name and directory as
-// its arguments, in the current directory. It is killed when ctx ends, with
-// all that it started. What it has written stays, however it ends.
+// RunScript runs the init.sh of res in the current directory. Its arguments are the
+// name and the directory of the package. When ctx is done, RunScript kills the
+// script and all processes that it started. Files that the script has written stay.
 //
-// Where stdin is a terminal, the script stays in the terminal's foreground, or
-// it could not ask its user anything; what it started then gets the terminal's
-// own interrupt, and only the script is killed.
+// If stdin is a terminal, the script runs in the terminal's foreground process
+// group, so that it can read from the terminal. Then RunScript kills the script
+// only; its child processes get the interrupt of the terminal.
 func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr io.Writer) error {
 	cmd := exec.CommandContext(ctx, res.Script, res.Name, res.Dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
@@ -50,22 +50,22 @@ func onTerminal(stdin io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// An Answer is what a user says when asked whether to run a script.
+// An Answer is the answer of a user to the question whether to run a script.
 type Answer int
 
 const (
-	// No is not to run it.
+	// No means do not run the script.
 	No Answer = iota
-	// Yes is to run it.
+	// Yes means run the script.
 	Yes
-	// View is to show it and ask again.
+	// View means show the script and ask again.
 	View
 )
 
-// ReadAnswer reads one line of r, and no byte more: what follows is for the
-// script. y and yes are Yes, v and view are View, in any case of letters, and
-// every other word is No. An empty line, several words, a line of more than 64
-// bytes and the end of r are no answer but an error.
+// ReadAnswer reads an answer, which is one line of r. It reads no byte after the
+// line, since the script may read them. In upper or lower case, y and yes are Yes,
+// and v and view are View. Any other word is No. ReadAnswer returns an error for an
+// empty line, several words, a line of more than 64 bytes, and the end of r.
 func ReadAnswer(r io.Reader) (Answer, error) {
 	line, err := readLine(r)
 	if err != nil {

@@ -81,9 +81,8 @@ func write(ctx context.Context, dir string, files []file) (_ []string, err error
 	return made, nil
 }
 
-// Undo leaves the directory as it was before Init, for an init that its user
-// ends after all: it removes what is there now, but for a .git that was there
-// before, and the directories that Init made.
+// Undo restores the directory to its state before Init: it removes all files in it
+// except an earlier .git, and the directories that Init created.
 func (r Result) Undo() (err error) {
 	root, err := os.OpenRoot(r.Dir)
 	if err != nil {

@@ -16,40 +16,37 @@ import (
 
 // CopyOptions say how to copy. The zero value works.
 type CopyOptions struct {
-	// Options are those of pushing. MountFrom need not name the repository that
-	// is copied from. SignKey adds a signature to those that are copied. Prove has
-	// no effect: layers are copied as they are.
+	// Options are the options of a push. Blobs are mounted from the source
+	// repository without naming it in MountFrom. SignKey adds a signature to the
+	// copied ones. Prove has no effect.
 	Options
-	// NoSignatures leaves out what is attached to the artifact.
+	// NoSignatures does not copy what is attached to the artifact.
 	NoSignatures bool
 }
 
-// A CopyResult says what is at the tags, and what it took.
+// A CopyResult is the outcome of a copy.
 type CopyResult struct {
-	// Result is that of pushing. Of an image that is in no index, Platforms has
-	// nothing.
+	// Result is the outcome of the push. Platforms is empty for an image that is
+	// not in an index.
 	Result
-	// Attached are the references in full of what was copied with it, or was
-	// there.
+	// Attached are the full references of the attached artifacts at the
+	// destination.
 	Attached []string
 }
 
-// Copy copies what is at from, an image, an index or any other artifact, to the
-// tag to: the same bytes of every manifest, of every platform, at the same
-// digests. What is attached to any of them is copied before the tag moves:
-// signatures, attestations and SBOMs at cosign's tags, and what refers to them
-// (OCI distribution spec v1.1, "Listing Referrers"), and what is attached to
-// that. A tag of cosign's is then at what it is at in the source, as any other
-// tag; a list of referrers keeps what it has.
+// Copy copies an image, an index or another artifact from a reference to a tag, with
+// all platforms. Manifests and their digests stay the same. Copy also copies what
+// is attached to the artifact, before it writes the tag: signatures, attestations
+// and SBOMs at cosign's tags, referrers (OCI distribution spec v1.1, "Listing
+// Referrers"), and what is attached to these. A cosign tag at the destination is
+// replaced; a list of referrers is extended.
 //
-// A tag at from counts as it is when the copy begins. What the registry has
-// already is not sent, and what a repository of the same registry has is
-// mounted. Layers go from one registry to the other as they come, checked
-// against their digests on the way; those that must not be distributed stay
-// where their URLs say. Children come first and the tags last, as with Artifact.
+// Copy resolves the source tag once. It mounts the blobs that another repository of
+// the registry has, uploads the others that are missing while it downloads them,
+// and verifies their digests. Layers that must not be distributed are not copied.
 //
-// An error is one sentence that names both, without any credential, and says how
-// far the copy came.
+// An error names both references and says which blobs and tags were written. It
+// contains no credentials.
 func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) (CopyResult, error) {
 	if err := o.complete(); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)

@@ -1,3 +1,4 @@
-// Package push makes a package a tag in a registry: one of this machine, or one
-// of another registry, with what is attached to it there.
+// Package push uploads packages to OCI registries, copies them between registries,
+// and signs them. It uploads only the blobs that a registry lacks, and writes tags
+// last: a reader of a tag gets the previous package or the complete new one.
 package push

@@ -17,19 +17,20 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A Result says what is at the tags, and what it took.
+// A Result is the outcome of a push.
 type Result struct {
 	// References are the tags in full, REGISTRY/REPOSITORY:TAG.
 	References []string
-	// Digest is that of the image or index at the tags.
+	// Digest is the digest of the image or index at the tags.
 	Digest v1.Hash
-	// MediaType is that of the manifest with this digest.
+	// MediaType is the media type of the manifest with this digest.
 	MediaType types.MediaType
-	// Platforms are those of the images, in their order: "linux/arm64/v8". An
-	// image without a platform has no entry.
+	// Platforms are the platforms of the images, in their order, such as
+	// "linux/arm64/v8". An image without a platform has no entry.
 	Platforms []string
-	// Signature is the tag of the package's signatures, in full, if it was to be
-	// signed, and Signed says that one was added: that of this key was not there.
+	// Signature is the full reference of the package's signatures, if
+	// Options.SignKey is set. Signed says that a signature was added; otherwise
+	// there was one by this key already.
 	Signature string
 	Signed    bool
 	Traffic
@@ -37,20 +38,20 @@ type Result struct {
 
 // Traffic counts the bytes of blobs.
 type Traffic struct {
-	// Sent, Mounted and Skipped add up to the package: what was sent, what the
-	// registry took from another repository, and what was there.
+	// Sent was uploaded, Mounted is mounted from another repository, and Skipped
+	// was in the repository already. Their sum is the size of the package.
 	Sent, Mounted, Skipped int64
-	// Retried is what had to be sent once more.
+	// Retried was uploaded again after failures.
 	Retried int64
 }
 
-// Artifact pushes a, an image or an index, to ref. What the registry has
-// already is not sent; a is sent as it is, children first and by digest, and
-// the tags move last: whoever reads them sees the old package or all of the new
-// one. Pushing again what is there changes nothing.
+// Artifact pushes a, an image or an index, to ref. It uploads the blobs that the
+// registry lacks, then the manifests by digest, children first, and writes the tags
+// last. The manifests and their digests are those of a. A push of what the registry
+// has already changes nothing.
 //
-// An error is one sentence that names ref, without any credential, and says how
-// far the push came.
+// An error names ref and says which blobs were uploaded and which tags were
+// written. It contains no credentials.
 func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Result, error) {
 	if err := o.complete(); err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)

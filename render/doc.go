@@ -1,5 +1,7 @@
-// Package render is the pipeline engine: a composite resource, a Composition
-// and something that runs functions go in, and what Crossplane would make of
-// them comes out. It is pure: it reads no file, clock or environment, and the
-// same input gives the same output.
+// Package render runs the pipeline of a Composition for a composite resource, and
+// returns the composite resource, composed resources and results that Crossplane
+// would produce. Functions are called by a function.Runner.
+//
+// The package reads no file, clock or environment variable: the same request and
+// the same responses of functions give the same result.
 package render

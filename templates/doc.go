@@ -1,4 +1,3 @@
-// Package templates is the catalogue of package templates that go by a short
-// name: where each one's git repository is, or its files where this program
-// brings them along.
+// Package templates lists the package templates that have a short name. Each is a
+// git repository, or a set of files that is bundled with this module.
 package templates

@@ -5,30 +5,29 @@ import (
 	"io/fs"
 )
 
-// Placeholder is the name that a bundled template goes by: its Go module, its
-// package metadata and its examples are called so, until whoever copies it
-// puts the name of the new package in every place.
+// Placeholder is the name of the package in a bundled template: in its Go module,
+// package metadata and examples. Whoever copies the template replaces it.
 const Placeholder = "function-example"
 
-// go.mod and go.sum carry a ".tmpl" more than they should: Go embeds no folder
+// The names of go.mod and go.sum end in ".tmpl", since Go cannot embed a folder
 // that is a module of its own.
 //
 //go:embed all:_go
 var goFunction embed.FS
 
-// A Template is one entry of the catalogue. It has either a URL or Files.
+// A Template is a package template. It has either a URL or Files.
 type Template struct {
-	// Name is what the user calls it by.
+	// Name is its short name.
 	Name string
-	// URL is that of its git repository.
+	// URL is the URL of its git repository.
 	URL string
-	// Files are those of a bundled template, nil for one in a repository.
-	// Placeholder stands where the package's name belongs, and a name that
-	// ends in ".tmpl" is the file's name and that ending.
+	// Files are the files of a bundled template. Placeholder stands for the
+	// package's name in paths and texts, and the ending ".tmpl" is to be removed
+	// from names.
 	Files fs.FS
 }
 
-// Lookup returns the template called name, and whether there is one.
+// Lookup returns the template with a short name, and whether it exists.
 func Lookup(name string) (Template, bool) {
 	for _, t := range catalogue() {
 		if t.Name == name {
@@ -38,8 +37,7 @@ func Lookup(name string) (Template, bool) {
 	return Template{}, false
 }
 
-// Names returns the names of all templates: the bundled ones, then those in a
-// repository.
+// Names returns the short names of all templates, bundled templates first.
 func Names() []string {
 	all := catalogue()
 	names := make([]string, len(all))

@@ -11,10 +11,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Annotate gives each image of a, and the index if there is one, these
-// annotations besides those that it has, of which it replaces those of the same
-// key. Attestations and other artifacts stay what they are. Without annotations
-// it returns a itself.
+// Annotate returns a with annotations added to each image, and to the index if a is
+// one. They replace annotations with the same key. Attestations and other artifacts
+// in the index do not change.
 func Annotate(a Artifact, annotations map[string]string) (Artifact, error) {
 	if len(annotations) == 0 {
 		return a, nil

@@ -33,7 +33,7 @@ const (
 // anyPlatform is the platform of a package that does not depend on one.
 var anyPlatform = map[string]any{"os": "linux", "architecture": "amd64"}
 
-// BuildOptions say how to build a package.
+// BuildOptions are the options of Build. The zero value works.
 type BuildOptions struct {
 	// Created is the creation time of the package and of its own layers. The
 	// zero value is the Unix epoch.
@@ -45,20 +45,19 @@ type BuildOptions struct {
 	Extensions []ExtensionLayer
 }
 
-// Build makes pkg an image: for each runtime the runtime's own layers, then
-// those of extensions, then the base layer, then the layer of examples if there
-// are any. What reads the image without its annotations sees the root file
-// system, where the base layer lies over all that could hold a package.yaml.
-// Several runtimes give an index of such images, in their order; no two may be
-// for the same platform. Layers that are compressed already stay as they are.
+// Build returns the package pkg as an image for each runtime image, and an index of
+// them if there are several runtimes. Each image has the layers of the runtime, then
+// those of extensions, then the base layer, then the layer of examples if there are
+// any. The base layer hides other files named package.yaml, for tools that read the
+// root file system without annotations. Layers are not compressed again. No two
+// runtimes may be for the same platform.
 //
-// Each image is annotated with its creation time and with what the package
-// metadata says of it, as OCI names that. Of the annotations that a runtime has,
-// those that name its base image stay: the others are about the runtime.
+// Each image has annotations with its creation time and with what the package
+// metadata says about it, under the keys of the OCI image spec. Of the annotations
+// of a runtime, those that name its base image are copied.
 //
-// A package without a runtime does not depend on a platform, but an image
-// needs one to be pulled, and the control plane asks an index for linux/amd64:
-// that is what it gets.
+// A package without a runtime is for linux/amd64: it runs nowhere, but the control
+// plane pulls that platform.
 func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, error) {
 	if opts.Created.IsZero() {
 		opts.Created = time.Unix(0, 0)

@@ -29,12 +29,11 @@ const (
 	maxName, maxNames = 4 << 10, 64 << 20
 )
 
-// PackageYAML returns the package.yaml of a package's image as the control
-// plane reads it: from the first layer that is annotated as the base layer, or
-// from the whole root file system if none is; the first file of that name, in
-// any directory. More than 200 MiB are an error. A base layer is read to
-// its end, where its digest is checked; others, from the top, until the file is
-// found.
+// PackageYAML returns the package.yaml of a package's image as the control plane
+// reads it: the first file of that name, in any directory, of the first layer that
+// is annotated as the base layer, or of the whole root file system if no layer is.
+// More than 200 MiB are an error. A base layer is read to its end, so that its
+// digest is verified.
 func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	m, err := img.Manifest()
 	if err != nil {
@@ -237,11 +236,10 @@ func Metadata(ctx context.Context, img v1.Image) (Object, error) {
 	return Object{}, fmt.Errorf("its %s has no object of %s", metadataFile, metaGroup)
 }
 
-// DefaultFileName returns the name that the file of a package has if the user
-// gives none: the first 50 bytes of the package's name and the first 12 digits
-// of the artifact's digest, without what is not fit for a label, and ".xpkg".
-// The digest is the one that a registry will have, not that of an image
-// without annotations, as the incumbent takes.
+// DefaultFileName returns the default name of a package's file: the first 50 bytes
+// of the package's name and the first 12 digits of the artifact's digest, as a
+// label, and ".xpkg". The crossplane CLI takes the digest of the image without
+// annotations instead, which no registry shows.
 func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 	digest, err := a.Digest()
 	if err != nil {

@@ -2,9 +2,11 @@ package xpkg_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/afero"
 
@@ -57,4 +59,54 @@ func Example() {
 		fmt.Println(i.Platform, meta.Kind, meta.Name, err)
 	}
 	// Output: linux/amd64 Configuration platform <nil>
+}
+
+// Problems name the file and the line.
+func ExampleRead() {
+	fsys := afero.NewMemMapFs()
+	crossplane := "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata:\n  name: platform\nspec:\n  crosplane: {}\n"
+	if err := afero.WriteFile(fsys, "package/crossplane.yaml", []byte(crossplane), 0o644); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err := xpkg.Read(context.Background(), fsys, "package", xpkg.ReadOptions{Lint: xpkg.Strict})
+	var problems xpkg.Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			fmt.Println(p.Path, p.Line, p.Rule)
+		}
+	}
+	// Output: package/crossplane.yaml 6 unknown-field
+}
+
+// A Rule adds problems of its own.
+func ExampleRule() {
+	fsys := afero.NewMemMapFs()
+	files := map[string]string{
+		"crossplane.yaml":  "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata:\n  name: platform\n",
+		"composition.yaml": "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: draft-buckets\nspec:\n  compositeTypeRef: {apiVersion: example.org/v1, kind: XBucket}\n  mode: Pipeline\n",
+	}
+	for name, text := range files {
+		if err := afero.WriteFile(fsys, filepath.Join("package", name), []byte(text), 0o644); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	noDrafts := func(_ context.Context, objects []xpkg.Document) (found xpkg.Problems) {
+		for _, o := range objects {
+			if strings.HasPrefix(o.Name, "draft-") {
+				found = append(found, xpkg.Problem{Rule: "no-drafts", Path: o.Path, Line: o.Line, Text: "it is a draft"})
+			}
+		}
+		return found
+	}
+	pkg, err := xpkg.Read(context.Background(), fsys, "package", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{noDrafts}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range pkg.Warnings {
+		fmt.Println(p.Err())
+	}
+	// Output: package/composition.yaml:1: it is a draft
 }

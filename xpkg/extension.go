@@ -43,16 +43,15 @@ type ExtensionLayer struct {
 // a path, and no dot first.
 var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
-// ReadExtensions returns the folders in the directory dir as layers, in the order of their
-// names. A layer holds its folder, "icons/icon.svg" say. It has neither the
-// owners nor the times and modes of this machine: folders are 0755, files 0644.
+// ReadExtensions returns each folder in the directory dir as a layer, in the order of
+// their names. A layer has the folder itself, such as "icons/icon.svg". Owners and
+// times are zero; folders have mode 0755, files 0644.
 //
-// A link to a file in dir becomes that file. What would get lost, or would change
-// more than its own folder, is an error: a file beside the folders, a link that
-// leads out of dir or to a folder, the name of a mark that packages use
-// themselves, a name that deletes files (OCI image spec, "Whiteouts") or that
-// could be taken for the package's own package.yaml. Folders have up to 64 MiB
-// and 10,000 files in all.
+// A link to a file in dir becomes that file. ReadExtensions returns an error for
+// files beside the folders, links that lead out of dir or to a folder, names of
+// marks that packages use themselves, names that delete files (OCI image spec,
+// "Whiteouts"), names that could be mistaken for package.yaml, and folders with
+// more than 64 MiB or 10,000 files in all.
 func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -23,9 +23,9 @@ type PlatformImage struct {
 	Image v1.Image
 }
 
-// Images returns the images of a: a alone if it is an image, else those of the
-// index and of indexes in it, in their order. What is not to be run is left out:
-// attestations, whose platform is "unknown", and artifacts that are no images.
+// Images returns the images of a: a itself if it is an image, or the images of the
+// index and of indexes in it, in their order. Attestations, whose platform is
+// "unknown", and other artifacts that are not images are left out.
 func Images(a Artifact) ([]PlatformImage, error) { return imagesOf(a, 0) }
 
 func imagesOf(a oci.Artifact, depth int) ([]PlatformImage, error) {
@@ -144,7 +144,7 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	return idx, checkManifest(idx)
 }
 
-// A Named is an artifact and the name of the file that it comes from.
+// A Named is an artifact and the name of its file.
 type Named struct {
 	// Name is for errors.
 	Name string
@@ -159,10 +159,10 @@ type joined struct {
 	file, pkg string
 }
 
-// Join makes one index of the images of several files, in their order: the index
-// that Build would have made of them. A file alone stays what it is. The images
-// must be packages of one kind and name, each for a platform of its own; errors
-// name the files.
+// Join returns one index of the images of several files, in their order, as Build
+// would have made it. For one file, Join returns its artifact. The images must be
+// packages of the same kind and name, each for another platform. Errors name the
+// files.
 func Join(ctx context.Context, files []Named) (Artifact, error) {
 	if len(files) == 1 {
 		return files[0].Artifact, nil

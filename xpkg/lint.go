@@ -13,28 +13,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// A Report is what Lint has found out about a finished package.
+// A Report is the result of Lint.
 type Report struct {
 	// Meta is the package metadata, if there is any.
 	Meta Object
-	// Objects and Examples are how many of them there are besides.
+	// Objects and Examples are the numbers of other objects and of examples.
 	Objects, Examples int
-	// Platforms are those of its images, "" for an image that says none.
+	// Platforms are the platforms of the images, "" for an image without one.
 	Platforms []string
-	// Layers is how many layers were read, and checked against their digests.
+	// Layers is the number of layers whose digest was verified.
 	Layers int
-	// Runtime says whether there is a runtime image in the package.
+	// Runtime says whether the package has a runtime image.
 	Runtime bool
-	// Problems are all that is wrong.
+	// Problems are all problems.
 	Problems Problems
 }
 
-// Lint judges a finished package. Every layer of every image is read and
-// checked against its digest and diff ID, up to 64 GiB in all, not compressed.
-// The package.yaml of each image is read as the control plane does, and judged
-// by the rules of Read and the others; its path in problems is "package.yaml", that of the
-// examples ".up/examples.yaml". It is an error if the artifact cannot be read,
-// and a problem if what was read is not what it should be.
+// Lint checks a built package. It reads every layer of every image and verifies its
+// digest and diff ID, up to 64 GiB uncompressed. It reads the package.yaml of each
+// image as the control plane does, and applies the rules of Read and the other
+// rules to it. The path of problems is "package.yaml", or ".up/examples.yaml" for
+// examples. Lint returns an error only if the artifact cannot be read.
 //
 // Lint calls report with the bytes of layers that it has read and their total. It
 // may be nil.
@@ -80,13 +79,13 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 // maxLint is how many bytes of layers Lint reads, not compressed.
 const maxLint = 64 << 30
 
-// NeedsRuntime reports whether packages of a kind hold a program that the control
-// plane starts: it would have nothing to start in one without a runtime image.
+// NeedsRuntime reports whether the control plane starts a program from packages of a
+// kind, so that they need a runtime image.
 func NeedsRuntime(kind string) bool { return kind == function || kind == provider }
 
-// CheckRuntimes finds what is wrong with the runtime images that a package of a
-// kind is to have: any that nothing would run, none that a cluster could run,
-// and none for linux/amd64 among several.
+// CheckRuntimes returns the problems of the runtime images for a package of a kind:
+// a runtime image for a Configuration, no image for Linux, and among several images
+// none for linux/amd64.
 func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 	var l linter
 	images := make([]PlatformImage, len(runtimes))

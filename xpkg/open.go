@@ -35,9 +35,10 @@ type File struct {
 // Close closes the file. The artifact's layers cannot be read after it.
 func (f *File) Close() error { return f.file.Close() }
 
-// Open opens an .xpkg file: one that WriteFile wrote, or one of the incumbent,
-// whose annotations are restored from the labels of its config. A file that
-// holds no package is an error, and errors name the file.
+// Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. In a file of
+// the crossplane CLI the annotations of layers are missing; Open restores them from
+// the labels of the image config. It returns an error for a file without a package.
+// Errors name the file.
 func Open(ctx context.Context, path string) (*File, error) {
 	f, err := OpenImage(ctx, path)
 	if err != nil {
@@ -49,8 +50,8 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return f, nil
 }
 
-// OpenImage is Open for a file that may also hold an image, or an index of
-// images, that is no package.
+// OpenImage is Open for a file that may also have an image, or an index of images,
+// that is not a package.
 func OpenImage(ctx context.Context, path string) (*File, error) {
 	f, err := archive.Open(ctx, path)
 	if err != nil {

@@ -82,17 +82,16 @@ func (o ReadOptions) others() []string {
 	return slices.DeleteFunc([]string{o.ExamplesRoot, o.ExtensionsRoot}, func(dir string) bool { return dir == "" })
 }
 
-// Read reads the package whose root directory is root: the .yaml and .yml
-// files in it and its directories, in the order of their names. Any of them
-// may hold the package metadata.
+// Read reads the package in the directory root: its .yaml and .yml files and those
+// of its sub-directories, in the order of their names. One of them must have the
+// package metadata.
 //
-// What is wrong with the content is an error of type Problems, with all that is
-// wrong, by file and line. It has what the control plane refuses, and at the
-// level Strict also what would silently not reach it: fields that the object's
-// type lacks, keys that occur twice, content after the end of a document, files
-// that cannot be read, links to directories. At the other levels the package
-// is read without. A link that leads to a file out of the root is refused
-// at each.
+// Read returns all problems of the content as an error of type Problems. At every
+// level these are the problems that the control plane would refuse, and links to
+// files outside root. At the level Strict they include content that would not reach
+// the control plane: unknown fields, duplicate keys, content after the end of a
+// document, unreadable files, and links to directories. At the other levels Read
+// omits such content.
 func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
 	if root == "" {
 		root = "."

@@ -11,16 +11,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Level decides which problems are errors.
+// A Level says which problems are errors.
 type Level int
 
 const (
 	// Strict makes every problem an error. It is the zero value.
 	Strict Level = iota
-	// Warn makes errors only of problems that are refused. The package becomes
-	// what the control plane would see of it.
+	// Warn makes only refused problems errors. The package omits content that would
+	// not reach the control plane.
 	Warn
-	// Off is Warn, without a word about the others.
+	// Off is Warn without warnings.
 	Off
 )
 
@@ -38,8 +38,8 @@ func ParseLevel(name string) (Level, error) {
 	}
 }
 
-// Judge returns the problems that are errors at a level, if there are any, or
-// else those that are worth a warning, by file and line.
+// Judge returns the problems that are errors at a level as an error, or if there are
+// none, the others as warnings, sorted by file and line.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
@@ -66,21 +66,20 @@ func (ps Problems) withWayOut() Problems {
 	return ps
 }
 
-// A Problem is something that is wrong with a package.
+// A Problem is an error in a package.
 type Problem struct {
 	// Rule is the name of the rule that the package breaks, such as
 	// "metadata-count".
 	Rule string
-	// Refused says that no package can be made of it, or that the control plane
-	// would refuse the package. What it takes, but not as it is meant, is not
-	// refused: it loses something, or cannot work.
+	// Refused says that the package cannot be built, or that the control plane
+	// would refuse it. Other problems are content that gets lost or cannot work.
 	Refused bool
-	// Path and Line are where it is. Line is 0 for all of a file, and Path is
-	// empty for all of a package.
+	// Path and Line are the place of the problem. Line is 0 if it concerns the
+	// whole file, and Path is empty if it concerns the whole package.
 	Path string
 	Line int
-	// Text says what is wrong, and Hint what to do about it, if that is known. It
-	// names options in braces, such as {ignore} for ReadOptions.Ignore.
+	// Text describes the problem, and Hint is the next action, if one is known. A
+	// hint names options in braces, such as {ignore} for ReadOptions.Ignore.
 	Text, Hint string
 }
 
@@ -96,9 +95,8 @@ func (p Problem) Err() error {
 	return hint.Wrap(err, p.Hint)
 }
 
-// Problems are what is wrong with a package, in the order that they were found.
-// They are an error: that of Read and Lint where it is the package's content
-// that is wrong.
+// Problems are the problems of a package, in the order in which they were found.
+// They are the error of Read for a package with invalid content.
 type Problems []Problem
 
 // Error returns one line for each.

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A Target is a file to be and what goes into it.
+// A Target is the path of a file and the artifact to write to it.
 type Target struct {
 	Path     string
 	Artifact Artifact
 }
 
-// Split returns a file for each image of a, in their order: path with the
-// image's platform before its extension, as in "hello-linux-arm-v7.xpkg". Joined,
-// the images are a again.
+// Split returns a file for each image of a, in their order. Its path is that of path
+// with the image's platform before the extension, as in "hello-linux-arm-v7.xpkg".
+// Join of these files returns a again.
 func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	images, err := Images(a)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // absent, and has mode 0644; a device or pipe is written to. The file may be one
 // that the layers of a are read from, except on Windows while that file is open.
 //
-// WriteFile calls report with the bytes that were written and their total, as it
-// goes on. It may be nil.
+// WriteFile calls report with the bytes of blobs that it has written and their
+// total. It may be nil.
 func WriteFile(ctx context.Context, path string, a Artifact, report func(text string, done, total int64)) error {
 	return archive.WriteFile(ctx, path, a, progress.FromPlain(report))
 }

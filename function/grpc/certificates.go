@@ -18,16 +18,17 @@ import (
 // that can do better do.
 const minVersion = tls.VersionTLS12
 
-// Certificates are what one side of TLS has: its own certificate and key, and the
-// authorities of which the other side's certificate has to be.
+// Certificates are the TLS configuration of a client or a server: its certificate
+// and key, and the certificate authorities that the certificate of the other side
+// is verified against.
 type Certificates struct {
 	// own is nil for a client that shows none.
 	own         *tls.Certificate
 	authorities *x509.CertPool
 }
 
-// LoadCertificates reads tls.crt, tls.key and ca.crt from a folder, PEM files as
-// Crossplane mounts them into functions. Its errors name the file.
+// LoadCertificates reads the PEM files tls.crt, tls.key and ca.crt from a folder, the
+// files that Crossplane mounts into functions. Errors name the file.
 func LoadCertificates(dir string) (*Certificates, error) {
 	crt, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	certificate, err := readFile(crt)
@@ -49,9 +50,8 @@ func LoadCertificates(dir string) (*Certificates, error) {
 	return &Certificates{own: &own, authorities: authorities}, nil
 }
 
-// LoadClientCertificates is LoadCertificates for a client that need not have a
-// certificate of its own: where a folder has neither tls.crt nor tls.key, it shows
-// none, as to a server that is reached by plain TLS.
+// LoadClientCertificates is LoadCertificates for a client. If the folder has neither
+// tls.crt nor tls.key, the client presents no certificate.
 func LoadClientCertificates(dir string) (*Certificates, error) {
 	for _, name := range []string{"tls.crt", "tls.key"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {

@@ -21,9 +21,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// DefaultMaxMessageSize is the largest message in bytes that is accepted
-// unless Options say otherwise. gRPC's own default of 4 MiB is too little for
-// the desired state of a whole platform.
+// DefaultMaxMessageSize is the default limit for the size of a message, in bytes.
+// The default of gRPC, 4 MiB, is less than the desired state of large
+// Compositions.
 const DefaultMaxMessageSize = 64 << 20
 
 // A function that was just started listens within milliseconds, so the first
@@ -35,22 +35,23 @@ var reconnect = backoff.Config{
 	MaxDelay:   50 * time.Millisecond,
 }
 
-// Options of a Client. The zero value is ready to use.
+// Options are the options of a Client. The zero value works.
 type Options struct {
-	// MaxMessageSize is the largest answer that is accepted, in bytes. Zero
-	// means DefaultMaxMessageSize.
+	// MaxMessageSize limits the size of a response, in bytes. Zero means
+	// DefaultMaxMessageSize.
 	MaxMessageSize int
-	// Certificates are for a function that is served with mutual TLS. Nil means
+	// Certificates are for a function that is served with TLS. Nil means
 	// plaintext.
 	Certificates *Certificates
-	// ServerName is the name that the function's certificate has to be for. If
-	// empty, it is the host of the target, and "localhost" for a unix socket.
+	// ServerName is the name in the function's certificate. Empty means the host
+	// of the target, or "localhost" for a unix socket.
 	ServerName string
-	// RoundRobin spreads calls over all addresses that a target has, such as those
-	// of the pods behind "dns:///host:port". Else the first that answers gets all.
+	// RoundRobin distributes calls over all addresses of the target, such as those
+	// of the pods behind "dns:///host:port". Otherwise the first address that
+	// answers gets all calls.
 	RoundRobin bool
-	// Dial connects to a TCP address that this machine cannot reach by itself,
-	// for the target's. Nil means the system's own way.
+	// Dial connects to the TCP address of the target, where this machine needs a
+	// tunnel for it. Nil means a direct connection.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -61,8 +62,7 @@ func (o Options) credentials() credentials.TransportCredentials {
 	return o.Certificates.client(o.ServerName)
 }
 
-// A Client is a function.Runner that calls one function over gRPC. It has to
-// be closed.
+// A Client is a function.Runner that calls one function over gRPC. It must be closed.
 type Client struct {
 	target string
 	conn   *grpc.ClientConn
@@ -71,12 +71,11 @@ type Client struct {
 	beta   atomic.Bool // the function is known to serve v1beta1 only
 }
 
-// Dial returns a Client for the function at target: "host:port",
-// "unix:///path" or any other target that gRPC's naming knows, such as
-// "dns:///host:port". It does not connect yet: the first call does, or
-// Connect, or WaitReady.
+// Dial returns a Client for the function at target: "host:port", "unix:///path", or
+// another target of gRPC's name resolution, such as "dns:///host:port". It does not
+// connect; the first call does, and so do Connect and WaitReady.
 //
-// No proxy is used, and no gRPC service configuration is looked up in DNS.
+// The Client uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string, opts Options) (*Client, error) {
 	limit := opts.MaxMessageSize
 	if limit == 0 {
@@ -150,9 +149,9 @@ func (c *Client) wait(ctx context.Context, hopeless func(connectivity.State) boo
 	}
 }
 
-// RunFunction calls the function, by v1 or, if it serves that only, by
-// v1beta1. The error of a call that the function refused carries its gRPC
-// status; that of a call whose ctx is done wraps the cause.
+// RunFunction calls the function by v1, or by v1beta1 if it serves only that. If the
+// function returned an error, the error has its gRPC status. If ctx is done, the
+// error wraps its cause.
 func (c *Client) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := &fnv1.RunFunctionResponse{}
 	err := c.invoke(ctx, req, rsp)
@@ -193,7 +192,7 @@ func awaitDeadline(ctx context.Context, err error) {
 	}
 }
 
-// Close ends the connection, and with it all calls under way.
+// Close closes the connection and cancels all calls.
 func (c *Client) Close() error {
 	if err := c.conn.Close(); err != nil {
 		return fmt.Errorf("closing the connection to %q: %w", c.target, err)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// ErrSilent says that a target took a connection and answered nothing. So do
-// servers that expect TLS and get plaintext.
+// ErrSilent means that a server accepted the connection and did not answer. A server
+// that expects TLS does so when it gets plaintext.
 var ErrSilent = errors.New("the connection was accepted, but nothing answered in gRPC")
 
 // What is wrong with attempts until one has ended.

@@ -20,7 +20,8 @@ import (
 // stopGrace is how long calls under way may take to finish once Serve stops.
 const stopGrace = 5 * time.Second
 
-// ServeOptions of Serve. The zero value serves anybody in plaintext.
+// ServeOptions are the options of Serve. The zero value serves any client in
+// plaintext.
 type ServeOptions struct {
 	// Certificates make it mutual TLS: clients have to show a certificate of
 	// the authorities. Nil means plaintext.
@@ -34,15 +35,15 @@ func (o ServeOptions) credentials() credentials.TransportCredentials {
 	return o.Certificates.server()
 }
 
-// Serve answers RunFunction calls on lis, by v1 and by v1beta1, by passing
-// them to r under the given function name. An error of r that carries a gRPC
-// status is answered as that status. Requests may have DefaultMaxMessageSize.
+// Serve answers RunFunction calls on lis, of v1 and v1beta1, by calling r with the
+// given function name. If an error of r has a gRPC status, the caller gets that
+// status. Requests have at most DefaultMaxMessageSize bytes.
 //
-// It also answers the gRPC health protocol (grpc.health.v1), for "" and for both
-// services: it is serving until ctx is done.
+// Serve also answers the gRPC health protocol (grpc.health.v1), for "" and both
+// services: their status is SERVING until ctx is done.
 //
-// Serve closes lis. It returns nil after ctx is done and the calls under way
-// are, for which it waits five seconds, and an error if lis fails.
+// Serve returns nil after ctx is done and running calls have ended, or five seconds
+// later. It returns an error if lis fails. It closes lis.
 func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner, opts ServeOptions) error {
 	srv := grpc.NewServer(grpc.MaxRecvMsgSize(DefaultMaxMessageSize), grpc.Creds(opts.credentials()))
 	defer srv.Stop()

@@ -1,0 +1,81 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	scaffold "github.com/xfn-dev/xfn/init"
+)
+
+// compileLimit is how long a module with all of its dependencies may take to
+// compile, from an empty cache and on a busy machine.
+const compileLimit = 15 * time.Minute
+
+// testModule runs go test in dir, with a go.mod that requires this module. Its
+// source stands in for a release, and the checksums of its dependencies are added
+// to those in sum, so that neither module must list the dependencies of this one.
+func testModule(t *testing.T, dir, gomod, sum string) {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": gomod + "\nrequire github.com/xfn-dev/xfn v0.0.0\n\nreplace github.com/xfn-dev/xfn => " + root + "\n",
+		"go.sum": sum + string(own),
+	} {
+		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), compileLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-mod=mod", "-modfile="+filepath.Join(at, "go.mod"), "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// TestImporter runs the tests of a module that imports the public packages.
+func TestImporter(t *testing.T) {
+	const dir = "../../testdata/importer"
+	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// That of the module itself is relative.
+	gomod, _, _ = bytes.Cut(gomod, []byte("replace "))
+	testModule(t, dir, string(gomod), "")
+}
+
+// TestTemplate runs the tests of a new function, and one by package xfntest.
+func TestTemplate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "function-example")
+	if _, err := scaffold.Init(t.Context(), scaffold.Options{Name: "function-example", Template: "go", Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, os.DirFS("../../templates/testdata/function")); err != nil {
+		t.Fatal(err)
+	}
+	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testModule(t, dir, string(gomod), string(sum))
+}
