@@ -107,6 +107,21 @@ func newSpool(opts Options) (*spool, error) {
 	return s, nil
 }
 
+// read makes a spool and returns the images that fill reads into it from what has
+// that name.
+func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
+	s, err := newSpool(opts)
+	if err != nil {
+		return nil, err
+	}
+	opts.Progress.Step("reading " + name)
+	all, err := fill(s)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return all, nil
+}
+
 // keep closes c when the spool is closed.
 func (s *spool) keep(c io.Closer) {
 	s.mu.Lock()
