@@ -26,35 +26,36 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 		if err := f.check(a); err != nil {
 			return err
 		}
-		return archive.WriteFile(f.ctx, path, a, report)
+		return archive.WriteFiles(f.ctx, report, archive.Target{Path: path, Artifact: a})
 	}
 	digest, err := a.Digest()
 	if err != nil {
 		return err
 	}
-	part, err := archive.OpenPart(path, digest)
+	draft, err := archive.ResumeDraft(path, digest)
 	if err != nil {
 		return err
 	}
-	err = f.finish(part, a, report)
+	err = f.writePackage(draft, a, report)
 	if err != nil && (f.failed.Load() || f.ctx.Err() != nil) {
-		err = keep(part, err)
+		err = keep(draft, err)
 	}
-	return errors.Join(err, part.Close())
+	return errors.Join(err, draft.Close())
 }
 
-// finish makes a part the package, once more after a layer with another digest.
-func (f *fetcher) finish(part *archive.Part, a xpkg.Artifact, report progress.Func) error {
+// writePackage completes a draft of a package, once more after a layer with another
+// digest.
+func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
 	return oci.RetryMismatch(func() (err error) {
-		if f.here, err = part.Blobs(); err != nil {
+		if f.here, err = draft.Blobs(); err != nil {
 			return err
 		}
 		if err = f.check(a); err == nil {
-			err = part.WriteFile(f.ctx, a, report)
+			err = draft.Resume(f.ctx, a, report)
 		}
 		var wrong *oci.MismatchError
 		if errors.As(err, &wrong) {
-			err = errors.Join(err, part.Drop(wrong.Digest))
+			err = errors.Join(err, draft.Drop(wrong.Digest))
 		}
 		return err
 	})
@@ -99,8 +100,8 @@ func (j *judging) Close() error {
 }
 
 // keep keeps what has arrived, and says so.
-func keep(part *archive.Part, err error) error {
-	size, keepErr := part.Keep(worthKeeping)
+func keep(draft *archive.FileDraft, err error) error {
+	size, keepErr := draft.Keep(worthKeeping)
 	if keepErr != nil || size == 0 {
 		return errors.Join(err, keepErr)
 	}

@@ -69,7 +69,7 @@ func (i *Images) Close() error {
 // images, or some of them, most cheaply. It may be called more than once.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
-		return archive.WriteFile(ctx, path, a, report)
+		return archive.WriteFiles(ctx, report, archive.Target{Path: path, Artifact: a})
 	}
 	return i.spool.draft.WriteFile(ctx, path, a, report)
 }
