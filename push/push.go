@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A Result says what is at the tags, and what it took.
+// A Result describes what is at the tags, and what was sent.
 type Result struct {
 	// References are the tags in full, REGISTRY/REPOSITORY:TAG.
 	References []string
@@ -28,8 +28,9 @@ type Result struct {
 	// Platforms are those of the images, in their order: "linux/arm64/v8". An
 	// image without a platform has no entry.
 	Platforms []string
-	// Signature is the tag of the package's signatures, in full, if it was to be
-	// signed, and Signed says that one was added: that of this key was not there.
+	// Signature is the full reference of the package's signatures if Options has a
+	// SignKey. Signed is true if a signature was added, because none by the key was
+	// there.
 	Signature string
 	Signed    bool
 	Traffic
@@ -37,20 +38,21 @@ type Result struct {
 
 // Traffic counts the bytes of blobs.
 type Traffic struct {
-	// Sent, Mounted and Skipped add up to the package: what was sent, what the
-	// registry took from another repository, and what was there.
+	// Sent, Mounted and Skipped add up to the size of the package: blobs that were
+	// uploaded, mounted from another repository, or in the repository already.
 	Sent, Mounted, Skipped int64
-	// Retried is what had to be sent once more.
+	// Retried are the bytes that were sent again after an error.
 	Retried int64
 }
 
-// Artifact pushes a, an image or an index, to ref. What the registry has
-// already is not sent; a is sent as it is, children first and by digest, and
-// the tags move last: whoever reads them sees the old package or all of the new
-// one. Pushing again what is there changes nothing.
+// Artifact pushes a, an image or an index, to ref. Blobs that the registry has are
+// not uploaded. The bytes of a stay the same. Manifests are pushed after what they
+// point at, and the tags are written last: a client that reads them gets either the
+// old package or the complete new one. Pushing the same artifact again changes
+// nothing.
 //
-// An error is one sentence that names ref, without any credential, and says how
-// far the push came.
+// An error is one sentence that names ref, without any credential, and describes
+// what was pushed until then.
 func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Result, error) {
 	if err := o.complete(); err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)
@@ -68,10 +70,10 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.client.Explain(ref, err), w.state(err))
 	}
-	return w.done(), nil
+	return w.finished(), nil
 }
 
-// work is a push on its way.
+// work is the state of a push.
 type work struct {
 	*plan
 	refs   []name.Reference // where the artifact goes, tags or its digest
@@ -86,11 +88,11 @@ type work struct {
 	// mu guards what is counted.
 	mu      sync.Mutex
 	traffic Traffic
-	moving  int64  // bytes that were sent, of blobs that need not be whole
-	ready   int    // blobs that are there
+	moving  int64  // bytes that were sent, also of incomplete blobs
+	ready   int    // blobs that are in the registry
 	moved   []bool // whether a tag is at the package
-	signed  bool   // whether a signature by the key is there
-	asked   int    // how many tags the registry was asked to move
+	signed  bool   // whether a signature by the key is in the registry
+	asked   int    // how many tags the registry was asked to write
 }
 
 func newWork(p *plan, ref name.Tag, o Options, text string) *work {
@@ -112,8 +114,8 @@ func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err er
 	return err
 }
 
-// done is what came of it.
-func (w *work) done() Result {
+// finished returns the result of a push.
+func (w *work) finished() Result {
 	result := w.result
 	result.Traffic = w.traffic
 	for _, r := range w.refs {
@@ -136,7 +138,7 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 		return err
 	}
 	if current {
-		w.traffic.Skipped = w.size // What a tag points at is whole.
+		w.traffic.Skipped = w.size // Registries refuse a manifest whose blobs are missing.
 		return nil
 	}
 	if w.proves {
@@ -156,7 +158,7 @@ func (w *work) pushManifests(ctx context.Context) error {
 	if !remote.LacksBlob(err) {
 		return err
 	}
-	// The registry said that it has what it has not.
+	// The registry reported blobs that it does not have.
 	w.traffic, w.moving, w.ready = Traffic{}, 0, 0
 	if err := w.sendBlobs(ctx, w.findNothing); err != nil {
 		return err
@@ -209,15 +211,10 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 	up := remote.Upload{Mounted: found.Mountable()}
 	b.Progress = w.advance
 	if !w.dry && !found.There {
-		upload := func() error {
+		err = oci.RetryMismatch(func() error {
 			up, err = w.to.Upload(ctx, b, found)
 			return err
-		}
-		if b.OpenAt != nil { // It comes from another registry.
-			err = oci.RetryMismatch(upload)
-		} else {
-			err = upload()
-		}
+		})
 		if err != nil {
 			return err
 		}
@@ -248,8 +245,8 @@ func (w *work) advance(n int64) {
 	}
 }
 
-// end reports the end, and nothing after it: a request that was given up may
-// still read what it was to send.
+// end reports the end, and nothing after it: a canceled request may still read its
+// body.
 func (w *work) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,8 +256,8 @@ func (w *work) end(err error) {
 	w.report = func(int64) {}
 }
 
-// tag puts the manifests by their digests, then the signature, and the package at
-// the tags.
+// tag pushes the manifests by their digests, then the signature, and then writes the
+// tags.
 func (w *work) tag(ctx context.Context) error {
 	last := len(w.manifests) - 1
 	byDigest := w.manifests[:last]
@@ -290,10 +287,10 @@ func (w *work) tag(ctx context.Context) error {
 	return nil
 }
 
-// state says how far a push came that failed.
+// state describes what a failed push changed.
 func (w *work) state(err error) string {
 	if w.moved == nil {
-		return "" // It did not begin.
+		return "" // Nothing was changed.
 	}
 	text := w.arrived()
 	if w.key != nil && !w.signed {
@@ -312,7 +309,8 @@ func (w *work) state(err error) string {
 	return text
 }
 
-// arrived says what is known of the blobs: of some nobody may have asked yet.
+// arrived describes which blobs are known to be in the registry. The registry may
+// not have been asked for some of them yet.
 func (w *work) arrived() string {
 	switch all := len(w.blobs); {
 	case slices.Contains(w.moved, true):
