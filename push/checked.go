@@ -12,22 +12,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// checked is a blob that is read from a source, of which each byte goes into
-// its sum when it is read for the first time. An upload that goes on may skip
-// bytes or read them again: whether all of it arrived is for the registry to
-// check then, as the OCI distribution spec ("Pushing blobs") has it do anyway.
+// checked is a blob of a source. Each byte is added to its digest when it is read for
+// the first time. An upload that resumes may skip bytes or read them again; the
+// registry verifies the digest then, as the OCI distribution spec ("Pushing blobs")
+// requires.
 type checked struct {
 	source *source
 	desc   v1.Descriptor
 
 	mu  sync.Mutex
 	sum hash.Hash
-	at  int64 // how much is in sum
+	at  int64 // number of bytes in sum
 }
 
-// open returns the bytes from one on. Those who read to the end of a blob that
-// has not its digest get a *oci.MismatchError; the next one to open it from the
-// start begins afresh.
+// open returns the bytes from offset from. Reading to the end of a blob with another
+// digest fails with a *oci.MismatchError. The digest is computed anew when the blob
+// is opened from its start after that.
 func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,9 +40,9 @@ func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
 	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil
 }
 
-// take adds what was read at pos. It fails at the end of a blob that has not its
+// add adds the bytes at pos to the digest. It fails at the end of a blob with another
 // digest.
-func (c *checked) take(p []byte, pos int64) error {
+func (c *checked) add(p []byte, pos int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	end := pos + int64(len(p))
@@ -67,11 +67,11 @@ type checkedReader struct {
 	pos    int64
 }
 
-// Read implements io.Reader. Bytes are given out only after they are checked, so
-// that the last ones of a wrong blob never are.
+// Read implements io.Reader. It never returns the last bytes of a blob with another
+// digest.
 func (r *checkedReader) Read(p []byte) (int, error) {
 	n, err := r.stream.Read(p)
-	if err := r.take(p[:n], r.pos); err != nil {
+	if err := r.add(p[:n], r.pos); err != nil {
 		return 0, r.explain(err)
 	}
 	r.pos += int64(n)
@@ -81,7 +81,7 @@ func (r *checkedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain says that it is the source which failed.
+// explain describes an error of the source registry.
 func (r *checkedReader) explain(err error) error {
 	return r.source.client.Explain(r.source.ref, err)
 }

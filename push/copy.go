@@ -60,7 +60,7 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	if err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q to %q: %w%s", from.Name(), to.Name(), err, c.state(err))
 	}
-	result := CopyResult{Result: c.done()}
+	result := CopyResult{Result: c.finished()}
 	for _, w := range c.attached {
 		result.Attached = append(result.Attached, w.refs[0].Name())
 		result.add(w.traffic)

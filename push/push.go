@@ -69,10 +69,10 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	if err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w%s", ref.Name(), o.client.Explain(ref, err), w.state(err))
 	}
-	return w.done(), nil
+	return w.finished(), nil
 }
 
-// work is a push on its way.
+// work is the state of a push.
 type work struct {
 	*plan
 	refs   []name.Reference // where the artifact goes, tags or its digest
@@ -87,11 +87,11 @@ type work struct {
 	// mu guards what is counted.
 	mu      sync.Mutex
 	traffic Traffic
-	moving  int64  // bytes that were sent, of blobs that need not be whole
-	ready   int    // blobs that are there
+	moving  int64  // bytes that were sent, also of incomplete blobs
+	ready   int    // blobs that are in the registry
 	moved   []bool // whether a tag is at the package
-	signed  bool   // whether a signature by the key is there
-	asked   int    // how many tags the registry was asked to move
+	signed  bool   // whether a signature by the key is in the registry
+	asked   int    // how many tags the registry was asked to write
 }
 
 func newWork(p *plan, ref name.Tag, o Options, text string) *work {
@@ -113,8 +113,8 @@ func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err er
 	return err
 }
 
-// done is what came of it.
-func (w *work) done() Result {
+// finished returns the result of a push.
+func (w *work) finished() Result {
 	result := w.result
 	result.Traffic = w.traffic
 	for _, r := range w.refs {
@@ -137,7 +137,7 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 		return err
 	}
 	if current {
-		w.traffic.Skipped = w.size // What a tag points at is whole.
+		w.traffic.Skipped = w.size // Registries refuse a manifest whose blobs are missing.
 		return nil
 	}
 	if w.proves {
@@ -157,7 +157,7 @@ func (w *work) pushManifests(ctx context.Context) error {
 	if !remote.LacksBlob(err) {
 		return err
 	}
-	// The registry said that it has what it has not.
+	// The registry reported blobs that it does not have.
 	w.traffic, w.moving, w.ready = Traffic{}, 0, 0
 	if err := w.sendBlobs(ctx, w.findNothing); err != nil {
 		return err
@@ -210,15 +210,10 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 	up := remote.Upload{Mounted: found.Mountable()}
 	b.Progress = w.advance
 	if !w.dry && !found.There {
-		upload := func() error {
+		err = oci.RetryMismatch(func() error {
 			up, err = w.to.Upload(ctx, b, found)
 			return err
-		}
-		if b.OpenAt != nil { // It comes from another registry.
-			err = oci.RetryMismatch(upload)
-		} else {
-			err = upload()
-		}
+		})
 		if err != nil {
 			return err
 		}
@@ -249,8 +244,8 @@ func (w *work) advance(n int64) {
 	}
 }
 
-// end reports the end, and nothing after it: a request that was given up may
-// still read what it was to send.
+// end reports the end, and nothing after it: a canceled request may still read its
+// body.
 func (w *work) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,8 +255,8 @@ func (w *work) end(err error) {
 	w.report = func(int64) {}
 }
 
-// tag puts the manifests by their digests, then the signature, and the package at
-// the tags.
+// tag pushes the manifests by their digests, then the signature, and then writes the
+// tags.
 func (w *work) tag(ctx context.Context) error {
 	last := len(w.manifests) - 1
 	byDigest := w.manifests[:last]
@@ -291,10 +286,10 @@ func (w *work) tag(ctx context.Context) error {
 	return nil
 }
 
-// state says how far a push came that failed.
+// state describes what a failed push changed.
 func (w *work) state(err error) string {
 	if w.moved == nil {
-		return "" // It did not begin.
+		return "" // Nothing was changed.
 	}
 	text := w.arrived()
 	if w.key != nil && !w.signed {
@@ -313,7 +308,8 @@ func (w *work) state(err error) string {
 	return text
 }
 
-// arrived says what is known of the blobs: of some nobody may have asked yet.
+// arrived describes which blobs are known to be in the registry. The registry may
+// not have been asked for some of them yet.
 func (w *work) arrived() string {
 	switch all := len(w.blobs); {
 	case slices.Contains(w.moved, true):

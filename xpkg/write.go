@@ -2,10 +2,7 @@ package xpkg
 
 import (
 	"context"
-	"fmt"
-	"io"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -18,27 +15,16 @@ import (
 // WriteFile calls report with the bytes of blobs that it has written and their
 // total. It may be nil.
 func WriteFile(ctx context.Context, path string, a Artifact, report func(text string, done, total int64)) error {
-	return archive.WriteFile(ctx, path, a, progress.FromPlain(report))
+	return WriteFiles(ctx, []Target{{path, a}}, report)
 }
 
 // WriteFiles writes .xpkg files as WriteFile does. It writes all of them before it
 // renames the first to its path: after an error, such as that of a full disk,
 // there is none.
 func WriteFiles(ctx context.Context, targets []Target, report func(text string, done, total int64)) error {
-	if len(targets) == 0 {
-		return nil
+	files := make([]archive.Target, len(targets))
+	for i, t := range targets {
+		files[i] = archive.Target{Path: t.Path, Artifact: t.Artifact}
 	}
-	var others error
-	t := targets[0]
-	err := fsx.Write(t.Path, archive.FileMode, func(w io.Writer) error {
-		if err := archive.Write(ctx, w, t.Artifact, archive.ProgressText(t.Path), progress.FromPlain(report)); err != nil {
-			return err
-		}
-		others = WriteFiles(ctx, targets[1:], report)
-		return others
-	})
-	if err != nil && others == nil {
-		return fmt.Errorf("writing package %q: %w", t.Path, err)
-	}
-	return err
+	return archive.WriteFiles(ctx, progress.FromPlain(report), files...)
 }

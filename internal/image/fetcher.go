@@ -19,10 +19,11 @@ type fetcher struct {
 	// ctx is that of all reading, that of layers later on included.
 	ctx   context.Context
 	blobs *remote.Repository
-	// here is what need not be fetched of blobs, from their starts on.
+	// here are the first bytes of blobs, which are not fetched.
 	here map[v1.Hash]*io.SectionReader
-	// judged hears how layers ended that are read now, if it is not nil.
-	judged func(error)
+	// verified is called with the error of each layer that was read to its end, if it
+	// is not nil.
+	verified func(error)
 	// failed is true once a blob could not be read.
 	failed atomic.Bool
 }
@@ -57,50 +58,30 @@ func (f *fetcher) read(ctx context.Context, d v1.Descriptor) (raw []byte, err er
 	return raw, nil
 }
 
-// open returns a blob: what is here of it, and the rest from the registry.
+// open returns a blob: the bytes in here, and the rest from the registry.
 func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
-	b := &fetched{fetcher: f}
-	var from int64
-	if here := f.here[d.Digest]; here != nil && here.Size() <= d.Size {
-		from = here.Size()
-		b.here = io.NewSectionReader(here, 0, from)
+	here := f.here[d.Digest]
+	if here == nil || here.Size() > d.Size {
+		here = io.NewSectionReader(nil, 0, 0)
 	}
-	if from < d.Size || from == 0 {
-		b.rest = f.blobs.Stream(f.ctx, d, from)
-	}
-	return b
+	rest := &fetched{f.blobs.Stream(f.ctx, d, here.Size()), &f.failed}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(io.NewSectionReader(here, 0, here.Size()), rest), rest}
 }
 
-// fetched is a blob that is read.
+// A fetched blob remembers whether it could not be read.
 type fetched struct {
-	*fetcher
-	here *io.SectionReader
-	rest io.ReadCloser
+	io.ReadCloser
+	failed *atomic.Bool
 }
 
 // Read implements io.Reader.
 func (b *fetched) Read(p []byte) (int, error) {
-	if b.here != nil {
-		n, err := b.here.Read(p)
-		if !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		b.here = nil
-	}
-	if b.rest == nil {
-		return 0, io.EOF
-	}
-	n, err := b.rest.Read(p)
+	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.failed.Store(true)
 	}
 	return n, err
-}
-
-// Close implements io.Closer.
-func (b *fetched) Close() error {
-	if b.rest == nil {
-		return nil
-	}
-	return b.rest.Close()
 }

@@ -16,91 +16,93 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// worthKeeping is how many bytes of a package that did not arrive are kept.
+// worthKeeping is the least number of bytes of a failed download that are kept.
 const worthKeeping = 1 << 20
 
-// save writes a to path, if it is a package. A device or a pipe gets it as it
-// comes.
+// save writes a to path, if it is a package. A device or a pipe is written to
+// directly.
 func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error {
 	if _, ok := fsx.TemporaryDir(path); !ok {
 		if err := f.check(a); err != nil {
 			return err
 		}
-		return archive.WriteFile(f.ctx, path, a, report)
+		return archive.WriteFiles(f.ctx, report, archive.Target{Path: path, Artifact: a})
 	}
 	digest, err := a.Digest()
 	if err != nil {
 		return err
 	}
-	part, err := archive.OpenPart(path, digest)
+	draft, err := archive.ResumeDraft(path, digest)
 	if err != nil {
 		return err
 	}
-	err = f.finish(part, a, report)
+	err = f.writePackage(draft, a, report)
 	if err != nil && (f.failed.Load() || f.ctx.Err() != nil) {
-		err = keep(part, err)
+		err = keep(draft, err)
 	}
-	return errors.Join(err, part.Close())
+	return errors.Join(err, draft.Close())
 }
 
-// finish makes a part the package, once more after a layer with another digest.
-func (f *fetcher) finish(part *archive.Part, a xpkg.Artifact, report progress.Func) error {
+// writePackage completes a draft of a package, once more after a layer with another
+// digest.
+func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
 	return oci.RetryMismatch(func() (err error) {
-		if f.here, err = part.Blobs(); err != nil {
+		if f.here, err = draft.Blobs(); err != nil {
 			return err
 		}
 		if err = f.check(a); err == nil {
-			err = part.WriteFile(f.ctx, a, report)
+			err = draft.Resume(f.ctx, a, report)
 		}
 		var wrong *oci.MismatchError
 		if errors.As(err, &wrong) {
-			err = errors.Join(err, part.Drop(wrong.Digest))
+			err = errors.Join(err, draft.Drop(wrong.Digest))
 		}
 		return err
 	})
 }
 
-// check makes sure that a is a package. It believes no layer, which may have been
-// flawed on the way, before it has seen its end.
+// check returns an error unless a is a package. It reads each layer that it needs to
+// the end: a layer that was corrupted on the way is that error, and not what is
+// wrong with its content.
 func (f *fetcher) check(a xpkg.Artifact) error {
-	var flaw error
-	f.judged = func(err error) { flaw = errors.Join(flaw, err) }
-	defer func() { f.judged = nil }()
+	var corrupted error
+	f.verified = func(err error) { corrupted = errors.Join(corrupted, err) }
+	defer func() { f.verified = nil }()
 	if err := xpkg.Check(f.ctx, a); err != nil {
-		return cmp.Or(flaw, err)
+		return cmp.Or(corrupted, err)
 	}
 	return nil
 }
 
-// layer opens a layer.
+// layer opens a layer, which check reads to its end.
 func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
 	blob := f.open(d)
-	if f.judged == nil {
+	if f.verified == nil {
 		return blob, nil
 	}
 	checked, err := oci.Verify(blob, d.Digest, d.Size)
 	if err != nil {
 		return nil, errors.Join(err, blob.Close())
 	}
-	return &judging{checked, f.judged}, nil
+	return &wholeLayer{checked, f.verified}, nil
 }
 
-// judging is a layer that is read to its end before it is closed.
-type judging struct {
+// A wholeLayer is read to its end before it is closed.
+type wholeLayer struct {
 	io.ReadCloser
-	judged func(error)
+	verified func(error)
 }
 
 // Close implements io.Closer.
-func (j *judging) Close() error {
-	_, err := io.Copy(io.Discard, j.ReadCloser)
-	j.judged(err)
-	return j.ReadCloser.Close()
+func (l *wholeLayer) Close() error {
+	_, err := io.Copy(io.Discard, l.ReadCloser)
+	l.verified(err)
+	return l.ReadCloser.Close()
 }
 
-// keep keeps what has arrived, and says so.
-func keep(part *archive.Part, err error) error {
-	size, keepErr := part.Keep(worthKeeping)
+// keep keeps what was downloaded, and says so in a hint.
+func keep(draft *archive.FileDraft, err error) error {
+	size, keepErr := draft.Keep(worthKeeping)
 	if keepErr != nil || size == 0 {
 		return errors.Join(err, keepErr)
 	}

@@ -27,8 +27,8 @@ type Options struct {
 	// Transport sends the requests. The settings of TLS and ConnectTimeout have
 	// no effect on it. Nil means a transport with these settings.
 	Transport http.RoundTripper
-	// Progress is told, as a step and once for each registry, where its
-	// credentials come from. It may be nil.
+	// Progress receives a step for each registry that tells where its credentials
+	// come from. It may be nil.
 	Progress progress.Func
 	// UserAgent names this program to the registry: "xfn/v0.1.0".
 	UserAgent string

@@ -12,8 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// A keychain asks another one. It says once for each registry where credentials
-// come from, remembers it for errors, and marks the errors of the other.
+// A keychain resolves credentials by another one. It reports once for each registry
+// where they come from, remembers that for errors, and marks the other's errors.
 type keychain struct {
 	inner authn.Keychain
 	tell  progress.Func
@@ -29,7 +29,7 @@ const (
 	unnamed = ""
 )
 
-// maxKnown bounds what a keychain remembers, in a process that serves others.
+// maxKnown limits what a keychain remembers in a process that runs for long.
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
@@ -39,16 +39,16 @@ func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
 // Resolve implements authn.Keychain.
 func (k *keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	auth, err := k.inner.Resolve(target)
-	return k.take(target, auth, err)
+	return k.mark(target, auth, err)
 }
 
 // ResolveContext implements authn.ContextKeychain.
 func (k *keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	auth, err := authn.Resolve(ctx, k.inner, target)
-	return k.take(target, auth, err)
+	return k.mark(target, auth, err)
 }
 
-func (k *keychain) take(target authn.Resource, auth authn.Authenticator, err error) (authn.Authenticator, error) {
+func (k *keychain) mark(target authn.Resource, auth authn.Authenticator, err error) (authn.Authenticator, error) {
 	if err != nil {
 		return nil, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
 	}
@@ -65,7 +65,7 @@ func (k *keychain) take(target authn.Resource, auth authn.Authenticator, err err
 	return auth, nil
 }
 
-// remember reports whether a line is new.
+// remember stores the source of the credentials, and returns true for a new line.
 func (k *keychain) remember(target, source, line string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,8 +90,8 @@ type keychainError struct{ error }
 
 func (e *keychainError) Unwrap() error { return e.error }
 
-// Credentials returns what is known to log in to the registry of ref with. The
-// zero value is nothing.
+// Credentials returns the credentials for the registry of ref, or the zero value if
+// there are none.
 func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.AuthConfig, error) {
 	auth, err := c.keychain.ResolveContext(ctx, ref.Context())
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.Aut
 	return *a, nil
 }
 
-// fixed is a keychain of one key, which fits everywhere.
+// fixed is a keychain with the same credentials for every registry.
 type fixed authn.AuthConfig
 
 // Resolve implements authn.Keychain.

@@ -9,12 +9,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Stream returns the bytes of a blob, from byte from on. Nothing is asked for
-// before the first Read. Where the connection breaks or the registry is busy, it
-// goes on from the byte that it has come to; tries after which it has come
-// further do not count. It ends after desc.Size bytes, and fails if the registry
-// has fewer or more; their digest is for the caller to check. A context that is
-// done ends it. Errors are for Explain.
+// Stream returns the bytes of a blob from offset from. The first Read sends the first
+// request. If the connection breaks or the registry is overloaded, Stream resumes at
+// its offset; tries are counted anew when it has received more. It ends after
+// desc.Size bytes, and fails if the registry sends fewer or more. The caller verifies
+// the digest. It ends when ctx is done. Errors are for Explain.
 func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
 	return &stream{ctx: ctx, repo: b, desc: desc, at: from, try: 1, best: from}
 }
@@ -127,7 +126,7 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// A shortError is that of a blob that ended early, though the answer was whole.
+// A shortError is the error of a blob that is shorter than its descriptor says.
 type shortError struct {
 	desc v1.Descriptor
 	at   int64
@@ -137,5 +136,5 @@ func (e *shortError) Error() string {
 	return fmt.Sprintf("blob %s ended after %d of %d bytes", e.desc.Digest, e.at, e.desc.Size)
 }
 
-// Unwrap makes it one of those after which to try again.
+// Unwrap makes it a temporary error.
 func (e *shortError) Unwrap() error { return io.ErrUnexpectedEOF }

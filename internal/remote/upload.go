@@ -15,39 +15,40 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// A Blob is bytes that a repository is to have.
+// A Blob is content to upload.
 type Blob struct {
 	v1.Descriptor
-	// Open returns the bytes from the start. An error of reading them ends the
-	// upload. It is called again where an upload has to go on.
+	// Open returns the bytes from the start. It is called again when an upload
+	// resumes. An error of reading them ends the upload.
 	Open func() (io.ReadCloser, error)
-	// OpenAt returns the bytes from one on, where that spares reading those
-	// before it. It is called in place of Open if it is not nil.
+	// OpenAt returns the bytes from an offset. If it is not nil, it is called in
+	// place of Open.
 	OpenAt func(ctx context.Context, from int64) (io.ReadCloser, error)
-	// Progress is told of bytes that are sent, each once. It may be nil.
+	// Progress is called with the number of bytes that were sent, without those that
+	// are sent again. It may be nil.
 	Progress func(n int64)
 }
 
-// An Upload says what came of a blob.
+// An Upload is the result of uploading a blob.
 type Upload struct {
-	// Mounted says that it was not sent, as a neighbour has it.
+	// Mounted is true if the blob was mounted from a neighbor and not sent.
 	Mounted bool
-	// Again is how many bytes were sent again after a failure.
+	// Again is the number of bytes that were sent again after an error.
 	Again int64
 }
 
 const (
-	// small is up to where a blob is sent with the request that ends the upload:
-	// a round trip less, and nothing to go on from if it breaks.
+	// small is the largest size of a blob that is sent with the request that ends the
+	// upload. That saves a round trip, and cannot be resumed.
 	small = 1 << 20
-	// step is how much has to arrive for a failed try not to count.
+	// step is the number of bytes after which the tries are counted anew.
 	step = 1 << 20
 )
 
 // Upload sends a blob that Find did not find, or mounts it from where it was
-// found. After a failure it goes on from where the registry says that it is, or
-// starts again. Tries after which the registry has more of the blob than before
-// do not count.
+// found. After an error it resumes at the offset that the registry reports, or
+// starts again. Tries are counted anew when the registry has received more of the
+// blob.
 func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, error) {
 	s := &session{Uploader: u, blob: b, from: found.At}
 	for try, best := 1, int64(0); ; try++ {
@@ -94,8 +95,8 @@ func (s *session) result() Upload {
 	return Upload{Mounted: s.mounted, Again: s.wire - s.high}
 }
 
-// final returns the error that ends the upload, if this one does. It leaves a
-// session that cannot go on.
+// final returns err, or its cause, if it ends the upload, and nil for another try.
+// It abandons a session that cannot be resumed.
 func (s *session) final(ctx context.Context, err error, try int) error {
 	s.mu.Lock()
 	local := s.local
@@ -111,9 +112,9 @@ func (s *session) final(ctx context.Context, err error, try int) error {
 	if errors.As(err, &status) && s.at != nil {
 		switch status.StatusCode {
 		case http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable:
-			s.at, again = nil, true // It expired, or has lost count.
+			s.at, again = nil, true // The session has expired, or is at another offset.
 		case http.StatusBadRequest:
-			s.at, again = nil, s.resumed // What it said that it had was wrong.
+			s.at, again = nil, s.resumed // The registry reported a wrong offset.
 		}
 	}
 	if !again || try >= s.policy.tries {
@@ -123,10 +124,10 @@ func (s *session) final(ctx context.Context, err error, try int) error {
 	return nil
 }
 
-// try brings the blob into the repository, or further.
+// try uploads the blob, or a part of it.
 func (s *session) try(ctx context.Context) error {
 	if s.committed {
-		// The answer may be all that was lost.
+		// The upload may have succeeded, and its response may be lost.
 		there, err := s.has(ctx, s.repo, s.blob.Descriptor)
 		if there || err != nil {
 			return err
@@ -152,8 +153,8 @@ func (s *session) try(ctx context.Context) error {
 	return s.commit(ctx, body{})
 }
 
-// resume asks a session that broke how much it has. One that has nothing, or
-// says what cannot be, is left.
+// resume asks for the offset of a session whose connection broke. It abandons a
+// session without bytes, or with an impossible offset.
 func (s *session) resume(ctx context.Context) error {
 	if !s.broken || s.at == nil {
 		return nil
@@ -209,7 +210,7 @@ func (s *session) start(ctx context.Context) error {
 		s.mounted = true
 		return nil
 	}
-	s.from = name.Repository{} // It does not mount, and need not be asked again.
+	s.from = name.Repository{} // The registry does not mount: do not ask again.
 	if err := transport.CheckError(resp, http.StatusAccepted); err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (s *session) start(ctx context.Context) error {
 	return err
 }
 
-// send streams what the session lacks.
+// send streams the rest of the blob.
 func (s *session) send(ctx context.Context) error {
 	header := http.Header{"Content-Type": {"application/octet-stream"}}
 	if s.offset > 0 {
@@ -235,7 +236,7 @@ func (s *session) send(ctx context.Context) error {
 	return err
 }
 
-// commit makes the session's bytes, and those of b, the blob.
+// commit ends the upload, after the bytes of b.
 func (s *session) commit(ctx context.Context, b body) error {
 	at := *s.at
 	if at.RawQuery != "" {
@@ -316,7 +317,7 @@ func (r *reader) Close() error {
 	return r.blob.Close()
 }
 
-// fail keeps the error of reading the blob, which no registry is to blame for.
+// fail remembers an error of reading the blob, which is not the registry's.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,8 +61,8 @@ func upload(t *testing.T, c *remote.Client, host string, b remote.Blob) (remote.
 	return up, c.Explain(repo.Tag("v1"), err)
 }
 
-func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b remote.Blob, neighbours ...name.Repository) (remote.Upload, error) {
-	u, err := c.Uploader(ctx, repo, neighbours...)
+func uploadTo(ctx context.Context, c *remote.Client, repo name.Repository, b remote.Blob, neighbors ...name.Repository) (remote.Upload, error) {
+	u, err := c.Uploader(ctx, repo, neighbors...)
 	if err != nil {
 		return remote.Upload{}, err
 	}

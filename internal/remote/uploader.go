@@ -45,7 +45,7 @@ func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors .
 }
 
 // fresh sends each body from its start: go-containerregistry repeats a request
-// after it has got a new token, and would send what is left of the body.
+// with a new token, and would send only the rest of the body.
 type fresh struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -65,19 +65,18 @@ func (f fresh) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.inner.RoundTrip(again)
 }
 
-// unsteady says whether to try again, with a registry that may never have
-// answered.
+// unsteady reports whether to try again with a registry that may never have
+// responded.
 func unsteady(err error) bool { return lost(err) || isBusy(err) }
 
-// isBusy says whether a registry answered that it may work later.
+// isBusy reports whether a registry responded that it is overloaded.
 func isBusy(err error) bool {
 	var status *transport.Error
 	return errors.As(err, &status) && busy(status.StatusCode)
 }
 
-// temporary says whether to try again, with a registry that has answered
-// before: no answer is no refusal, and one that does not take connections is
-// being restarted.
+// temporary reports whether to try again with a registry that has responded before:
+// if it refuses connections now, it is being restarted.
 func temporary(err error) bool {
 	var (
 		status *transport.Error
@@ -125,8 +124,8 @@ func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType 
 	})
 }
 
-// LacksBlob says whether a manifest was refused as one of its blobs is not
-// there (OCI distribution spec, "Error Codes").
+// LacksBlob reports whether a manifest was refused because one of its blobs is
+// missing (OCI distribution spec, "Error Codes").
 func LacksBlob(err error) bool {
 	var status *transport.Error
 	return errors.As(err, &status) && slices.ContainsFunc(status.Errors, func(d transport.Diagnostic) bool {
@@ -134,19 +133,19 @@ func LacksBlob(err error) bool {
 	})
 }
 
-// Refused says whether the registry answered that it will not do something.
-// After other errors it may have done it, with the answer lost: also after one
-// that it is busy, which may be that to another try.
+// Refused reports whether the registry refused a request. After other errors the
+// request may have succeeded and its response may be lost. That includes a status
+// for an overloaded registry, which may be the response to a later try.
 func Refused(err error) bool {
 	var status *transport.Error
 	return errors.As(err, &status) && status.StatusCode < http.StatusInternalServerError && !busy(status.StatusCode)
 }
 
-// notThere are the answers to a question for what may be read nowhere.
+// notThere are the statuses of responses about content that is absent or must not be
+// read.
 var notThere = []int{http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden}
 
-// Find says how a blob gets into the repository: it is there, or a neighbour
-// has it, or it has to be sent.
+// Find reports whether a blob is in the repository or in a neighbor.
 func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {
 	there, err := u.has(ctx, u.repo, desc)
 	if there || err != nil {
@@ -160,15 +159,15 @@ func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) 
 	return Found{}, nil
 }
 
-// Found is where a blob was found.
+// Found reports where a blob was found.
 type Found struct {
-	// There says that the repository has it.
+	// There is true if the repository has it.
 	There bool
-	// At is a neighbour that has it, or the zero value.
+	// At is a neighbor that has it, or the zero value.
 	At name.Repository
 }
 
-// Mountable says whether the blob can be mounted.
+// Mountable reports whether the blob can be mounted.
 func (f Found) Mountable() bool { return f.At != name.Repository{} }
 
 func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descriptor) (bool, error) {
@@ -176,7 +175,7 @@ func (u *Uploader) has(ctx context.Context, repo name.Repository, desc v1.Descri
 	if err != nil {
 		return false, err
 	}
-	// A registry that has something else is not believed.
+	// A blob of another size is another blob.
 	return answer.StatusCode == http.StatusOK && (answer.ContentLength < 0 || answer.ContentLength == desc.Size), nil
 }
 

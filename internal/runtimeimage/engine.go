@@ -14,14 +14,9 @@ import (
 // that FromTarball returns of a file of docker save. It is taken out as a stream,
 // and its layers are compressed as they come. Errors name the image.
 func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
-	s, err := newSpool(opts)
+	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
 	if err != nil {
-		return nil, err
-	}
-	opts.Progress.Step("reading " + image)
-	all, err := s.fromEngine(ctx, engine, image)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("taking a runtime image out of the engine: %w", err), s.Close())
+		return nil, fmt.Errorf("taking a runtime image out of the engine: %w", err)
 	}
 	return all, nil
 }

@@ -69,7 +69,7 @@ func (i *Images) Close() error {
 // images, or some of them, most cheaply. It may be called more than once.
 func (i *Images) WriteFile(ctx context.Context, path string, a xpkg.Artifact, report progress.Func) error {
 	if i.spool == nil {
-		return archive.WriteFile(ctx, path, a, report)
+		return archive.WriteFiles(ctx, report, archive.Target{Path: path, Artifact: a})
 	}
 	return i.spool.draft.WriteFile(ctx, path, a, report)
 }
@@ -105,6 +105,21 @@ func newSpool(opts Options) (*spool, error) {
 	}
 	s.keep(s.draft)
 	return s, nil
+}
+
+// read makes a spool and returns the images that fill reads into it from what has
+// that name.
+func read(name string, opts Options, fill func(*spool) (*Images, error)) (*Images, error) {
+	s, err := newSpool(opts)
+	if err != nil {
+		return nil, err
+	}
+	opts.Progress.Step("reading " + name)
+	all, err := fill(s)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return all, nil
 }
 
 // keep closes c when the spool is closed.

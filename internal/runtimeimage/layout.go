@@ -21,14 +21,9 @@ func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err e
 	if err != nil {
 		return nil, fmt.Errorf("reading a runtime image: %w", err)
 	}
-	s, err := newSpool(opts)
+	all, err := read(dir, opts, func(s *spool) (*Images, error) { return s.imagesOf(ctx, a) })
 	if err != nil {
-		return nil, err
-	}
-	opts.Progress.Step("reading " + dir)
-	all, err := s.imagesOf(ctx, a)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reading a runtime image from %q: %w", dir, err), s.Close())
+		return nil, fmt.Errorf("reading a runtime image from %q: %w", dir, err)
 	}
 	return all, nil
 }

@@ -25,32 +25,26 @@ import (
 // compressed, in one pass. Errors name the file. It may be replaced once the
 // images are here.
 func FromTarball(ctx context.Context, file string, opts Options) (*Images, error) {
-	s, err := newSpool(opts)
-	if err != nil {
-		return nil, err
-	}
-	opts.Progress.Step("reading " + file)
-	all, err := s.fromTarball(ctx, file)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return all, nil
+	return read(file, opts, func(s *spool) (*Images, error) { return s.fromTarball(ctx, file) })
 }
 
-func (s *spool) fromTarball(ctx context.Context, file string) (*Images, error) {
+func (s *spool) fromTarball(ctx context.Context, file string) (all *Images, err error) {
 	stream, err := isStream(file)
+	if err == nil && !stream {
+		f, err := archive.Open(ctx, file)
+		if err != nil {
+			return nil, fmt.Errorf("reading a runtime image: %w", err) // It names the file.
+		}
+		all, err = s.imagesIn(ctx, f)
+		if err = errors.Join(err, f.Close()); err == nil {
+			return all, nil
+		}
+		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
+	}
+	if err == nil {
+		all, err = s.fromStream(ctx, file)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, fsx.Cause(err))
-	}
-	if stream {
-		return s.fromStream(ctx, file)
-	}
-	f, err := archive.Open(ctx, file)
-	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image: %w", err)
-	}
-	all, err := s.imagesIn(ctx, f)
-	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, err)
 	}
 	return all, nil
@@ -59,11 +53,11 @@ func (s *spool) fromTarball(ctx context.Context, file string) (*Images, error) {
 // isStream tells whether a file can only be read from its start to its end.
 func isStream(file string) (_ bool, err error) {
 	if info, err := os.Stat(file); err != nil || info.IsDir() || !info.Mode().IsRegular() {
-		return err == nil && !info.IsDir(), err
+		return err == nil && !info.IsDir(), fsx.Cause(err)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return false, err
+		return false, fsx.Cause(err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	head := make([]byte, 4)
@@ -76,14 +70,9 @@ func isStream(file string) (_ bool, err error) {
 func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading a runtime image from %q: %w", file, fsx.Cause(err))
+		return nil, fsx.Cause(err)
 	}
-	defer func() {
-		err = errors.Join(err, f.Close())
-		if err != nil {
-			err = fmt.Errorf("reading a runtime image from %q: %w", file, err)
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	count := &progress.Counter{Text: "reading " + file, Report: s.report}
 	if info, err := f.Stat(); err == nil {
 		count.Total = info.Size()
@@ -110,7 +99,7 @@ func (s *spool) imagesIn(ctx context.Context, f *archive.File) (*Images, error) 
 	if err != nil {
 		return nil, err
 	}
-	return s.take(ctx, p)
+	return s.copyLayers(ctx, p)
 }
 
 // unhashedParts takes an image apart whose layers have no digest yet.
@@ -154,52 +143,52 @@ func (s *spool) imagesOf(ctx context.Context, a xpkg.Artifact) (*Images, error) 
 			return nil, err
 		}
 	}
-	return s.take(ctx, parts...)
+	return s.copyLayers(ctx, parts...)
 }
 
-// take reads the layers of images into the spool, in the order of their
+// copyLayers copies the layers of images into the spool, in the order of their
 // manifests.
-func (s *spool) take(ctx context.Context, images ...oci.Parts) (*Images, error) {
+func (s *spool) copyLayers(ctx context.Context, images ...oci.Parts) (*Images, error) {
 	if len(images) == 0 {
-		return nil, errors.New("it holds no image")
+		return nil, errors.New("it contains no image")
 	}
-	t := &taker{spool: s, count: &progress.Counter{Text: "reading the runtime image", Report: s.report}}
+	c := &copier{spool: s, count: &progress.Counter{Text: "reading the runtime image", Report: s.report}}
 	for _, p := range images {
 		for _, d := range p.Descriptors {
-			t.count.Total += d.Size
+			c.count.Total += d.Size
 		}
 	}
 	all := &Images{spool: s}
 	for _, p := range images {
-		img, err := t.image(ctx, p)
+		img, err := c.image(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 		all.All = append(all.All, img)
 	}
-	if t.read {
-		t.count.Finish()
+	if c.read {
+		c.count.Finish()
 	}
 	return all, nil
 }
 
-// A taker takes layers into a spool, each once.
-type taker struct {
+// A copier copies layers into a spool, each once.
+type copier struct {
 	spool *spool
 	count *progress.Counter
 	// read is false as long as the spool had all layers.
 	read bool
 }
 
-func (t *taker) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
+func (c *copier) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 	descs, layers := slices.Clone(p.Descriptors), slices.Clone(p.Layers)
 	for i := range layers {
-		take := t.copy
+		add := c.copy
 		switch descs[i].MediaType {
 		case types.OCIUncompressedLayer, types.DockerUncompressedLayer:
-			take = t.compress
+			add = c.compress
 		}
-		l, blob, err := take(ctx, layers[i], descs[i])
+		l, blob, err := add(ctx, layers[i], descs[i])
 		if err != nil {
 			return nil, err
 		}
@@ -209,21 +198,21 @@ func (t *taker) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, layers...)
 }
 
-// compress takes a layer that is a plain tar: its digest is that of the tar.
-func (t *taker) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (v1.Layer, oci.Blob, error) {
+// compress adds a layer that is an uncompressed tar: its digest is its diff ID.
+func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (v1.Layer, oci.Blob, error) {
 	want, err := l.DiffID()
 	if err != nil {
 		return nil, oci.Blob{}, fmt.Errorf("finding the digest of a layer's tar: %w", err)
 	}
-	done, blob, ok := t.spool.draft.Compressed(want)
+	done, blob, ok := c.spool.draft.Compressed(want)
 	if !ok {
-		done, blob, err = t.spool.layer(func(w io.Writer) error { return t.write(ctx, w, l) })
+		done, blob, err = c.spool.layer(func(w io.Writer) error { return c.write(ctx, w, l) })
 	}
 	switch {
 	case err != nil:
 		return nil, blob, err
 	case desc.Digest != (v1.Hash{}) && blob.DiffID != desc.Digest:
-		return nil, blob, fmt.Errorf("its layer %s has other content than its digest says: its SHA-256 sum is %s", desc.Digest, blob.DiffID)
+		return nil, blob, &oci.MismatchError{Digest: desc.Digest, Sum: blob.DiffID.Hex}
 	case blob.DiffID != want:
 		return nil, blob, fmt.Errorf("its layer %s is %s in its config", blob.DiffID, want)
 	default:
@@ -231,8 +220,8 @@ func (t *taker) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (v
 	}
 }
 
-// copy takes a layer as it is stored.
-func (t *taker) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.Layer, blob oci.Blob, err error) {
+// copy adds a layer as it is stored.
+func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.Layer, blob oci.Blob, err error) {
 	blob = oci.Blob{Digest: desc.Digest, Size: desc.Size, MediaType: desc.MediaType}
 	if blob.DiffID, err = l.DiffID(); err != nil {
 		return nil, blob, fmt.Errorf("finding the digest of a layer's tar: %w", err)
@@ -245,43 +234,37 @@ func (t *taker) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.
 	var done v1.Layer
 	g, ctx := errgroup.WithContext(ctx)
 	if desc.Digest == (v1.Hash{}) {
-		g.Go(func() error { return proven(ctx, l) })
+		// A Docker archive has only the diff ID. It costs more to verify than the digest.
+		left := int64(oci.MaxUnpacked)
+		g.Go(func() error { return oci.CheckDiffID(ctx, l, &left) })
 	} else if rc, err = oci.Verify(rc, desc.Digest, desc.Size); err != nil {
 		return nil, blob, err
 	}
 	g.Go(func() (err error) {
-		done, err = t.spool.draft.Copy(ctx, t.counted(rc), &blob)
+		done, err = c.spool.draft.Copy(ctx, c.counted(rc), &blob)
 		return err
 	})
 	err = g.Wait()
 	return done, blob, err
 }
 
-// proven makes sure that a layer is what its config says: in a Docker archive,
-// nothing else says what it has to be. Where a manifest gives the digest of what
-// is stored, that is checked, and costs less.
-func proven(ctx context.Context, l v1.Layer) error {
-	left := int64(oci.MaxUnpacked)
-	return oci.CheckDiffID(ctx, l, &left)
-}
-
-func (t *taker) write(ctx context.Context, w io.Writer, l v1.Layer) (err error) {
+func (c *copier) write(ctx context.Context, w io.Writer, l v1.Layer) (err error) {
 	rc, err := l.Compressed()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	_, err = io.Copy(w, oci.Reader(ctx, t.counted(oci.Unverified(rc))))
+	_, err = io.Copy(w, oci.Reader(ctx, c.counted(oci.Unverified(rc))))
 	return err
 }
 
 // counted returns a reader of r that tells of what is read.
-func (t *taker) counted(r io.Reader) io.Reader {
+func (c *copier) counted(r io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
 		if n > 0 {
-			t.read = true
-			_, _ = t.count.Write(p[:n])
+			c.read = true
+			_, _ = c.count.Write(p[:n])
 		}
 		return n, err
 	})

@@ -84,7 +84,7 @@ func TestFetch(t *testing.T) {
 		"Whole":       {reason: "a blob arrives", source: source{data: content}, asked: []int64{0}},
 		"Resumed":     {reason: "what is there is not fetched again", before: content[:1000], source: source{data: content}, asked: []int64{1000}},
 		"Complete":    {reason: "all may be there but for the name", before: content, source: source{data: content}},
-		"Cut":   {reason: "what arrived before an error is kept", source: source{data: content, cuts: []int{1}}, asked: []int64{0}, err: errCut.Error(), left: 1},
+		"Cut":         {reason: "what arrived before an error is kept", source: source{data: content, cuts: []int{1}}, asked: []int64{0}, err: errCut.Error(), left: 1},
 		"CutAtOnce":   {reason: "an empty file is not kept", source: source{data: content, cuts: []int{0}}, asked: []int64{0}, err: errCut.Error()},
 		"Other":       {reason: "another content is fetched once more", source: source{data: flipped}, asked: []int64{0, 0}, err: "other content than its digest says"},
 		"BadPiece":    {reason: "a bad leftover costs a second try", before: flipped[:1000], source: source{data: content}, asked: []int64{1000, 0}},

@@ -8,19 +8,19 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// A Begun is a blob in an archive that may end in the middle of it.
-type Begun struct {
-	// Offset is where the blob begins in the file, and Size how much of it is
-	// there. Nobody has checked these bytes.
+// A PartialBlob is a blob in an archive that may end in the middle of the blob.
+type PartialBlob struct {
+	// Offset is where the blob begins in the file, and Size how many bytes of it
+	// are there. They were not verified.
 	Offset, Size int64
 }
 
-// ReadBegun finds the blobs in the first size bytes of an archive, in which
-// writing stopped. What is no archive has none.
-func ReadBegun(r io.ReaderAt, size int64) map[v1.Hash]Begun {
+// ReadPartial finds the blobs in the first size bytes of an archive that was
+// partially written. It finds none in other files.
+func ReadPartial(r io.ReaderAt, size int64) map[v1.Hash]PartialBlob {
 	file := io.NewSectionReader(r, 0, size)
 	tr := tar.NewReader(file)
-	found := map[v1.Hash]Begun{}
+	found := map[v1.Hash]PartialBlob{}
 	for range maxEntries {
 		h, err := tr.Next()
 		if err != nil {
@@ -31,13 +31,13 @@ func ReadBegun(r io.ReaderAt, size int64) map[v1.Hash]Begun {
 			break
 		}
 		if digest, ok := blobOf(h.Name); ok && h.Typeflag == tar.TypeReg {
-			found[digest] = Begun{at, min(h.Size, size-at)}
+			found[digest] = PartialBlob{at, min(h.Size, size-at)}
 		}
 	}
 	return found
 }
 
-// blobOf is the digest of the blob that has this name in an archive.
+// blobOf returns the digest of the blob that has this name in an archive.
 func blobOf(name string) (v1.Hash, bool) {
 	rest, ok := strings.CutPrefix(name, "blobs/")
 	h, err := v1.NewHash(strings.Replace(rest, "/", ":", 1))

@@ -11,7 +11,7 @@ import (
 )
 
 // Wherever writing stopped, what is there of each blob is where it will be.
-func TestReadBegun(t *testing.T) {
+func TestReadPartial(t *testing.T) {
 	img, err := random.Image(3000, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestReadBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := whole.Bytes()
-	all := archive.ReadBegun(bytes.NewReader(data), int64(len(data)))
+	all := archive.ReadPartial(bytes.NewReader(data), int64(len(data)))
 	if len(all) != 5 { // layers, config, manifest
 		t.Errorf("the archive has %d blobs, want 5", len(all))
 	}
@@ -31,9 +31,9 @@ func TestReadBegun(t *testing.T) {
 		}
 	}
 	for end := 0; end < len(data); end += 97 {
-		found := archive.ReadBegun(bytes.NewReader(data[:end]), int64(end))
+		found := archive.ReadPartial(bytes.NewReader(data[:end]), int64(end))
 		for h, b := range all {
-			if there := min(b.Size, int64(end)-b.Offset); there < 0 && found[h] != (archive.Begun{}) || there >= 0 && found[h] != (archive.Begun{Offset: b.Offset, Size: there}) {
+			if there := min(b.Size, int64(end)-b.Offset); there < 0 && found[h] != (archive.PartialBlob{}) || there >= 0 && found[h] != (archive.PartialBlob{Offset: b.Offset, Size: there}) {
 				t.Errorf("of %d bytes: blob %s is %+v of %+v", end, h, found[h], b)
 			}
 		}
@@ -41,7 +41,7 @@ func TestReadBegun(t *testing.T) {
 }
 
 // Whatever bytes there are, nothing is found outside of them.
-func FuzzReadBegun(f *testing.F) {
+func FuzzReadPartial(f *testing.F) {
 	img, err := random.Image(1000, 1)
 	if err != nil {
 		f.Fatal(err)
@@ -54,7 +54,7 @@ func FuzzReadBegun(f *testing.F) {
 	f.Add(whole.Bytes()[:700])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for h, b := range archive.ReadBegun(bytes.NewReader(data), int64(len(data))) {
+		for h, b := range archive.ReadPartial(bytes.NewReader(data), int64(len(data))) {
 			if b.Offset < 0 || b.Size < 0 || b.Offset+b.Size > int64(len(data)) {
 				t.Errorf("blob %s is %+v of %d bytes", h, b, len(data))
 			}
