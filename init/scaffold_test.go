@@ -216,7 +216,7 @@ func TestTemplateErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: tc.template, Dir: "a/b"})
 			checkError(t, tc.reason, tc.err, err)
-			if !strings.Contains(hint.Of(err), tc.hint) {
+			if !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: hint %q has no %q", tc.reason, hint.Of(err), tc.hint)
 			}
 			if err != nil && strings.Contains(err.Error(), "t0ken") {

@@ -39,10 +39,10 @@ func TestErrors(t *testing.T) {
 		"TokenWrong":  {"or none", token, wrong, "refused the credentials", "docker login"},
 		"TokenNone":   {"nobody gets one without", token, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
 		"TLS":         {"who signed the certificate is known", signed, remote.New(remote.Options{RootCAs: roots(t, cert)}), "", ""},
-		"OtherCA":     {"it is somebody else who is known", signed, remote.New(remote.Options{RootCAs: roots(t, remotetest.NewCertificate(t))}), "cannot be trusted", "--insecure-skip-tls-verify"},
+		"OtherCA":     {"it is somebody else who is known", signed, remote.New(remote.Options{RootCAs: roots(t, remotetest.NewCertificate(t))}), "cannot be trusted", "{insecure-skip-tls-verify}"},
 		"ReadOnly":    {"a registry that takes nothing", func(t *testing.T) string { return remotetest.Distribution{ReadOnly: true}.Start(t) }, nil, "answered 405 Method Not Allowed", ""},
 		"Unreachable": {"an unreachable registry", func(t *testing.T) string { return remotetest.Nobody(t) }, nil, "cannot be reached", "check the address"},
-		"SelfSigned":  {"a certificate that nobody signed", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "--insecure-skip-tls-verify"},
+		"SelfSigned":  {"a certificate that nobody signed", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "{insecure-skip-tls-verify}"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestErrors(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), `pushing "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || !strings.Contains(hint.Of(err), tc.hint) {
+			if err == nil || !strings.HasPrefix(err.Error(), `pushing "`+ref.Name()+`": `) || !strings.Contains(err.Error(), tc.err) || !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: got %v (hint: %s)", tc.reason, err, hint.Of(err))
 			}
 		})

@@ -111,7 +111,7 @@ func (c *copying) read(ctx context.Context) error {
 	}
 	found, err := s.attachments(ctx, p, c.jobs)
 	if err != nil && hint.Of(err) == "" {
-		err = hint.Wrap(err, "copy without what is attached to it by --no-signatures")
+		err = hint.Wrap(err, "copy it without its attachments, with "+hint.NoSignatures)
 	}
 	if err != nil {
 		return err

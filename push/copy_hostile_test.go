@@ -180,7 +180,7 @@ func TestCopyHostile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("copying %q", from.Name())) || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
-			if strings.Contains(fmt.Sprint(err), "attached") != strings.Contains(hint.Of(err), "--no-signatures") {
+			if strings.Contains(fmt.Sprint(err), "attached") != strings.Contains(string(hint.Of(err)), "{no-signatures}") {
 				t.Errorf("%s: got hint %q", tc.reason, hint.Of(err))
 			}
 			checkTag(t, to, before)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // content is what rules judge: the objects of a package, with the documents
@@ -55,7 +57,7 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 		return c, Problems{{
 			Rule: "metadata-count", Refused: true,
 			Text: fmt.Sprintf("%s holds no package metadata: no .yaml or .yml file in it has an object of %s", where, metaGroup),
-			Hint: "write a crossplane.yaml, or name the directory that has it with --package-root",
+			Hint: string("write a crossplane.yaml, or name its directory with " + hint.PackageRoot),
 		}}
 	}
 	c.meta = metas[0]
@@ -80,6 +82,6 @@ func metasProblem(where string, metas []decoded) Problem {
 	return Problem{
 		Rule: "metadata-count", Refused: true,
 		Text: fmt.Sprintf("%s holds %d package metadata objects, and must hold one: %s", where, len(metas), strings.Join(at, ", ")),
-		Hint: "leave files out with --ignore, or move them out of the package root",
+		Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
 	}
 }

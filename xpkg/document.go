@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-const hintIgnore = "keep the package's files in a directory of their own, name that of examples with --examples-root, or leave others out with --ignore"
+const hintIgnore = string("keep the package's files in a directory of their own, name that of examples with " + hint.ExamplesRoot + ", or leave others out with " + hint.Ignore)
 
 // A decoded is an object of a package, or an example, and its document.
 type decoded struct {
@@ -32,7 +32,7 @@ type decoded struct {
 // problem returns what is wrong with a document, as far as it is an error of
 // this module's: with the place and the hint that err has.
 func problem(rule string, doc manifest.Document, err error) Problem {
-	p := Problem{Rule: rule, Refused: true, Path: doc.Path, Text: err.Error(), Hint: hint.Of(err)}
+	p := Problem{Rule: rule, Refused: true, Path: doc.Path, Text: err.Error(), Hint: string(hint.Of(err))}
 	var at *manifest.Error
 	if errors.As(err, &at) {
 		p.Line, p.Text = at.Line, at.Err.Error()

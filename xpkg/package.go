@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
@@ -235,7 +236,7 @@ func (r *rootReader) examples(ctx context.Context, opts ReadOptions) (text []byt
 	}
 	if _, err := r.fs.Stat(opts.ExamplesRoot); errors.Is(err, fs.ErrNotExist) {
 		if !opts.ExamplesOptional {
-			r.found = append(r.found, Problem{Rule: "file", Path: opts.ExamplesRoot, Text: "there are no such examples", Hint: "name their directory with --examples-root"})
+			r.found = append(r.found, Problem{Rule: "file", Path: opts.ExamplesRoot, Text: "there are no such examples", Hint: string("name their directory with " + hint.ExamplesRoot)})
 		}
 		return nil, nil, nil
 	}

@@ -60,7 +60,7 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 func (ps Problems) withWayOut() Problems {
 	for i, p := range ps {
 		if !p.Refused {
-			ps[i].Hint = strings.TrimPrefix(p.Hint+", or go on all the same with --lint=warn", ", or ")
+			ps[i].Hint = strings.TrimPrefix(p.Hint+", or build it all the same with "+string(hint.Lint)+"=warn", ", or ")
 		}
 	}
 	return ps
@@ -79,7 +79,8 @@ type Problem struct {
 	// empty for all of a package.
 	Path string
 	Line int
-	// Text says what is wrong, and Hint what to do about it, if that is known.
+	// Text says what is wrong, and Hint what to do about it, if that is known. It
+	// names options in braces, such as {ignore} for ReadOptions.Ignore.
 	Text, Hint string
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 const (
@@ -19,8 +20,8 @@ const (
 	// maxLinks is how many links a file may be reached by.
 	maxLinks = 20
 
-	hintFile = "make it readable, or leave it out with --ignore"
-	hintLink = "replace the link by what it points at, or leave it out with --ignore"
+	hintFile = string("make it readable, or leave it out with " + hint.Ignore)
+	hintLink = string("replace the link with its target, or leave it out with " + hint.Ignore)
 )
 
 // A walker finds the YAML files under a root.

@@ -32,7 +32,7 @@ func newCallError(name string, err error, req proto.Message, limit int) error {
 	}
 	err = callError{text: fmt.Sprintf("calling function %q: %s", name, text), status: st}
 	if tooLarge != "" {
-		return hint.Wrap(err, "raise the limit, in MiB, by --max-message-size")
+		return hint.Wrap(err, "raise the limit, in MiB, with "+hint.MaxMessageSize)
 	}
 	return err
 }

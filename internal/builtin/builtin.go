@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/dummy"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -163,7 +164,7 @@ func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
 // Advice says what to do about a fatal result of b, if that is known: an input
 // that it cannot read may be one of a version that it is not.
-func (b Builtin) Advice(fatal string) string {
+func (b Builtin) Advice(fatal string) hint.Hint {
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
 	}
@@ -171,7 +172,7 @@ func (b Builtin) Advice(fatal string) string {
 	if _, name, ok := strings.Cut(fatal, `unknown field "`); ok {
 		field, _, _ = strings.Cut(name, `"`)
 	}
-	return fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package by --package NAME=PATH", field, b.Name, b.Versions())
+	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
 }
 
 // Check returns an error if the policy names a builtin or a repository that

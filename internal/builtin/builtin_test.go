@@ -116,13 +116,13 @@ func TestCheckVersion(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	b := builtin.Builtin{Name: "function-x", From: "v0.8.0", Below: "v0.11.0"}
 	cases := map[string]struct{ reason, fatal, want string }{
-		"Field": {"an unknown field is named", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: this is the builtin function-x, which knows the input of v0.8.0 to below v0.11.0; give another version's package by --package NAME=PATH"},
+		"Field": {"an unknown field is named", `cannot get Function input: … json: unknown field "a[0].b"`, "check a[0].b: this is the builtin function-x, which knows the input of v0.8.0 to below v0.11.0; give another version's package with {package} NAME=PATH"},
 		"Type":  {"anything else in the input is not", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of its input: "},
 		"Other": {"about other results there is nothing to say", `invalid Function input: resources: Required value`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := b.Advice(tc.fatal); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+			if got := string(b.Advice(tc.fatal)); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
 				t.Errorf("%s: got %q", tc.reason, got)
 			}
 		})

@@ -228,7 +228,7 @@ func TestSelect(t *testing.T) {
 				t.Errorf("%s: the XR was changed (-want +got):\n%s", tc.reason, diff)
 			}
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(hint.Of(err), tc.wantHint) {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(string(hint.Of(err)), tc.wantHint) {
 					t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.wantErr)
 				}
 				return

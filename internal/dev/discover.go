@@ -75,7 +75,7 @@ func own(fsys afero.Fs, dir, composition string) (string, error) {
 		return called[0], nil
 	}
 	return "", hint.Wrap(fmt.Errorf("looking for a function in %q: %s calls %s, of which none has the name of the package or the module", dir, composition, strings.Join(called, ", ")),
-		"name it by --package NAME="+dir)
+		"name it with "+hint.Package+" NAME="+hint.Hint(dir))
 }
 
 // calls returns the functions that a Composition calls, each once.

@@ -296,7 +296,7 @@ func TestLoopGoesOn(t *testing.T) {
 		},
 		"Hangs": {
 			"a function that never answers, until it is mended", func(b *bench) { b.put("fn/main.go", "hangs") },
-			[]string{"not rendered", "it took longer than 200ms (see --timeout)"},
+			[]string{"not rendered", "timed out after 200ms"},
 			func(b *bench) { b.put("fn/main.go", "one") },
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/dev/watch"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -104,7 +105,7 @@ func (l *loop) session(files *reads, p progress.Func) session.Config {
 }
 
 func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rendering {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", l.config.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Timeout, hint.Wrap(fmt.Errorf("timed out after %s", l.config.Timeout), "raise the limit with "+hint.Timeout))
 	defer cancel()
 	began := l.config.Now()
 	s := session.Open(l.session(files, p))

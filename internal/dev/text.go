@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
@@ -36,8 +35,8 @@ type Text struct {
 	// Whole shows all fields of the first render, and the last good render
 	// beside one that failed.
 	Whole, Last bool
-	// Keys says that there are keys to press.
-	Keys bool
+	// Spell names the options of hints.
+	Spell hint.Speller
 	// Columns is how wide lines may be, or 0 if they may be as long as they are.
 	Columns int
 }
@@ -146,11 +145,16 @@ func (t Text) failure(r Round) Section {
 		what += fmt.Sprintf(": the last good render is that of round %d", r.GoodN)
 	}
 	s := Section{t.tint(red, what)}
-	s = append(s, indented(text)...)
-	if h := hint.Of(err); h != "" {
-		s = append(s, indented("hint: "+h)...)
+	return append(append(s, indented(text)...), t.hint(err)...)
+}
+
+// hint returns the lines of an error's hint, if it has one.
+func (t Text) hint(err error) Section {
+	h := hint.Of(err)
+	if h == "" {
+		return nil
 	}
-	return s
+	return indented("hint: " + h.Spell(t.Spell))
 }
 
 // inGo matches the place that a line of the compiler begins with.
@@ -251,32 +255,17 @@ func (t Text) tests(tested *Testing) (Section, error) {
 	}
 	if tested.Err != nil {
 		s := append(Section{t.tint(red, "not tested")}, indented(tested.Err.Error())...)
-		if h := hint.Of(tested.Err); h != "" {
-			s = append(s, indented("hint: "+h)...)
-		}
-		return s, nil
+		return append(s, t.hint(tested.Err)...), nil
 	}
 	var b bytes.Buffer
-	text := format.Text{W: &b, Colour: t.Colour}
+	text := format.Text{W: &b, Colour: t.Colour, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
-		if t.Keys {
-			o = byKey(o)
-		}
 		if err := text.Take(o); err != nil {
 			return nil, err
 		}
 	}
 	err := text.End(tested.Took)
 	return lines(b.String()), err
-}
-
-// byKey lets hints name the key in place of the flag of xfn test.
-func byKey(o suite.Outcome) suite.Outcome {
-	o.Failures = slices.Clone(o.Failures)
-	for i, f := range o.Failures {
-		o.Failures[i].Hint = strings.ReplaceAll(f.Hint, "--update", "key a")
-	}
-	return o
 }
 
 func lines(text string) Section {

@@ -33,7 +33,7 @@ func TestSections(t *testing.T) {
 	compile := fmt.Errorf("starting function %q: %w", "f", &gobuild.CompileError{
 		Dir: "fn", Target: "linux/amd64", Said: "# f\n./main.go:3:2: undefined: x\n\tmain.go:1:1: there\nsub/s.go:4: syntax error\ngo: go.mod:3: bad",
 	})
-	failed := suite.Outcome{Suite: "s", Case: "c", Status: suite.Failed, Failures: []suite.Failure{{Path: "s.yaml", Line: 3, Failure: check.Failure{Text: "no golden", Hint: "write it by --update"}}}}
+	failed := suite.Outcome{Suite: "s", Case: "c", Status: suite.Failed, Failures: []suite.Failure{{Path: "s.yaml", Line: 3, Failure: check.Failure{Text: "no golden", Hint: "write it with " + hint.Update}}}}
 	cases := map[string]struct {
 		reason string
 		text   dev.Text
@@ -83,10 +83,10 @@ func TestSections(t *testing.T) {
 			"round 5: run again\nrendered 1 document in 0 ms\n\nstep make: warning: mind\n    the \\x1b[31mgap\nstep make: fatal: no more\n\nnothing changed since the last render",
 		},
 		"Tests": {
-			"as xfn test tells, with keys for flags",
-			dev.Text{Keys: true},
+			"tests are reported as by xfn test, with keys in place of flags",
+			dev.Text{Spell: func(option string) string { return "key " + option[:1] }},
 			dev.Round{N: 6, Plan: dev.Plan{Accept: true}, Tested: &dev.Testing{Took: time.Second, Outcomes: []suite.Outcome{failed}}},
-			"round 6: accepting goldens\ntested 1 case in 1.0 s, 1 failed\n\n--- FAIL: s/c (0.00s)\n    s.yaml:3: no golden\n    hint: write it by key a\nFAIL s (1 case, 1 failed, 0.00s)\nFAIL (1 case, 1 failed, 1.00s)",
+			"round 6: accepting goldens\ntested 1 case in 1.0 s, 1 failed\n\n--- FAIL: s/c (0.00s)\n    s.yaml:3: no golden\n    hint: write it with key u\nFAIL s (1 case, 1 failed, 0.00s)\nFAIL (1 case, 1 failed, 1.00s)",
 		},
 		"NotTested": {
 			"suites may not be there",

@@ -150,7 +150,7 @@ func TestFindSocket(t *testing.T) {
 	if want := "no container engine is here: none of " + strings.Join(private, ", ") + " is a socket"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if !strings.Contains(hint.Of(err), "DOCKER_HOST") {
+	if !strings.Contains(string(hint.Of(err)), "DOCKER_HOST") {
 		t.Errorf("hint: %q", hint.Of(err))
 	}
 	podman, desktop, rootless := env.RuntimeDir+"/podman/podman.sock", env.Home+"/.docker/run/docker.sock", env.RuntimeDir+"/docker.sock"

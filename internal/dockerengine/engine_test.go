@@ -93,7 +93,7 @@ func TestOpenFails(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t, tc.host)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(hint.Of(err), tc.hint) {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: got %v, hint %q", tc.reason, err, hint.Of(err))
 			}
 		})

@@ -13,7 +13,7 @@ func TestOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
-		want   string
+		want   hint.Hint
 	}{
 		"None":      {"an error without a hint has none", cause, ""},
 		"Nil":       {"no error, no hint", hint.Wrap(nil, "try x"), ""},
@@ -38,5 +38,29 @@ func TestWrapKeepsTextAndChain(t *testing.T) {
 	}
 	if !errors.Is(err, cause) {
 		t.Error("the cause is lost")
+	}
+}
+
+func TestSpell(t *testing.T) {
+	flag := func(option string) string { return "--" + option }
+	cases := map[string]struct {
+		reason string
+		hint   hint.Hint
+		spell  hint.Speller
+		want   string
+	}{
+		"Option":   {"an option is spelled where it stands", "run it without " + hint.Offline + ", please", flag, "run it without --offline, please"},
+		"Several":  {"a hint can name several options", hint.Builtin + hint.Runtime + "=x", flag, "--builtin--runtime=x"},
+		"None":     {"other text stays", "answer y", flag, "answer y"},
+		"Unknown":  {"a name that is not an option stays", "use {stranger} or " + hint.Lint, flag, "use {stranger} or --lint"},
+		"NoName":   {"braces around other text stay", "{}, {a b} {{lint}} {", flag, "{}, {a b} {--lint} {"},
+		"NoCaller": {"without a speller an option has its plain name", "run it without " + hint.Offline, nil, "run it without option offline"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.hint.Spell(tc.spell); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

@@ -361,9 +361,9 @@ func missing(images []Missing, offline bool) error {
 	if len(images) == 0 {
 		return nil
 	}
-	next := "pull once by the policy IfNotPresent"
+	next := hint.Hint("pull once with the policy IfNotPresent")
 	if offline {
-		next = "run it once without --offline"
+		next = "run it once without " + hint.Offline
 	}
 	return hint.Wrap(&MissingError{images}, next)
 }

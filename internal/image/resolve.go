@@ -16,7 +16,7 @@ import (
 
 // useOnline says how something gets into the cache: asking what it means does
 // not put it there.
-const useOnline = "run what uses it once without --offline: xfn render, for one"
+const useOnline = "run a command that uses it, such as xfn render, once without " + hint.Offline
 
 // A Resolved reference is what one means now.
 type Resolved struct {

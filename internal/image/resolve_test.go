@@ -40,7 +40,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", ref, diff)
 		}
 	}
-	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(hint.Of(err), "once without --offline") || !strings.Contains(err.Error(), index.Name()) {
+	if _, err := store.Resolve(t.Context(), index, offline()); err == nil || !strings.Contains(string(hint.Of(err)), "once without {offline}") || !strings.Contains(err.Error(), index.Name()) {
 		t.Errorf("a tag that was never pulled: got %v", err)
 	}
 	_, err := store.Image(t.Context(), on(index, "linux/arm64", t), quick())

@@ -243,7 +243,7 @@ func checkNoSecret(t *testing.T, err error) {
 		return
 	}
 	for _, secret := range []string{password, "hunter2", "Z29sZDpzM2NyZXQ"} {
-		if strings.Contains(err.Error(), secret) || strings.Contains(hint.Of(err), secret) {
+		if strings.Contains(err.Error(), secret) || strings.Contains(string(hint.Of(err)), secret) {
 			t.Errorf("the error tells a credential: %v (hint: %s)", err, hint.Of(err))
 		}
 	}

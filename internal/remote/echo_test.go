@@ -103,7 +103,7 @@ func TestNoCanary(t *testing.T) {
 					c := fast(remote.Options{Keychain: keys{&credentials.Credential{Authenticator: authn.FromConfig(login), Source: "a file"}}, Progress: said.take})
 					repo := repository(t, host, "gold/image")
 					if err := c.Explain(repo.Tag("v1"), do(t, c, repo)); err != nil {
-						said.lines = append(said.lines, err.Error(), hint.Of(err))
+						said.lines = append(said.lines, err.Error(), string(hint.Of(err)))
 					}
 					all := strings.ToLower(strings.Join(said.lines, "\n"))
 					if len(all) == 0 || strings.Contains(all, password) || strings.Contains(all, "z29sz") {

@@ -49,7 +49,7 @@ func (e *explained) Unwrap() error { return e.err }
 
 // describe names the cause of err, the most telling first: a ping tries https
 // and http, and its error holds both failures.
-func (c *Client) describe(ref name.Reference, err error) (text, next string) {
+func (c *Client) describe(ref name.Reference, err error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	var (
 		before  *explained
@@ -73,7 +73,7 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 		return c.clean(keys), hint.Of(keys)
 	case errors.As(err, &cert):
 		return fmt.Sprintf("the certificate of registry %q cannot be trusted: %s", host, c.clean(cert.Err)),
-			"name the file of its CA by --ca-file, or give --insecure-skip-tls-verify"
+			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
 	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != hostname(host):
@@ -95,7 +95,7 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("registry %q closed the connection early", host), ""
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "where its network can be trusted, give --plain-http"
+		return fmt.Sprintf("registry %q speaks plain HTTP, which is used with loopback and private addresses only", host), "if you trust its network, allow plain HTTP with " + hint.PlainHTTP
 	case errors.As(err, &sent) && !errors.As(err, &target):
 		return fmt.Sprintf("the exchange with registry %q failed: %s", host, c.clean(sent)), ""
 	default:
@@ -106,7 +106,7 @@ func (c *Client) describe(ref name.Reference, err error) (text, next string) {
 // hostname is a registry without its port.
 func hostname(host string) string { return (&url.URL{Host: host}).Hostname() }
 
-func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text, next string) {
+func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	source := c.keychain.source(ref.Context())
 	switch e.StatusCode {
@@ -122,7 +122,7 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text, n
 		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
 	case http.StatusBadRequest:
 		if wantsTLS(e) {
-			return fmt.Sprintf("registry %q speaks HTTPS, and was spoken to in plain HTTP", host), "leave out --plain-http"
+			return fmt.Sprintf("registry %q speaks HTTPS, and was spoken to in plain HTTP", host), "leave out " + hint.PlainHTTP
 		}
 	}
 	return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
@@ -153,14 +153,15 @@ func with(source string) string {
 }
 
 // login says how other credentials are got.
-func login(host, source string) string {
+func login(host, source string) hint.Hint {
 	if host == name.DefaultRegistry {
 		host = "docker.io"
 	}
+	next := hint.Hint("log in with: docker login " + host)
 	if source == credentials.GitHub {
-		return fmt.Sprintf("give the token the permission for packages, unset it, or log in with: docker login %s", host)
+		return "give the token the permission for packages, unset it, or " + next
 	}
-	return fmt.Sprintf("log in with: docker login %s", host)
+	return next
 }
 
 // wantsTLS recognises how servers of TLS answer plain HTTP: those of Go, and

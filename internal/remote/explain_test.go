@@ -38,7 +38,7 @@ func TestExplainServers(t *testing.T) {
 		"SelfSigned": {
 			reason: "of the two failures, https and http, the certificate is the cause",
 			host:   func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) },
-			err:    "certificate of registry", hint: "--insecure-skip-tls-verify",
+			err:    "certificate of registry", hint: "{insecure-skip-tls-verify}",
 		},
 		"SelfSignedSkipped": {
 			reason: "no certificate is checked if so asked",
@@ -181,7 +181,7 @@ func TestExplain(t *testing.T) {
 			get(&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}),
 			`the certificate of registry "r.example" cannot be trusted: x509: certificate signed by unknown authority`, "CA",
 		},
-		"PlainHTTP":   {"a public registry has to speak TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, "--plain-http"},
+		"PlainHTTP":   {"a public registry has to speak TLS", get(http.ErrSchemeMismatch), `registry "r.example" speaks plain HTTP, which is used with loopback and private addresses only`, "{plain-http}"},
 		"Broken":      {"a connection that breaks was there before", get(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), `the connection to registry "r.example" broke: connection reset by peer`, ""},
 		"Half":        {"an answer that ends in its header", get(fmt.Errorf("x: %w", textproto.ProtocolError("malformed MIME header"))), `registry "r.example" sent a broken answer: malformed MIME header`, ""},
 		"EOF":         {"a connection that ends", get(io.EOF), `registry "r.example" closed the connection early`, ""},
@@ -203,7 +203,7 @@ func TestExplain(t *testing.T) {
 			if got == nil || got.Error() != tc.want {
 				t.Errorf("%s: got %v, want %q", tc.reason, got, tc.want)
 			}
-			if !strings.Contains(hint.Of(got), tc.hint) || (tc.hint == "") != (hint.Of(got) == "") {
+			if !strings.Contains(string(hint.Of(got)), tc.hint) || (tc.hint == "") != (hint.Of(got) == "") {
 				t.Errorf("%s: got hint %q, want %q in it", tc.reason, hint.Of(got), tc.hint)
 			}
 			if !errors.Is(got, tc.err) {

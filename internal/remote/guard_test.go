@@ -218,7 +218,7 @@ func TestPlainHTTP(t *testing.T) {
 		t.Errorf("without the option, got %v after %d TLS handshakes", err, counted.tls)
 	}
 	_, err := push(t, fast(plain), remotetest.ServeTLS(t, remotetest.Handler()))
-	checkError(t, "a server of TLS", err, `" speaks HTTPS, and was spoken to in plain HTTP`, "leave out --plain-http")
+	checkError(t, "a server of TLS", err, `" speaks HTTPS, and was spoken to in plain HTTP`, "leave out {plain-http}")
 }
 
 // hellos counts connections that begin with TLS.

@@ -99,7 +99,7 @@ func qualify(s, defaultRegistry string) (string, error) {
 	if defaultRegistry == "" {
 		return "", hint.Wrap(
 			fmt.Errorf("parsing reference %q: it names no registry", s),
-			fmt.Sprintf("write it in full, REGISTRY/REPOSITORY:TAG, as in %q, or name a registry by --registry or XFN_REGISTRY", "registry.example.com/"+s),
+			fmt.Sprintf("write it in full, REGISTRY/REPOSITORY:TAG, as in %q, or name a registry with %s or XFN_REGISTRY", "registry.example.com/"+s, hint.Registry),
 		)
 	}
 	if err := checkBare("registry", defaultRegistry); err != nil {

@@ -158,7 +158,7 @@ func checkError(t *testing.T, reason string, err error, text, next string) {
 		t.Fatalf("%s: no error, want one with %q", reason, text)
 	case !strings.Contains(err.Error(), text):
 		t.Errorf("%s: got error %q, want %q in it", reason, err, text)
-	case !strings.Contains(hint.Of(err), next):
+	case !strings.Contains(string(hint.Of(err)), next):
 		t.Errorf("%s: got hint %q, want %q in it", reason, hint.Of(err), next)
 	}
 	if strings.Contains(err.Error(), "\n") {

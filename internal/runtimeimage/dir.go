@@ -148,7 +148,7 @@ func (t *tree) fits(p v1.Platform) error {
 	for _, arch := range sortedKeys(t.programs) {
 		return hint.Wrap(
 			fmt.Errorf("its %q is for linux/%s, and the base image for %s", t.programs[arch], arch, p),
-			"leave out what it does not fit: --platform linux/"+arch,
+			"build for that platform only, with "+hint.Platform+" linux/"+hint.Hint(arch),
 		)
 	}
 	return nil

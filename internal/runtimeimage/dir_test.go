@@ -408,7 +408,7 @@ func TestFromDirPrograms(t *testing.T) {
 		})
 	}
 	d := runtimeimage.Dir{Path: files(t, map[string]string{"a.so": x86}), Base: scratch(t, arm64), Entrypoint: python}
-	if _, err := runtimeimage.FromDir(t.Context(), d, options(t)); !strings.Contains(hint.Of(err), "--platform linux/amd64") {
+	if _, err := runtimeimage.FromDir(t.Context(), d, options(t)); !strings.Contains(string(hint.Of(err)), "{platform} linux/amd64") {
 		t.Errorf("got the hint %q", hint.Of(err))
 	}
 }

@@ -165,7 +165,7 @@ func TestFromRemoteRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.ref) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v, want %q in it", tc.reason, err, tc.want)
 			}
-			if !strings.Contains(hint.Of(err), tc.hint) {
+			if !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Errorf("%s: got the hint %q, want %q in it", tc.reason, hint.Of(err), tc.hint)
 			}
 			assertEmpty(t, opts.TempDir)

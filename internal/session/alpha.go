@@ -107,7 +107,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 		return p, err
 	}
 	if p.environment == nil && p.composition.PatchesEnvironment() {
-		s.config.Progress.Warn(doc.Position() + ": there is no environment, so that patches of it do nothing: give it by --context-values " + environmentKey + "=YAML")
+		s.config.Progress.Warn(doc.Position() + ": there is no environment, so its patches have no effect: set " + environmentKey + " in the context")
 	}
 	err = s.prepareContainers(&p, filepath.Dir(doc.Path))
 	return p, err
@@ -130,7 +130,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 		err = &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field.Field), Err: err}
 	}
 	if !legacy.Is(obj) {
-		err = hint.Wrap(err, "a pipeline is rendered by another --profile")
+		err = hint.Wrap(err, "render a pipeline with another "+hint.Profile)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func TestUnknownField(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot get Function input: cannot get function input *v1beta1.Resources") {
 		t.Fatalf("got %v", err)
 	}
-	if got := hint.Of(err); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "--package") {
+	if got := string(hint.Of(err)); !strings.Contains(got, "resources[0].bases") || !strings.Contains(got, "{package}") {
 		t.Errorf("got the hint %q", got)
 	}
 }

@@ -141,7 +141,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {
-		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package by --package "+fn.Name+"=PATH")
+		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+hint.Package+" "+hint.Hint(fn.Name)+"=PATH")
 	}
 	isFile := given || lock.IsPath(fn.Package)
 	switch c.runtime {
@@ -150,7 +150,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 	case Builtin:
 		b, ok := s.config.Builtins.Forced(fn.Package)
 		if !ok || isFile {
-			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one by --builtin REPO=NAME")
+			return c, hint.Wrap(fmt.Errorf("no builtin stands for package %q", fn.Package), "name one with "+hint.Builtin+" REPO=NAME")
 		}
 		c.builtin = b
 	case Docker:
@@ -178,7 +178,7 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 	if s.config.Builtins.Mode != builtin.Strict {
 		return c, nil
 	}
-	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file by --package "+c.fn.Name+"=PATH, or leave out --builtins=strict")
+	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or leave out "+hint.Builtins+"=strict")
 }
 
 // chooseContainer chooses what runs an image: a sandbox, or where there can be
@@ -231,16 +231,16 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 
 // waysToRun says how a function could be run that no rule runs: by a builtin, if
 // one has the name of its repository.
-func (s *Session) waysToRun(fn runtimes.Function) string {
-	ways := "name the package's file or its source folder by --package " + fn.Name + "=PATH, or start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
+	ways := "name the package's file or its source folder with " + hint.Package + " " + hint.Hint(fn.Name) + "=PATH, or start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
 	b, ok := s.config.Builtins.Forced(fn.Package)
 	switch {
 	case !ok:
 		return ways
 	case s.config.Builtins.Mode == builtin.Off:
-		return "leave out --builtins=off to let " + b.Name + " of this binary stand in; or " + ways
+		return "leave out " + hint.Builtins + "=off to use the builtin " + hint.Hint(b.Name) + "; or " + ways
 	default:
-		return "let " + b.Name + " of this binary stand in by --runtime Builtin or --builtin REPO=" + b.Name + "; or " + ways
+		return "use the builtin " + hint.Hint(b.Name) + " with " + hint.Runtime + " Builtin or " + hint.Builtin + " REPO=" + hint.Hint(b.Name) + "; or " + ways
 	}
 }
 
@@ -249,7 +249,7 @@ func (s *Session) waysToRun(fn runtimes.Function) string {
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
-			"name the package's file by --package "+c.fn.Name+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
+			"name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)
 	return c, nil

@@ -71,7 +71,7 @@ func TestContainerChoice(t *testing.T) {
 				t.Errorf("%s: the engine was asked %d times", tc.reason, tc.docker.asked)
 			}
 			if tc.wantErr != "" {
-				if err == nil || !strings.HasSuffix(err.Error(), tc.wantErr) || !strings.Contains(hint.Of(err), "--package f=PATH") {
+				if err == nil || !strings.HasSuffix(err.Error(), tc.wantErr) || !strings.Contains(string(hint.Of(err)), "{package} f=PATH") {
 					t.Errorf("%s: got %v, hint %q", tc.reason, err, hint.Of(err))
 				}
 				return

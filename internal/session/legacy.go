@@ -36,5 +36,5 @@ func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
 	}
-	return hint.Wrap(err, "render it by --profile alpha, or make it a pipeline by `convert pipeline-composition`, which says what becomes of its functions")
+	return hint.Wrap(err, "render it with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports what it does with the functions")
 }

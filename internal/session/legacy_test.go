@@ -197,7 +197,7 @@ func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("got error %v, want %q", err, want)
 	}
-	if got := hint.Of(err); !strings.Contains(got, "--profile alpha") || !strings.Contains(got, "convert pipeline-composition") {
+	if got := string(hint.Of(err)); !strings.Contains(got, "{profile} alpha") || !strings.Contains(got, "convert pipeline-composition") {
 		t.Errorf("got hint %q", got)
 	}
 }

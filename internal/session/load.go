@@ -255,13 +255,13 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	case !unknown:
 		return err
 	case e.Converted:
-		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package by --package function-environment-configs=PATH, or take out what selects EnvironmentConfigs and give the environment by --context-values apiextensions.crossplane.io/environment=YAML")
+		return hint.Wrap(err, "spec.environment needs function-environment-configs: give its package with "+hint.Package+" function-environment-configs=PATH, or remove what selects EnvironmentConfigs and give the environment with "+hint.ContextValues+" apiextensions.crossplane.io/environment=YAML")
 	case s.config.Functions == "":
-		return hint.Wrap(err, "name a functions file after the Composition, or a package by --package NAME=PATH")
+		return hint.Wrap(err, "name a functions file after the Composition, or a package with "+hint.Package+" NAME=PATH")
 	case len(p.dependencies) > 0:
-		return hint.Wrap(err, "the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package by --package NAME=PATH")
+		return hint.Wrap(err, hint.Hint("the functions that "+s.config.Functions+" depends on are "+objectNames(p.dependencies)+": use one of these names, add the function to dependsOn, or name its package with ")+hint.Package+" NAME=PATH")
 	default:
-		return hint.Wrap(err, "add a Function of that name to "+s.config.Functions+", or name its package by --package NAME=PATH")
+		return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
 	}
 }
 

@@ -90,7 +90,7 @@ func TestNestedErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			all, err := renderAll(t.Context(), nestingOf(t, tc.library...), object(t, tc.xr))
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(hint.Of(err), tc.wantHint) {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(string(hint.Of(err)), tc.wantHint) {
 				t.Fatalf("%s: got %v (hint: %s), want %q", tc.reason, err, hint.Of(err), tc.want)
 			}
 			if all != nil {

@@ -456,7 +456,7 @@ func TestFatal(t *testing.T) {
 func TestHints(t *testing.T) {
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("f")})})
 	_, err := renderOne(t.Context(), s, inputs)
-	if got := hint.Of(err); !strings.Contains(got, "--package NAME=PATH") {
+	if got := string(hint.Of(err)); !strings.Contains(got, "{package} NAME=PATH") {
 		t.Errorf("got hint %q for %v", got, err)
 	}
 }

@@ -154,7 +154,7 @@ func checkPrivate(block *pem.Block, password []byte) error {
 	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
 		return hint.Wrap(
 			errors.New("it is encrypted as OpenSSL does it, which is not supported"),
-			"encrypt it as cosign does: cosign import-key-pair --key FILE",
+			"encrypt it as cosign does: cosign import-key-pair",
 		)
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return fmt.Errorf("its PEM block %q is no key", block.Type)

@@ -163,7 +163,7 @@ func TestNoKey(t *testing.T) {
 
 func checkError(t *testing.T, reason string, err error, want, next string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.Contains(hint.Of(err), next) {
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.Contains(string(hint.Of(err)), next) {
 		t.Errorf("%s: got error %v (hint: %s), want %q in it", reason, err, hint.Of(err), want)
 	}
 }

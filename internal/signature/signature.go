@@ -110,7 +110,7 @@ func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int
 	case found:
 		return by, nil
 	case len(signatures) == 0:
-		return nil, hint.Wrap(fmt.Errorf("%s has no signature", digest), "sign it as it is pushed: xfn xpkg push --sign-key FILE")
+		return nil, hint.Wrap(fmt.Errorf("%s has no signature", digest), "sign the package when you push it: xfn xpkg push "+hint.SignKey+" FILE")
 	case len(wrong) > 0:
 		return nil, fmt.Errorf("%s is not what was signed: %s", digest, strings.Join(wrong, "; "))
 	default:

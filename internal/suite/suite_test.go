@@ -82,7 +82,7 @@ func lines(all []suite.Outcome) []string {
 		for _, f := range o.Failures {
 			line := fmt.Sprintf("  %d: %s", f.Line, f.Text)
 			if f.Hint != "" {
-				line += " | " + f.Hint
+				line += " | " + f.Hint.Spell(nil)
 			}
 			out = append(out, line)
 		}
@@ -192,7 +192,7 @@ func TestCases(t *testing.T) {
 				"s.yaml/none failed", "  7: the case names no composition",
 				"s.yaml/cel failed", "  8: CEL 1 +: it does not compile: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} at column 4",
 				"s.yaml/forever failed", "  9: CEL [0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, true)))))): it costs too much, as an expression does that never ends",
-				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context | write it anew by --update",
+				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context | replace it with option update",
 				"s.yaml/good passed",
 				"s.yaml/mock failed", `  12: there is no pipeline step "patch" to answer for, only patch-and-transform`,
 				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: it is no RunFunctionResponse: (WORDS OF PROTOBUF)",

@@ -30,7 +30,7 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 	if err != nil {
 		return err
 	}
-	same := bytes.Equal(want, bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
+	same := bytes.Equal(body(want), body(text))
 	result.UpToDate = len(result.Missing)+len(result.Unused) == 0 && same
 	err = c.Print(term.Stdout, result, func(w io.Writer) error {
 		var lines []string
@@ -50,6 +50,15 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 	default:
 		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), "run xfn lock "+strings.Join(c.Files, " "))
 	}
+}
+
+// body returns a lock file's text without its first line, a comment, and with the
+// line endings that Encode writes.
+func body(text []byte) []byte {
+	if bytes.HasPrefix(text, []byte("#")) {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 }
 
 func outdated(c checked) string {

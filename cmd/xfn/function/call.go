@@ -79,7 +79,7 @@ func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.Ru
 }
 
 func (c *CallCmd) respond(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	rsp, err := c.call(ctx, term, req)
 	return rsp, terminal.Cause(ctx, err)

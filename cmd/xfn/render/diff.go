@@ -60,7 +60,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 		return err
 	}
 	config.Functions = c.Functions
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()

@@ -110,7 +110,7 @@ func (c *checker) finish(complete bool) error {
 		}
 	}
 	if c.differs {
-		return hint.Wrap(fmt.Errorf("the output is not what %s expects", c.flags.Check), "if it should be as it is now, add --update")
+		return hint.Wrap(fmt.Errorf("the output is not what %s expects", c.flags.Check), "if the new result is right, write it with --update")
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (c *Cmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Termin
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it took longer than %s (see --timeout)", c.Timeout))
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
 // closeTimeout bounds cleaning up, so that Ctrl-C always ends a command.
@@ -27,4 +29,9 @@ func Cause(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; %w", err, cause)
 	}
 	return err
+}
+
+// WithTimeout returns a copy of ctx that ends after d with an error that says so.
+func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, hint.Wrap(fmt.Errorf("timed out after %s", d), "raise the limit with --timeout"))
 }

@@ -25,6 +25,8 @@ type Terminal struct {
 	Quiet, Verbose bool
 	// Listen, if not nil, gets all progress in place of whoever looks at stderr.
 	Listen progress.Func
+	// Spell names the options of hints by their flags.
+	Spell hint.Speller
 
 	mu       sync.Mutex
 	stderr   io.Writer
@@ -48,6 +50,7 @@ func New(stdin, stdout, stderr *os.File) *Terminal {
 	live := term.IsTerminal(int(stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	return &Terminal{
 		Stdin: stdin, Stdout: stdout,
+		Spell:  func(option string) string { return "--" + option },
 		stderr: stderr, live: live, colour: live && coloured, coloured: coloured,
 		actions: os.Getenv("GITHUB_ACTIONS") == "true", workspace: os.Getenv("GITHUB_WORKSPACE"),
 	}
@@ -113,9 +116,7 @@ func (t *Terminal) Fault(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.line("error: ", red, err.Error())
-	if h := hint.Of(err); h != "" {
-		t.line("hint: ", none, h)
-	}
+	t.hint(err)
 }
 
 // Finish removes what is left of a progress bar.
@@ -132,8 +133,12 @@ func (t *Terminal) Error(program string, err error) {
 	defer t.mu.Unlock()
 	indent := "\n" + strings.Repeat(" ", len(program)+len(": error: "))
 	t.line(program+": error: ", red, strings.ReplaceAll(err.Error(), "\n", indent))
+	t.hint(err)
+}
+
+func (t *Terminal) hint(err error) {
 	if h := hint.Of(err); h != "" {
-		t.line("hint: ", none, h)
+		t.line("hint: ", none, h.Spell(t.Spell))
 	}
 }
 

@@ -39,7 +39,7 @@ type reporter struct {
 }
 
 func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
-	r := &reporter{reportFlags: f, term: term, pages: map[string]int{}}
+	r := &reporter{reportFlags: f, term: term, junit: format.JUnit{Spell: term.Spell}, pages: map[string]int{}}
 	if f.JUnit != "" {
 		if _, err := os.Stat(filepath.Dir(f.JUnit)); err != nil {
 			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, fsx.Cause(err))
@@ -51,9 +51,9 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 		}
 	}
 	if f.Format == "json" {
-		r.doc = &format.Document{Cases: []format.Case{}}
+		r.doc = &format.Document{Cases: []format.Case{}, Spell: term.Spell}
 	} else {
-		r.text = &format.Text{W: term.Stdout, Colour: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet}
+		r.text = &format.Text{W: term.Stdout, Colour: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Spell: term.Spell}
 	}
 	return r, nil
 }
@@ -111,7 +111,7 @@ func (r *reporter) page(o suite.Outcome) error {
 	err := fsx.Write(path, 0o644, func(w io.Writer) error {
 		trace := *o.Trace
 		var err error
-		if trace.Error, err = format.Failures(o); err != nil {
+		if trace.Error, err = format.Failures(o, r.term.Spell); err != nil {
 			return err
 		}
 		return page.Write(w, "xfn test", []report.Trace{trace})

@@ -107,7 +107,7 @@ func (s *screen) round(r *dev.Round) error {
 
 // append adds the lines of a round to those before.
 func (s *screen) append(r *dev.Round) error {
-	sections, err := dev.Text{Colour: s.term.Colour(s.term.Stdout)}.Sections(*r)
+	sections, err := dev.Text{Colour: s.term.Colour(s.term.Stdout), Spell: s.spell}.Sections(*r)
 	if err != nil {
 		return err
 	}
@@ -120,6 +120,15 @@ func (s *screen) append(r *dev.Round) error {
 	fmt.Fprintf(&b, "watching %s\n\n", watching(r))
 	_, err = s.term.Stdout.Write(b.Bytes())
 	return err
+}
+
+// spell names the key that accepts golden files, in place of a flag that xfn dev
+// does not have.
+func (s *screen) spell(option string) string {
+	if s.raw && option == "update" {
+		return "key a"
+	}
+	return s.term.Spell(option)
 }
 
 func watching(r *dev.Round) string {
@@ -143,7 +152,7 @@ func (s *screen) draw() error {
 	if err != nil || columns < 1 {
 		columns, rows = 80, 24
 	}
-	text := dev.Text{Colour: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Keys: s.raw, Columns: columns}
+	text := dev.Text{Colour: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Spell: s.spell, Columns: columns}
 	sections, err := text.Sections(*s.last)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	if len(c.Paths) == 0 {
 		c.Paths = []string{"."}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("the run took longer than %s (see --timeout)", c.Timeout))
+	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	suites, err := suite.Load(ctx, o.Config.Reader, c.Paths)
 	if err != nil {
@@ -182,7 +182,7 @@ func (f selectFlags) shard() (suite.Shard, error) {
 	case f.Shards == 0:
 		return suite.Shard{}, nil
 	case f.Index < 0:
-		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS says how many parts there are, but JOB_COMPLETION_INDEX does not say which one is meant"), "name it by --shard I/N")
+		return suite.Shard{}, hint.Wrap(errors.New("--shards or XFN_SHARDS says how many parts there are, but JOB_COMPLETION_INDEX does not say which one is meant"), "set it with --shard I/N")
 	}
 	s := suite.Shard{Index: f.Index + 1, Count: f.Shards}
 	if err := s.Check(); err != nil {

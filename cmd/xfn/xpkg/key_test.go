@@ -43,11 +43,11 @@ func TestKeyFromEnvironment(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(hint.Of(err), tc.hint) {
+			if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(string(hint.Of(err)), tc.hint) {
 				t.Fatalf("%s: got error %v (hint: %s), want %q in it", tc.reason, err, hint.Of(err), tc.err)
 			}
 			for _, secret := range []string{"s3cret", "hunter2", tc.key} {
-				if strings.Contains(err.Error()+hint.Of(err), secret) {
+				if strings.Contains(err.Error()+string(hint.Of(err)), secret) {
 					t.Errorf("%s: the error tells a secret: %v", tc.reason, err)
 				}
 			}

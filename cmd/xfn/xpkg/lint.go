@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -60,7 +61,7 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if xpkg.NeedsRuntime(report.Meta.Kind) && report.Layers > 0 && !report.Runtime {
 		term.Warn("the package of the " + report.Meta.Kind + " has no runtime image")
 	}
-	l := linted(c.Package, report, opts.Lint)
+	l := linted(c.Package, report, opts.Lint, term.Spell)
 	if err := c.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) }); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
@@ -127,7 +128,7 @@ type lintProblem struct {
 	place string
 }
 
-func linted(name string, r xpkg.Report, level xpkg.Level) lintResult {
+func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) lintResult {
 	l := lintResult{
 		Package: name, Kind: r.Meta.Kind, Name: r.Meta.Name,
 		Objects: r.Objects, Platforms: r.Platforms, Layers: r.Layers, Problems: []lintProblem{},
@@ -147,7 +148,7 @@ func linted(name string, r xpkg.Report, level xpkg.Level) lintResult {
 		if p.Path != "" {
 			place = manifest.Document{Path: p.Path, Line: p.Line}.Position() + ": "
 		}
-		l.Problems = append(l.Problems, lintProblem{p.Rule, severity, p.Path, p.Line, p.Text, p.Hint, place})
+		l.Problems = append(l.Problems, lintProblem{p.Rule, severity, p.Path, p.Line, p.Text, hint.Hint(p.Hint).Spell(spell), place})
 	}
 	return l
 }

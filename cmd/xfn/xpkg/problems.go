@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -34,7 +35,7 @@ func warn(term *terminal.Terminal, all xpkg.Problems) {
 	for _, p := range worthPrinting(all) {
 		text := p.Err().Error()
 		if p.Hint != "" {
-			text += "\nhint: " + p.Hint
+			text += "\nhint: " + hint.Hint(p.Hint).Spell(term.Spell)
 		}
 		term.Warn(text)
 	}

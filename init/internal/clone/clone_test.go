@@ -270,7 +270,7 @@ func TestCredentials(t *testing.T) {
 			_, err := read(t, clone.Options{URL: tc.url})
 			checkError(t, tc.reason, tc.err, err)
 			for _, secret := range []string{"t0k", "s3cret", "ann", "html", "\x1b"} {
-				if err != nil && strings.Contains(err.Error()+hint.Of(err), secret) {
+				if err != nil && strings.Contains(err.Error()+string(hint.Of(err)), secret) {
 					t.Errorf("%s: %q tells %q", tc.reason, err, secret)
 				}
 			}

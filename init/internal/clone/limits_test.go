@@ -139,7 +139,7 @@ func TestNoAgent(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "")
 	for _, url := range []string{"ssh://git@127.0.0.1:1/x", "git@127.0.0.1:x"} {
 		_, err := read(t, clone.Options{URL: url})
-		if err == nil || !strings.Contains(hint.Of(err), "ssh-agent") {
+		if err == nil || !strings.Contains(string(hint.Of(err)), "ssh-agent") {
 			t.Errorf("%s: got %v with hint %q, want an error that points to ssh-agent", url, err, hint.Of(err))
 		}
 	}

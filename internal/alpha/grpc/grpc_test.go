@@ -241,7 +241,7 @@ func TestErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := dial(t, serve(t, tc.runner)).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Input: tc.input})
-			if err == nil || err.Error() != tc.want || hint.Of(err) != tc.hint {
+			if err == nil || err.Error() != tc.want || string(hint.Of(err)) != tc.hint {
 				t.Errorf("%s: got %v, with the hint %q", tc.reason, err, hint.Of(err))
 			}
 		})
@@ -251,7 +251,7 @@ func TestErrors(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	target := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	_, err := dial(t, target).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a"})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(hint.Of(err), "xfn alpha start") {
+	if status.Code(err) != codes.Unavailable || !strings.Contains(string(hint.Of(err)), "xfn alpha start") {
 		t.Errorf("got %v, with the hint %q", err, hint.Of(err))
 	}
 }

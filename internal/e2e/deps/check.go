@@ -21,7 +21,9 @@ import (
 //   - A file imports only its own room and rooms of lower floors.
 //   - Below the top floor nothing prints, exits, reads flags or the environment,
 //     or makes its own context.
-//   - Tests are free of these two, but import no command line. A package whose
+//   - Below the top floor no string names a command-line flag: hints name options
+//     by the constants of internal/hint.
+//   - Tests are free of these three, but import no command line. A package whose
 //     name ends in "test" is for tests, and only tests import it.
 //   - No package is named after nothing, like util.
 //   - Each package has a doc.go with a package comment.

@@ -182,6 +182,14 @@ func f() {
 				"low/low.go": "package low\n\nimport \"os\"\n\nvar _ = os.ErrExist\n\nfunc f(os interface{ Exit(int) }) { os.Exit(1) }",
 			},
 		},
+		"Flag": {
+			reason: "only the command line knows flags; tests may name them",
+			files: map[string]string{
+				"low/doc.go":      "// Package low is one, and not for --flags.\npackage low\n\nconst a, b, c = \"run it without --offline\", \"--\", \"---- x\"",
+				"low/low_test.go": "package low_test\n\nconst a = \"--offline\"",
+			},
+			want: []string{"low/doc.go:4: names a flag in \"run it without --offline\": only the command line knows flags"},
+		},
 		"Util": {
 			reason: "a package is named after what it holds",
 			files: map[string]string{

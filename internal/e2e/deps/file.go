@@ -3,6 +3,7 @@ package deps
 import (
 	"go/ast"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,12 +47,20 @@ func (c *checker) file(room Room, file *ast.File, test bool) {
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			c.uses(sel, watched)
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			c.uses(n, watched)
+		case *ast.BasicLit:
+			if bound && flagName.MatchString(n.Value) {
+				c.fault(n.Pos(), "names a flag in %s: only the command line knows flags", n.Value)
+			}
 		}
 		return true
 	})
 }
+
+// flagName matches a literal that names a flag, such as --offline.
+var flagName = regexp.MustCompile("(^|[ `'\"(])--[a-z][a-z-]+")
 
 // imports checks one import of this module.
 func (c *checker) imports(from Room, folder string, spec *ast.ImportSpec, test bool) {

@@ -1,6 +1,7 @@
 package crds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -296,16 +297,9 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	}
 	err := c.fetch(ctx, d)
 	if err != nil && d.by != "" {
-		err = hint.Wrap(fmt.Errorf("reading what %s depends on: %w", d.by, err), orHint(err, "leave dependencies out with --dependencies=none"))
+		err = hint.Wrap(fmt.Errorf("reading what %s depends on: %w", d.by, err), cmp.Or(hint.Of(err), "leave dependencies out with "+hint.Dependencies+"=none"))
 	}
 	return err
-}
-
-func orHint(err error, text string) string {
-	if h := hint.Of(err); h != "" {
-		return h
-	}
-	return text
 }
 
 // artifact takes the CRDs of a package, and notes what it depends on.

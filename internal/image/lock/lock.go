@@ -141,7 +141,7 @@ type file struct {
 
 // Encode returns the file's text, the same for the same images in any order.
 func (l *Lock) Encode() ([]byte, error) {
-	text := bytes.NewBufferString("# What xfn lock resolved, for --locked. Commit this file, and change it by xfn lock.\n")
+	text := bytes.NewBufferString("# The digests that xfn lock resolved. Commit this file, and update it with xfn lock.\n")
 	enc := yamlv3.NewEncoder(text)
 	enc.SetIndent(2)
 	err := enc.Encode(file{apiVersion, kind, l.Files, sorted(l.Functions), sorted(l.BaseImages)})

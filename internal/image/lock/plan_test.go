@@ -280,7 +280,7 @@ func TestPin(t *testing.T) {
 			}
 			got, err := l.Pin(ref)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(hint.Of(err), "run xfn lock") {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.HasPrefix(string(hint.Of(err)), "run xfn lock") {
 					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 				}
 				return

@@ -107,10 +107,10 @@ func check(t *testing.T, reason string, err error, want, next string) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%s: got %v, want %q", reason, err, want)
 	}
-	if !strings.Contains(hint.Of(err), next) {
+	if !strings.Contains(string(hint.Of(err)), next) {
 		t.Errorf("%s: got hint %q, want %q in it", reason, hint.Of(err), next)
 	}
-	for _, text := range []string{err.Error(), hint.Of(err)} {
+	for _, text := range []string{err.Error(), string(hint.Of(err))} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s: it tells a secret: %s", reason, text)
 		}

@@ -90,5 +90,5 @@ func explain(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return hint.Wrap(err, "start the function first, with --insecure unless there is "+CertificatesAnnotation+", or say where it listens in the annotation "+TargetAnnotation)
+	return hint.Wrap(err, "start the function first, without TLS unless there is "+CertificatesAnnotation+", or say where it listens in the annotation "+TargetAnnotation)
 }

@@ -139,7 +139,7 @@ func TestSomethingElseListens(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
-	if got := hint.Of(err); !strings.Contains(got, "--insecure") {
+	if got := string(hint.Of(err)); !strings.Contains(got, "without TLS") {
 		t.Errorf("hint %q does not say how to start the function", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestNothingListens(t *testing.T) {
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("more than one sentence: %v", err)
 	}
-	if got := hint.Of(err); !strings.Contains(got, development.TargetAnnotation) {
+	if got := string(hint.Of(err)); !strings.Contains(got, development.TargetAnnotation) {
 		t.Errorf("hint %q does not say how to name another target", got)
 	}
 }

@@ -203,7 +203,7 @@ func (c *container) make(ctx context.Context) (err error) {
 func (c *container) options() client.ContainerCreateOptions {
 	s := c.settings
 	config := &api.Config{
-		Image: c.image.id, Cmd: []string{"--insecure"}, Env: s.env,
+		Image: c.image.id, Cmd: []string{local.Insecure()}, Env: s.env,
 		Labels: map[string]string{labelFunction: c.fn.Name},
 	}
 	if c.render != "" {

@@ -166,7 +166,7 @@ func TestOtherPlatform(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `starting function "f": its image is for linux/m68k, and the engine runs on linux/`) {
 		t.Errorf("got %v, want both platforms", err)
 	}
-	if got := hint.Of(err); !strings.HasPrefix(got, "build the image for linux/") {
+	if got := string(hint.Of(err)); !strings.HasPrefix(got, "build the image for linux/") {
 		t.Errorf("got hint %q", got)
 	}
 }

@@ -100,7 +100,7 @@ func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from stri
 	if policy == image.Never || d.Offline {
 		err := fmt.Errorf("the engine has no image %q, and must not pull it", from)
 		if d.Offline {
-			return engineImage{}, hint.Wrap(err, "run it once without --offline")
+			return engineImage{}, hint.Wrap(err, "run it once without "+hint.Offline)
 		}
 		return engineImage{}, hint.Wrap(err, "load the image, or change the annotation "+AnnotationPullPolicy)
 	}

@@ -170,7 +170,7 @@ func TestPullPrivate(t *testing.T) {
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "ada", "secret"))
 	image := p.pushed(t, host, &authn.Basic{Username: "ada", Password: "secret"})
 	_, err := p.render().Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), `pulling image "`+image+`": `) || hint.Of(err) != "if the image is private, log in with: docker login "+host {
+	if err == nil || !strings.Contains(err.Error(), `pulling image "`+image+`": `) || string(hint.Of(err)) != "if the image is private, log in with: docker login "+host {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 	for password, works := range map[string]bool{"wrong": false, "secret": true} {

@@ -66,3 +66,15 @@ func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFu
 	}
 	return nil, err
 }
+
+// Flag returns the argument that sets a flag of a function's command line, which
+// that of function-sdk-go defines. Without a value it is that of a boolean flag.
+func Flag(name, value string) string {
+	if value == "" {
+		return "--" + name
+	}
+	return "--" + name + "=" + value
+}
+
+// Insecure returns the argument that makes a function serve without TLS.
+func Insecure() string { return Flag("insecure", "") }

@@ -179,7 +179,7 @@ func TestPackageOfItsRoot(t *testing.T) {
 			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), `starting function "f": `) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
-			if got := hint.Of(err); !strings.Contains(got, "CAP_SYS_CHROOT") || !strings.Contains(got, "CGO_ENABLED=0") || !strings.Contains(got, "Development") {
+			if got := string(hint.Of(err)); !strings.Contains(got, "CAP_SYS_CHROOT") || !strings.Contains(got, "CGO_ENABLED=0") || !strings.Contains(got, "Development") {
 				t.Errorf("%s: got hint %q", tc.reason, got)
 			}
 		})
@@ -197,7 +197,7 @@ func TestBadPackages(t *testing.T) {
 		"NoTar":        {"a file that is no package", noPackage, `opening "` + noPackage + `"`, ""},
 		"Missing":      {"a file that is not there", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
 		"Platforms":    {"the platforms that are there are named", write(t, index), "linux/s390x", ""},
-		"NoEntrypoint": {"an image has to say what to run", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "--embed-runtime"},
+		"NoEntrypoint": {"an image has to say what to run", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "{embed-runtime-source}"},
 		"NoProgram":    {"what it says has to be there", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
 		"Crashes":      {"its last words are shown", write(t, behaving(t, functiontest.Crashes)), "it ended by itself (exit code 3); its last output:\n  line 12\n", ""},
 		"Babbles":      {"what is no gRPC is no function", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
@@ -208,7 +208,7 @@ func TestBadPackages(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), `starting function "f": `) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
-			if got := hint.Of(err); !strings.Contains(got, tc.hint) {
+			if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
 				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
 			}
 		})
@@ -294,7 +294,7 @@ func TestSandboxIsForbidden(t *testing.T) {
 	if !errors.As(err, &forbidden) || !errors.Is(err, syscall.EPERM) {
 		t.Errorf("got %v, want that namespaces are forbidden", err)
 	}
-	if got := hint.Of(err); !strings.Contains(got, "--runtime Process") || !strings.Contains(got, "user namespaces") {
+	if got := string(hint.Of(err)); !strings.Contains(got, "{runtime} Process") || !strings.Contains(got, "user namespaces") {
 		t.Errorf("got hint %q", got)
 	}
 }

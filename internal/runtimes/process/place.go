@@ -26,19 +26,19 @@ type address struct {
 
 func unixAddress(dir local.Dir) address {
 	path := dir.Socket()
-	return address{target: "unix://" + path, args: []string{"--network=unix", "--address=" + path}}
+	return address{target: "unix://" + path, args: []string{local.Flag("network", "unix"), local.Flag("address", path)}}
 }
 
 // loopbackAddress returns an address with a port that was free just now.
 func loopbackAddress(ctx context.Context) (address, error) {
 	host, err := local.LoopbackAddress(ctx)
-	return address{target: host, args: []string{"--address=" + host}}, err
+	return address{target: host, args: []string{local.Flag("address", host)}}, err
 }
 
 // command returns the command that runs prog as a function at addr, in the
 // directory that holds it.
 func (prog program) command(addr address) *exec.Cmd {
-	args := append([]string{"--insecure"}, addr.args...)
+	args := append([]string{local.Insecure()}, addr.args...)
 	cmd := exec.Command(prog.path, args...)
 	cmd.Dir = filepath.Dir(prog.path)
 	cmd.Env = prog.env

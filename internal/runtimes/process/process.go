@@ -107,7 +107,7 @@ func (p Process) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 func noPackages(pkg string) error {
 	if _, err := os.Stat(pkg); err != nil {
 		err = fmt.Errorf("finding package %q: %w", pkg, fsx.Cause(err))
-		return hint.Wrap(err, "the runtime Process takes the path of a folder with a Go main package here: --package NAME=PATH")
+		return hint.Wrap(err, "give the runtime Process the path of a folder with a Go main package, with "+hint.Package+" NAME=PATH")
 	}
 	err := fmt.Errorf("%q: a package holds a program for Linux, and this is %s", pkg, runtime.GOOS)
 	return hint.Wrap(err, "give the folder of the function's Go source instead, or start the function yourself and use the runtime Development")

@@ -62,7 +62,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 	}{
 		"DoesNotCompile": {reason: "the compiler's words are shown", pkg: broken, want: "undefined: no"},
 		"Quits":          {reason: "a program that just ends is no function", pkg: quitter, want: `starting function "f": it ended by itself (exit status 0); its last output:` + "\n  enough"},
-		"Missing":        {reason: "a path that is not there, and nothing else can take it", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "--package NAME=PATH"},
+		"Missing":        {reason: "a path that is not there, and nothing else can take it", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "{package} NAME=PATH"},
 		"Package":        {reason: "without a runtime for packages they are for other systems", pkg: "source_test.go", want: `"source_test.go": a package holds a program for Linux, and this is `, hint: "Go source"},
 	}
 	for name, tc := range cases {
@@ -72,7 +72,7 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}
-			if got := hint.Of(err); !strings.Contains(got, tc.hint) {
+			if got := string(hint.Of(err)); !strings.Contains(got, tc.hint) {
 				t.Errorf("%s: got hint %q, want %q", tc.reason, got, tc.hint)
 			}
 		})

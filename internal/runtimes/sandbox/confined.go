@@ -57,7 +57,7 @@ func (c Confined) run(ctx context.Context, name string, root *rootfs.Root, setti
 	if err != nil {
 		return nil, "", err
 	}
-	spec.Args, spec.TempDir = append(spec.Args, "--insecure"), c.TempDir
+	spec.Args, spec.TempDir = append(spec.Args, local.Insecure()), c.TempDir
 	target, err := chooseAddress(ctx, &spec)
 	if err != nil {
 		return nil, "", err

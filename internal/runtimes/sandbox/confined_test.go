@@ -49,8 +49,8 @@ func TestAdvice(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := hint.Of(advise(&tc.err))
-			if !strings.Contains(got, tc.want) || !strings.Contains(got, "--runtime Process") {
+			got := string(hint.Of(advise(&tc.err)))
+			if !strings.Contains(got, tc.want) || !strings.Contains(got, "{runtime} Process") {
 				t.Errorf("%s: got %q, want %q and the runtime Process", tc.reason, got, tc.want)
 			}
 		})

@@ -110,22 +110,22 @@ func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
-		return hint.Wrap(err, allowNamespaces(forbidden)+", or render by --runtime Docker, or by --runtime Process with the confinement that needs none")
+		return hint.Wrap(err, allowNamespaces(forbidden)+", or use "+hint.Runtime+" Docker, or "+hint.Runtime+" Process with a confinement that needs none")
 	case errors.Is(err, errNoProgram):
-		return hint.Wrap(err, "build the package with a runtime: xpkg build --embed-runtime-source or --embed-runtime-image-tarball")
+		return hint.Wrap(err, "build the package with a runtime: xpkg build "+hint.EmbedRuntimeSource+" or "+hint.EmbedRuntimeTarball)
 	default:
 		return err
 	}
 }
 
 // allowNamespaces says how to have the system allow sandboxes.
-func allowNamespaces(err *sandbox.NamespaceError) string {
+func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 	if key, ok := strings.CutPrefix(err.Setting, "/proc/sys/"); ok && err.Value != "" {
 		allowing := map[string]string{"0": "1", "1": "0"}[err.Value]
 		if strings.HasPrefix(key, "user/") {
 			allowing = "10000"
 		}
-		return "allow user namespaces by sysctl -w " + strings.ReplaceAll(key, "/", ".") + "=" + allowing
+		return hint.Hint("allow user namespaces with sysctl -w " + strings.ReplaceAll(key, "/", ".") + "=" + allowing)
 	}
 	return "allow user namespaces (see user_namespaces(7); in a container, its seccomp profile forbids them)"
 }
@@ -180,7 +180,7 @@ func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settin
 	if err != nil {
 		return nil, "", err
 	}
-	spec.Args, spec.Port = append(spec.Args, "--insecure"), port
+	spec.Args, spec.Port = append(spec.Args, local.Insecure()), port
 	if spec.Network == sandbox.Runner {
 		if _, err := chooseAddress(ctx, &spec); err != nil {
 			return nil, "", err
@@ -207,7 +207,7 @@ func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
 		return "", err
 	}
 	spec.Port, err = strconv.Atoi(port)
-	spec.Args = append(spec.Args, "--address="+address)
+	spec.Args = append(spec.Args, local.Flag("address", address))
 	return address, err
 }
 

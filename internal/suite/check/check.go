@@ -25,7 +25,7 @@ type Failure struct {
 	// Diffs say how documents differ from a golden file.
 	Diffs []report.DocDiff
 	// Hint says what to do about it, if that is known.
-	Hint string
+	Hint hint.Hint
 }
 
 // A Checker knows what the checks of all cases share.

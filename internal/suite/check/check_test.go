@@ -181,12 +181,12 @@ func TestGolden(t *testing.T) {
 	got := c.Check(t.Context(), form(t, expect), subject(t))
 	var texts []string
 	for _, failure := range got {
-		texts = append(texts, failure.Text+" | "+failure.Hint)
+		texts = append(texts, failure.Text+" | "+failure.Hint.Spell(nil))
 	}
 	want := []string{
-		"what is rendered is not what xr holds | if it should be as it is now, add --update",
-		"there is no golden file bolt yet | write it by --update",
-		"broken:1: did not find expected node content | write it anew by --update",
+		"what is rendered is not what xr holds | if the new result is right, write it with option update",
+		"there is no golden file bolt yet | write it with option update",
+		"broken:1: did not find expected node content | replace it with option update",
 		`there is no resource "nuts": is it "nut"? | `,
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {

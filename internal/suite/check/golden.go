@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -54,11 +55,11 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 		r.failErr(path, updateErr)
 	case updated:
 	case missing:
-		r.fail(Failure{Path: path, Text: "there is no golden file " + file + " yet", Hint: "write it by --update"})
+		r.fail(Failure{Path: path, Text: "there is no golden file " + file + " yet", Hint: "write it with " + hint.Update})
 	case err != nil:
-		r.fail(Failure{Path: path, Text: err.Error(), Hint: "write it anew by --update"})
+		r.fail(Failure{Path: path, Text: err.Error(), Hint: "replace it with " + hint.Update})
 	default:
-		r.fail(Failure{Path: path, Text: "what is rendered is not what " + file + " holds", Diffs: r.blamed(diffs), Hint: "if it should be as it is now, add --update"})
+		r.fail(Failure{Path: path, Text: "what is rendered is not what " + file + " holds", Diffs: r.blamed(diffs), Hint: "if the new result is right, write it with " + hint.Update})
 	}
 }
 

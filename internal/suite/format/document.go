@@ -1,6 +1,7 @@
 package format
 
 import (
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -11,6 +12,8 @@ type Document struct {
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`
 	Cases   []Case `json:"cases"`
+	// Spell names the options of hints.
+	Spell hint.Speller `json:"-"`
 }
 
 // A Case is what became of one.
@@ -54,13 +57,16 @@ func (d *Document) Take(o suite.Outcome) {
 		Reason: o.Reason, Updated: o.Updated,
 	}
 	for _, f := range o.Failures {
-		c.Failures = append(c.Failures, Failure{f.Path, f.Line, f.Text, f.Hint, f.Resource, f.Field, f.Step, f.Diffs})
+		c.Failures = append(c.Failures, Failure{f.Path, f.Line, f.Text, f.Hint.Spell(d.Spell), f.Resource, f.Field, f.Step, f.Diffs})
 	}
 	d.Cases = append(d.Cases, c)
 }
 
 // JUnit collects outcomes as JUnit's suites, which are those of files.
 type JUnit struct {
+	// Spell names the options of hints.
+	Spell hint.Speller
+
 	suites []report.JUnitSuite
 	index  map[string]int
 }
@@ -83,7 +89,7 @@ func (j *JUnit) Take(o suite.Outcome) error {
 	}
 	if o.Status == suite.Failed {
 		var err error
-		if c.Failure, err = failure(o); err != nil {
+		if c.Failure, err = failure(o, j.Spell); err != nil {
 			return err
 		}
 	}
@@ -96,8 +102,8 @@ func (j *JUnit) Take(o suite.Outcome) error {
 func (j *JUnit) Suites() []report.JUnitSuite { return j.suites }
 
 // failure says in one line what is wrong first, and in others all.
-func failure(o suite.Outcome) (*report.JUnitFailure, error) {
-	text, err := Failures(o)
+func failure(o suite.Outcome, spell hint.Speller) (*report.JUnitFailure, error) {
+	text, err := Failures(o, spell)
 	message := ""
 	if len(o.Failures) > 0 {
 		message = o.Failures[0].Text

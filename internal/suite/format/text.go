@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
 )
@@ -26,6 +27,8 @@ type Text struct {
 	// Colour adds colours, Verbose tells of cases that pass, and Quiet tells
 	// nothing of suites that do.
 	Colour, Verbose, Quiet bool
+	// Spell names the options of hints.
+	Spell hint.Speller
 
 	suite string
 	one   tally
@@ -81,7 +84,7 @@ func (t *Text) Take(o suite.Outcome) error {
 
 func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 	t.line(b, red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
-	hints := map[string]bool{"": true}
+	hints := map[hint.Hint]bool{"": true}
 	for _, f := range o.Failures {
 		t.message(b, position(f)+": "+f.Text)
 		if len(f.Diffs) > 0 {
@@ -93,7 +96,7 @@ func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
 		}
 		if !hints[f.Hint] {
 			hints[f.Hint] = true
-			t.message(b, "hint: "+f.Hint)
+			t.message(b, "hint: "+f.Hint.Spell(t.Spell))
 		}
 	}
 	return nil
@@ -203,10 +206,10 @@ func (t *Text) End(took time.Duration) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
-// Failures returns what a case failed with as it is told to people.
-func Failures(o suite.Outcome) (string, error) {
+// Failures returns the failures of a case as Text writes them.
+func Failures(o suite.Outcome, spell hint.Speller) (string, error) {
 	var b bytes.Buffer
-	t := Text{}
+	t := Text{Spell: spell}
 	if err := t.failed(&b, o); err != nil {
 		return "", err
 	}

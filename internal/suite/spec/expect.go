@@ -8,7 +8,7 @@ type Expect struct {
 	Resources  map[string]Resource  `json:"resources" doc:"Composed resources, by their names in the Composition, by Kind/name, or by kind where there is one of it."`
 	Only       []string             `json:"only" single:"" doc:"The only composed resources that there may be, named as in resources."`
 	Count      map[string]int       `json:"count" doc:"How many composed resources there are: by Kind, by apiVersion/Kind, or in total."`
-	Golden     Golden               `json:"golden" doc:"A file that holds what is expected, compared by structure. Written by xfn test --update."`
+	Golden     Golden               `json:"golden" doc:"A file that holds what is expected, compared by structure. xfn test writes it when it updates golden files."`
 	Results    []Result             `json:"results" single:"" doc:"What functions have to report, each matched by at least one result."`
 	Conditions map[string]Condition `json:"conditions" doc:"Conditions of the composite resource by type, such as Ready."`
 	Ready      Ready                `json:"ready" doc:"Whether the composite resource is ready in the end, or which resources are."`

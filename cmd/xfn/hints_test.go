@@ -1,0 +1,68 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+)
+
+// Commands that read from a registry, and those of them that render.
+const (
+	rendering = "render dev test diff"
+	reading   = rendering + " validate lock run alpha xpkg.build xpkg.lint xpkg.push xpkg.verify xpkg.pull xpkg.copy xpkg.inspect xpkg.extract xpkg.diff xpkg.get-crds"
+)
+
+// TestHintsNameFlags checks that each option that a hint can name is a flag of the
+// commands whose errors name it.
+func TestHintsNameFlags(t *testing.T) {
+	commands := map[hint.Hint]string{
+		hint.Builtin: rendering, hint.Builtins: rendering, hint.Package: rendering, hint.Runtime: rendering,
+		hint.CAFile: reading, hint.InsecureSkipTLSVerify: reading, hint.PlainHTTP: reading, hint.Registry: reading,
+		hint.ContextValues:       "render dev diff",
+		hint.Dependencies:        "validate xpkg.get-crds",
+		hint.EmbedRuntimeSource:  "xpkg.build",
+		hint.EmbedRuntimeTarball: "xpkg.build",
+		hint.ExamplesRoot:        "xpkg.build xpkg.lint",
+		hint.Ignore:              "xpkg.build xpkg.lint",
+		hint.Lint:                "xpkg.build xpkg.lint",
+		hint.MaxMessageSize:      rendering + " run function.call",
+		hint.NoSignatures:        "xpkg.copy",
+		hint.Offline:             rendering + " validate lock run",
+		hint.PackageRoot:         "xpkg.build",
+		hint.Platform:            "xpkg.build",
+		hint.Profile:             "render",
+		hint.SignKey:             "xpkg.push",
+		hint.Timeout:             rendering + " run",
+		hint.Update:              "test",
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(hint.Options())), slices.Sorted(maps.Keys(commands))); diff != "" {
+		t.Errorf("options of package hint (-) and of this table (+):\n%s", diff)
+	}
+	model, err := kong.New(&app{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, paths := range commands {
+		name := strings.Trim(string(option), "{}")
+		for path := range strings.FieldsSeq(paths) {
+			n := model.Model.Node
+			for command := range strings.SplitSeq(path, ".") {
+				n = n.Children[slices.IndexFunc(n.Children, func(c *kong.Node) bool { return c.Name == command })]
+			}
+			if !hasFlag(n, name) {
+				t.Errorf("%s has no flag --%s", path, name)
+			}
+		}
+	}
+}
+
+// hasFlag reports whether a command has a flag.
+func hasFlag(n *kong.Node, name string) bool {
+	return slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == name })
+}
