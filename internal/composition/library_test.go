@@ -85,7 +85,7 @@ func TestLoad(t *testing.T) {
 			wantErr: `lib.yaml:3: Composition "a" is at lib.yaml:1, too`,
 		},
 		"XRDTwice": {
-			reason:  "nor can two XRDs, of whatever version",
+			reason:  "two XRDs cannot have the same name, whatever their versions",
 			docs:    []string{xrdFor("v1", "XWidget", ""), xrdFor("v2", "XWidget", "")},
 			wantErr: `lib.yaml:3: CompositeResourceDefinition "xwidgets.gold.test" is at lib.yaml:1, too`,
 		},
@@ -215,7 +215,7 @@ func TestSelect(t *testing.T) {
 			reason: "without an XRD either place will do", library: two, spec: "{compositionSelector: {matchLabels: {size: small}}}", want: "b",
 		},
 		"NoXRDBoth": {
-			reason: "and today's comes first", library: two, spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
+			reason: "the field of today's Crossplane wins over the older one", library: two, spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
 		},
 		"NoObject": {reason: "a spec of another type wants nothing", library: one, spec: "[]", want: "a"},
 	}

@@ -46,7 +46,7 @@ func TestExplainServers(t *testing.T) {
 			skip:   true,
 		},
 		"SkipOnHTTP": {
-			reason: "nor is one needed",
+			reason: "plain HTTP needs no certificate",
 			host:   func(t *testing.T) string { return remotetest.Serve(t, remotetest.Handler()) },
 			skip:   true,
 		},

@@ -82,7 +82,7 @@ func TestStream(t *testing.T) {
 		err    string
 	}{
 		"Whole":   {reason: "a blob from its start", serve: []http.HandlerFunc{whole}, asked: []string{""}},
-		"From":    {reason: "or from a byte on", serve: []http.HandlerFunc{whole}, from: 10, asked: []string{"bytes=10-999"}},
+		"From":    {reason: "a blob from a given byte", serve: []http.HandlerFunc{whole}, from: 10, asked: []string{"bytes=10-999"}},
 		"End":     {reason: "nothing is asked for behind its end", serve: []http.HandlerFunc{whole}, from: 1000},
 		"Broken":  {reason: "a connection that breaks", serve: []http.HandlerFunc{first(300, true), first(300, true), whole}, asked: []string{"", "bytes=300-999", "bytes=600-999"}},
 		"Short":   {reason: "an answer that ends early", serve: []http.HandlerFunc{first(300, false), whole}, asked: []string{"", "bytes=300-999"}},

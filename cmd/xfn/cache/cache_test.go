@@ -96,10 +96,10 @@ func TestOlderThan(t *testing.T) {
 		"Days":     {reason: "days", than: "3d", gone: true},
 		"Younger":  {reason: "what is younger stays", than: "5d"},
 		"Century":  {reason: "a very long time does not become a short one", than: "4000000000d"},
-		"None":     {reason: "no time would be everything", than: "0s", err: true},
-		"Negative": {reason: "and less than none is nothing", than: "-1h", err: true},
-		"Word":     {reason: "a word is no time", than: "d", err: true},
-		"Empty":    {reason: "nor is nothing", err: true},
+		"None":     {reason: "an age of zero would select everything, and is refused", than: "0s", err: true},
+		"Negative": {reason: "a negative age is refused", than: "-1h", err: true},
+		"Word":     {reason: "a unit without a number is refused", than: "d", err: true},
+		"Empty":    {reason: "an empty age is refused", err: true},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -198,7 +198,7 @@ func TestFunctions(t *testing.T) {
 			want:     "end",
 		},
 		"IncludeTooDeep": {
-			reason:   "but not once more",
+			reason:   "one more nested include than the limit fails",
 			template: `{{ define "d" }}{{ if . }}{{ include "d" (sub . 1) }}{{ else }}end{{ end }}{{ end }}{{ include "d" 1001 }}`,
 			want:     "error calling include: rendering template has a nested reference name: d: unable to execute template",
 		},
@@ -258,12 +258,12 @@ func TestZones(t *testing.T) {
 			want:     "2026-01-02 03:04:05 +0000 UTC",
 		},
 		"Local": {
-			reason:   "so are those that functions make",
+			reason:   "functions make times in UTC",
 			template: `{{ date "15:04 MST" 0 }} {{ dateInZone "15:04 MST" 0 "Local" }} {{ htmlDate 86399 }} {{ toDate "2006-01-02" "2026-08-01" }} {{ mustToDate "2006" "2026" }} {{ now.Location }}`,
 			want:     "00:00 UTC 00:00 UTC 1970-01-01 2026-08-01 00:00:00 +0000 UTC 2026-01-01 00:00:00 +0000 UTC UTC",
 		},
 		"Zones": {
-			reason:   "but zones can be named, and one that does not exist is UTC",
+			reason:   "a zone can be named, and an unknown zone is UTC",
 			template: `{{ dateInZone "15:04 MST" 0 "Asia/Tokyo" }} {{ date_in_zone "15:04" 0 "Asia/Tokyo" }} {{ htmlDateInZone 86399 "Asia/Tokyo" }} {{ dateInZone "15:04 MST" 0 "Gone/Gone" }}`,
 			want:     "09:00 JST 09:00 1970-01-02 00:00 UTC",
 		},

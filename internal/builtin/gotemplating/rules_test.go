@@ -172,7 +172,7 @@ results:
 `,
 		},
 		"OnlyEmptyOption": {
-			reason:  "nor is it alone",
+			reason:  "a single empty option is refused",
 			request: "input: {source: Inline, inline: {template: x}, options: ['']}",
 			want: `
 results:
@@ -559,7 +559,7 @@ results:
 `,
 		},
 		"DetailsLeak": {
-			reason: "so do connection details, where there were some",
+			reason: "connection details of the request stay if there were some",
 			request: `desired: {composite: {resource: {a: 1}, ready: READY_TRUE, connectionDetails: {k: YQ==}}, resources: {o: {connectionDetails: {k: YQ==}}}}
 ` + text(metaAPI+`kind: CompositeConnectionDetails
 data: {nn: Yg==}
@@ -583,7 +583,7 @@ results:
 `,
 		},
 		"DetailsLeakNot": {
-			reason: "and not where there were none",
+			reason: "connection details are not added where there were none",
 			request: `desired: {composite: {resource: {a: 1}}}
 ` + text(metaAPI+`kind: CompositeConnectionDetails
 data: {nn: Yg==}
@@ -826,7 +826,7 @@ func TestTTL(t *testing.T) {
 			want:       "7s",
 		},
 		"DecodeFatal": {
-			reason:     "but not for those of decoding",
+			reason:     "a failure of decoding ignores the annotation's TTL",
 			annotation: annotated("7s"),
 			template:   undecodable,
 			ttl:        "5m",

@@ -74,7 +74,7 @@ func TestFiles(t *testing.T) {
 			want:    "12",
 		},
 		"DotSlash": {
-			reason:  "nor does a dot before",
+			reason:  "a leading dot does not matter",
 			dirPath: "./a",
 			want:    "12",
 		},
@@ -104,27 +104,27 @@ func TestFiles(t *testing.T) {
 			want:    "open out/secret: path escapes from parent",
 		},
 		"EscapeFile": {
-			reason:  "nor if it is the path",
+			reason:  "a link that leaves the folder is not followed as the path itself",
 			dirPath: "out/secret",
 			want:    "open out/secret: path escapes from parent",
 		},
 		"EscapeFolder": {
-			reason:  "nor a link to a folder",
+			reason:  "a link to a folder outside is not followed",
 			dirPath: "outfolder",
 			want:    "open outfolder: path escapes from parent",
 		},
 		"EscapeAbsolute": {
-			reason:  "nor an absolute one",
+			reason:  "a link with an absolute target is not followed",
 			dirPath: "absolute",
 			want:    "open absolute/secret: path escapes from parent",
 		},
 		"ParentFile": {
-			reason:  "nor what is in it",
+			reason:  "a file in the parent folder cannot be read",
 			dirPath: "../secret",
 			want:    outside,
 		},
 		"Root": {
-			reason:  "nor the rest of the machine",
+			reason:  "the root folder cannot be read",
 			dirPath: "/",
 			want:    outside,
 		},
@@ -134,12 +134,12 @@ func TestFiles(t *testing.T) {
 			want:    outside,
 		},
 		"AbsoluteInside": {
-			reason:  "or inside",
+			reason:  "an absolute path to a file in the folder can be read",
 			dirPath: filepath.Join(top, "work", "file"),
 			want:    "file",
 		},
 		"AbsoluteLater": {
-			reason:  "or in one of the later folders",
+			reason:  "an absolute path in one of the later folders can be read",
 			dirPath: filepath.Join(top, "more", "only"),
 			want:    "more",
 		},
