@@ -70,7 +70,7 @@ func All() []Builtin {
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",
 			Input: "gotemplating.fn.crossplane.io/v1beta1 GoTemplate", ReadsFiles: true,
 			Covered: "`source` `Inline`, `FileSystem` and `Environment`; `delims`, `options`, `ttl`; every meta kind and annotation; all template functions of the real function and Sprig v3.3.0.",
-			Differs: "Templates are read only below the working directory and the folders of `--templates`. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the render's `--timeout` applies, and `--memory-limit` bounds the memory of the whole process. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
+			Differs: "Templates are read only below the working directory and the folders that the user names for templates. Output (64 MiB), the result of one call (256 MiB) and recursion are limited, the timeout of the render applies, and the memory limit of the process bounds the memory. The local time is UTC, as in the function's image. `getHostByName` fails, because a builtin has no network.",
 			New: func(o Options) function.Runner {
 				return gotemplating.New(gotemplating.Options{Templates: o.Templates})
 			},
