@@ -19,83 +19,84 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// Where notes are, below the folder for them.
+// Directories below the leases' directory.
 const (
 	rendersFolder = "docker/renders"
 	namesFolder   = "docker/names"
 )
 
-// notes keep account of the containers of this process, for those that come
-// after it. Their file is locked for as long as the process lives: if it can be
-// locked, it is a dead one's. A process in another container, or on another
-// machine, has other notes, so none mistakes the living for dead.
-type notes struct {
+// leases records the containers of this process, so that a later process can
+// clean them up. The file stays locked while the process lives: a file that can
+// be locked is expired. Processes in other containers or on other machines have
+// other directories, so that a living process never seems dead.
+type leases struct {
 	dir string
 
 	mu   sync.Mutex
 	file *os.File
-	// open counts the containers that the file tells of, and left tells that one
-	// of them is not known to be gone.
+	// open is the number of containers in the file. left is set if one of
+	// them may still exist.
 	open int
 	left bool
 }
 
-// A note tells of one container.
-type note struct {
-	// Host is the address of its engine.
+// A lease records one container.
+type lease struct {
+	// Host is the address of the engine.
 	Host string `json:"host"`
-	// Container is its name, or if it was there before, its id.
+	// Container is the name of a new container, or the id of an adopted
+	// container.
 	Container string `json:"container"`
 	Adopted   bool   `json:"adopted,omitempty"`
-	// Name is a name that a person gave it, or "".
+	// Name is the name that a user chose, or "".
 	Name string `json:"name,omitempty"`
-	// Cleanup is what is to become of it.
+	// Cleanup says what to do with the container.
 	Cleanup cleanup `json:"cleanup"`
 }
 
-// render returns the id of this process's renders, which it begins to keep
-// account of.
-func (n *notes) render() (string, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.file == nil {
-		file, err := newNotes(filepath.Join(n.dir, rendersFolder))
+// begin creates the file if there is none, and returns the id of this process's
+// renders.
+func (l *leases) begin() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		file, err := createLocked(filepath.Join(l.dir, rendersFolder))
 		if err != nil {
-			return "", fmt.Errorf("keeping account of containers in %q: %w", n.dir, fsx.Cause(err))
+			return "", fmt.Errorf("recording containers in %q: %w", l.dir, fsx.Cause(err))
 		}
-		n.file = file
+		l.file = file
 	}
-	n.open++
-	return filepath.Base(n.file.Name()), nil
+	l.open++
+	return filepath.Base(l.file.Name()), nil
 }
 
-// add tells of a container, before that is made or used.
-func (n *notes) add(about note) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	line, err := json.Marshal(about)
+// add records a container before it is created or used.
+func (l *leases) add(record lease) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
-	if _, err := n.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("keeping account of containers in %q: %w", n.dir, fsx.Cause(err))
+	if _, err := l.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("recording containers in %q: %w", l.dir, fsx.Cause(err))
 	}
 	return nil
 }
 
-// done says that what was to become of a container has, or with ok not set, that
-// it may not. Each render is followed by one. Once all are done there is nothing
-// to account for.
-func (n *notes) done(ok bool) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open--
-	n.left = n.left || !ok
-	if n.open > 0 {
+// done ends a lease. ok is false if the container may still exist. Each call of
+// begin needs one call of done. The last call removes the file, unless a
+// container may still exist.
+func (l *leases) done(ok bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	l.left = l.left || !ok
+	if l.open > 0 {
 		return nil
 	}
-	file, left := n.file, n.left
-	n.file, n.left = nil, false
+	file, left := l.file, l.left
+	l.file, l.left = nil, false
 	err := file.Close()
 	if !left {
 		err = errors.Join(err, removeFile(file.Name()))
@@ -110,8 +111,8 @@ func removeFile(path string) error {
 	return nil
 }
 
-// newNotes makes a file of a random name, and locks it.
-func newNotes(dir string) (*os.File, error) {
+// createLocked creates a file with a random name, and locks it.
+func createLocked(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -124,20 +125,21 @@ func newNotes(dir string) (*os.File, error) {
 		if ok {
 			return f, nil
 		}
-		// Somebody looked into it at once.
+		// A process that looks for expired leases locked the file
+		// first.
 		if err = errors.Join(err, f.Close(), removeFile(f.Name())); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// maxNotes bounds what is read of a file of notes, in bytes.
-const maxNotes = 1 << 20
+// maxLeases limits the bytes that are read from a file of leases.
+const maxLeases = 1 << 20
 
-// ofDead calls end for each container of a process that ended before it could
-// see to it: with its render's id. The notes go once end was true for all.
-func (n *notes) ofDead(end func(render string, about note) (bool, error)) error {
-	dir := filepath.Join(n.dir, rendersFolder)
+// endExpired calls end for each container of a dead process, with the id of its
+// render. It removes a file if end returns true for all of its containers.
+func (l *leases) endExpired(end func(render string, record lease) (bool, error)) error {
+	dir := filepath.Join(l.dir, rendersFolder)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -148,7 +150,7 @@ func (n *notes) ofDead(end func(render string, about note) (bool, error)) error 
 	var errs []error
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		done, err := ifDead(path, func(about note) (bool, error) { return end(e.Name(), about) })
+		done, err := endFile(path, func(record lease) (bool, error) { return end(e.Name(), record) })
 		if err == nil && done {
 			err = removeFile(path)
 		}
@@ -157,8 +159,8 @@ func (n *notes) ofDead(end func(render string, about note) (bool, error)) error 
 	return errors.Join(errs...)
 }
 
-// ifDead calls end for each of a dead process's notes.
-func ifDead(path string, end func(note) (bool, error)) (done bool, err error) {
+// endFile calls end for each lease in the file of a dead process.
+func endFile(path string, end func(lease) (bool, error)) (done bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return false, fsx.Cause(err)
@@ -169,16 +171,16 @@ func ifDead(path string, end func(note) (bool, error)) (done bool, err error) {
 	}
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, fsx.Cause(err) // it may just have been made
+		return false, fsx.Cause(err) // it may be new
 	}
 	done = true
-	lines := bufio.NewScanner(io.LimitReader(f, maxNotes))
+	lines := bufio.NewScanner(io.LimitReader(f, maxLeases))
 	for lines.Scan() {
-		var about note
-		if json.Unmarshal(lines.Bytes(), &about) != nil {
-			continue // its writer was killed, and made no container of it
+		var record lease
+		if json.Unmarshal(lines.Bytes(), &record) != nil {
+			continue // the process was killed while it wrote the line, before it created the container
 		}
-		ok, err := end(about)
+		ok, err := end(record)
 		if err != nil {
 			return false, err
 		}
@@ -187,55 +189,56 @@ func ifDead(path string, end func(note) (bool, error)) (done bool, err error) {
 	return done, lines.Err()
 }
 
-// A hold is this process's part in a named container, which several renders may
-// use at a time. Whoever is the last may end it.
-type hold struct{ file *os.File }
+// A nameLock is a shared lock on the name of a container that several renders
+// may use. The last one may clean up the container.
+type nameLock struct{ file *os.File }
 
-// hold waits until nobody is ending the container of a name.
-func (n *notes) hold(ctx context.Context, host, name string) (hold, error) {
+// share locks the name of a container. It waits while another process cleans up
+// that container.
+func (l *leases) share(ctx context.Context, host, name string) (nameLock, error) {
 	for {
-		h, err := n.lock(host, name, fsx.SharedLock)
+		h, err := l.lock(host, name, fsx.SharedLock)
 		if err != nil || h.file != nil {
 			return h, err
 		}
 		if err := proc.Sleep(ctx, shortPause); err != nil {
-			return hold{}, err
+			return nameLock{}, err
 		}
 	}
 }
 
-// last calls end if nobody uses the container of a name. Until end returns
-// nobody begins to.
-func (n *notes) last(host, name string, end func() error) (is bool, err error) {
-	h, err := n.lock(host, name, fsx.ExclusiveLock)
+// endUnshared calls end if no process uses the container with this name. Until
+// end returns, no process can begin to use it.
+func (l *leases) endUnshared(host, name string, end func() error) (is bool, err error) {
+	h, err := l.lock(host, name, fsx.ExclusiveLock)
 	if err != nil || h.file == nil {
 		return false, err
 	}
 	return true, errors.Join(end(), h.Close())
 }
 
-// Close gives up the hold.
-func (h hold) Close() error {
+// Close releases the lock.
+func (h nameLock) Close() error {
 	if h.file == nil {
 		return nil
 	}
 	return h.file.Close()
 }
 
-// lock returns the zero hold if somebody has one that does not go with it.
-func (n *notes) lock(host, name string, mode fsx.LockMode) (hold, error) {
+// lock returns the zero nameLock if another process has a conflicting lock.
+func (l *leases) lock(host, name string, mode fsx.LockMode) (nameLock, error) {
 	sum := sha256.Sum256([]byte(host + "\n" + name))
-	path := filepath.Join(n.dir, namesFolder, hex.EncodeToString(sum[:]))
+	path := filepath.Join(l.dir, namesFolder, hex.EncodeToString(sum[:]))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return hold{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
+		return nameLock{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return hold{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
+		return nameLock{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
 	}
 	ok, err := fsx.TryLock(f, mode)
 	if err != nil || !ok {
-		return hold{}, errors.Join(err, f.Close())
+		return nameLock{}, errors.Join(err, f.Close())
 	}
-	return hold{f}, nil
+	return nameLock{f}, nil
 }
