@@ -11,7 +11,7 @@ func LimitContainers(r ContainerRunner, n int) ContainerRunner {
 	turns := make(chan struct{}, n)
 	return ContainerRunnerFunc(func(ctx context.Context, req ContainerRequest) ([]byte, error) {
 		req = req.Complete()
-		ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("it took longer than %s", req.Timeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("timed out after %s", req.Timeout))
 		defer cancel()
 		select {
 		case turns <- struct{}{}:

@@ -39,7 +39,7 @@ func TestLimit(t *testing.T) {
 		e2e.Receive(t, g.running)
 	}
 	if _, err := limited.RunContainer(t.Context(), alpha.ContainerRequest{Image: "b", Timeout: time.Millisecond}); err == nil ||
-		err.Error() != `running container "b": waiting for one of 2 others to end: it took longer than 1ms` {
+		err.Error() != `running container "b": waiting for one of 2 others to end: timed out after 1ms` {
 		t.Errorf("to wait takes time, too: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func TestLimit(t *testing.T) {
 func TestLimitTimeout(t *testing.T) {
 	g := gate{make(chan struct{}, 1), nil}
 	_, err := alpha.LimitContainers(g, 1).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Timeout: time.Millisecond})
-	if err == nil || err.Error() != "it took longer than 1ms" && err.Error() != `running container "a": waiting for one of 1 others to end: it took longer than 1ms` {
+	if err == nil || err.Error() != "timed out after 1ms" && err.Error() != `running container "a": waiting for one of 1 others to end: timed out after 1ms` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// defaultContext is the context that is not in the configuration: the default
-// socket.
+// defaultContext is the name of the default socket as a context. It has no
+// files in the configuration.
 const defaultContext = "default"
 
-// maxConfig bounds what is read of a configuration file, in bytes.
+// maxConfig limits the size of a configuration file in bytes.
 const maxConfig = 4 << 20
 
-// context returns the name of the context that is to be used, and who says so.
+// context returns the name of the selected context, and the variable or file
+// that selects it.
 func (env Environment) context() (name, from string, err error) {
 	if env.Context != "" {
 		return env.Context, "DOCKER_CONTEXT", nil
@@ -38,7 +39,7 @@ func (env Environment) context() (name, from string, err error) {
 }
 
 // contextEndpoint returns the endpoint of a context. Its files are in folders
-// that are named after the digest of its name.
+// whose names are the digest of the context's name.
 func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
 	digest := sha256.Sum256([]byte(name))
 	folder := hex.EncodeToString(digest[:])
@@ -51,7 +52,7 @@ func (env Environment) contextEndpoint(name, from string) (Endpoint, error) {
 	}
 	err := readJSON(path, &meta)
 	if errors.Is(err, os.ErrNotExist) {
-		return Endpoint{}, hint.Wrap(fmt.Errorf("there is no Docker context %q, which %s names", name, from), "see docker context ls")
+		return Endpoint{}, hint.Wrap(fmt.Errorf("Docker context %q does not exist; %s selects it", name, from), "see docker context ls")
 	}
 	if err != nil {
 		return Endpoint{}, err

@@ -15,20 +15,21 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// dialTimeout is how long a connection may take to be made.
+// dialTimeout limits the time to connect.
 const dialTimeout = 30 * time.Second
 
-// sshFlags keep ssh from waiting for ever and from opening a terminal.
+// sshFlags limit the time to connect, and keep ssh from opening a terminal.
 var sshFlags = []string{"-o", "ConnectTimeout=30", "-T"}
 
-// A dialer opens connections to an engine, and remembers how the latest attempt
-// failed: the client library's errors do not tell.
+// A dialer opens connections to an engine, and stores the error of the latest
+// attempt, which the client library's errors do not contain.
 type dialer struct {
-	// host is the address as the client library takes it.
+	// host is the address for the client library.
 	host string
-	// dial is nil where the library knows best: for Windows' named pipes.
+	// dial is nil if the library must dial itself, as for Windows' named
+	// pipes.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// ssh is nil for an engine that is reached without.
+	// ssh is nil for an engine without ssh.
 	ssh *ssh.Spec
 
 	mu     sync.Mutex
@@ -51,7 +52,7 @@ func newDialer(at Endpoint) (*dialer, error) {
 	return d, nil
 }
 
-// throughSSH makes connections as the docker command does: by its own command
+// throughSSH connects as the docker command does, by running docker system
 // dial-stdio on the other machine.
 func (d *dialer) throughSSH() error {
 	u, err := url.Parse(d.host)
@@ -65,12 +66,12 @@ func (d *dialer) throughSSH() error {
 	if err != nil {
 		return fmt.Errorf("reading the engine's address: %w", err)
 	}
-	// The name is never looked up. As that of a socket it uses no proxy.
+	// The host name is not used. A unix address also bypasses proxies.
 	d.host, d.dial = "unix://ssh", helper.Dialer
 	return nil
 }
 
-// option makes the client library use the dialer.
+// option returns the option that makes the client library use the dialer.
 func (d *dialer) option() client.Opt {
 	if d.dial == nil {
 		return nil
@@ -84,18 +85,18 @@ func (d *dialer) option() client.Opt {
 	})
 }
 
-// failure is how the latest attempt to connect failed, or nil.
+// failure returns the error of the latest attempt to connect, or nil.
 func (d *dialer) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.latest
 }
 
-// Forwards reports whether Forward is the way to the ports of the engine's
+// Forwards reports whether Forward must be used for the ports of the engine's
 // machine.
 func (e *Engine) Forwards() bool { return e.dialer.ssh != nil }
 
-// Forward connects through ssh to an address as the engine's machine sees it.
+// Forward connects over ssh to an address as the engine's machine sees it.
 func (e *Engine) Forward(ctx context.Context, address string) (net.Conn, error) {
 	args := append(append([]string{}, sshFlags...), "-W", address)
 	conn, err := commandconn.New(ctx, "ssh", append(args, e.dialer.ssh.Args()...)...)

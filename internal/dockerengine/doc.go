@@ -1,4 +1,4 @@
-// Package dockerengine is the one home for the connection to Docker, podman or
-// another engine with Docker's API: where it is, how it is reached, and what is
-// wrong if it is not.
+// Package dockerengine connects to Docker, podman or another engine with
+// Docker's API. It finds the engine, connects to it, and explains why a
+// connection fails.
 package dockerengine

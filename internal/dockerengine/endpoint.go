@@ -14,25 +14,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// An Endpoint is where an engine is, and how it is to be trusted.
+// An Endpoint is the address of an engine, and how to authenticate it.
 type Endpoint struct {
-	// Host is its address, as in Environment.
+	// Host is the address, as in Environment.
 	Host string
-	// From says who said so: "DOCKER_HOST", for example.
+	// From is the source of the address, for example "DOCKER_HOST".
 	From string
-	// TLS is nil for a connection without.
+	// TLS is nil for a connection without TLS.
 	TLS *TLS
 }
 
-// TLS are the files of a TLS connection. Those that are empty are not used.
+// TLS has the files for a TLS connection. Empty paths are not used.
 type TLS struct {
 	CA, Cert, Key string
-	// SkipVerify accepts any server.
+	// SkipVerify accepts every server.
 	SkipVerify bool
 }
 
-// Find returns the endpoint that the docker command would use, or where that
-// would find nothing, podman's. It connects to nothing.
+// Find returns the endpoint that the docker command would use. If that finds
+// none, Find returns podman's. It does not connect, except to test sockets.
 func Find(env Environment) (Endpoint, error) {
 	if env.Host != "" {
 		return env.named(env.Host, "DOCKER_HOST")
@@ -47,7 +47,8 @@ func Find(env Environment) (Endpoint, error) {
 	return env.socket()
 }
 
-// named returns the endpoint of an address that says nothing of TLS itself.
+// named returns the endpoint of an address, with the TLS settings of the
+// environment.
 func (env Environment) named(host, from string) (Endpoint, error) {
 	if !strings.Contains(host, "://") {
 		host = "tcp://" + host
@@ -67,10 +68,10 @@ func checkHost(host string) error {
 	switch scheme {
 	case "unix", "tcp", "npipe", "ssh", "http", "https":
 	default:
-		return hint.Wrap(fmt.Errorf("%q is no address of an engine", host), "use unix://PATH, tcp://HOST:PORT or ssh://USER@HOST")
+		return hint.Wrap(fmt.Errorf("%q is not the address of an engine", host), "use unix://PATH, tcp://HOST:PORT or ssh://USER@HOST")
 	}
 	if rest == "" {
-		return fmt.Errorf("%q is no address of an engine", host)
+		return fmt.Errorf("%q is not the address of an engine", host)
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func (env Environment) certificates() string {
 	return env.Config
 }
 
-// tlsIn takes the files that there are in a folder.
+// tlsIn returns the TLS files that exist in a folder.
 func tlsIn(dir string, skipVerify bool) *TLS {
 	file := func(name string) string {
 		path := filepath.Join(dir, name)
@@ -94,8 +95,9 @@ func tlsIn(dir string, skipVerify bool) *TLS {
 	return &TLS{CA: file("ca.pem"), Cert: file("cert.pem"), Key: file("key.pem"), SkipVerify: skipVerify}
 }
 
-// socket returns the endpoint of the first socket that takes connections, or if
-// none does, of the first that is there: what is wrong with it is told later.
+// socket returns the endpoint of the first socket that accepts connections. If
+// none does, it returns the first socket that exists, so that connecting to it
+// returns the reason.
 func (env Environment) socket() (Endpoint, error) {
 	if runtime.GOOS == "windows" {
 		return Endpoint{Host: client.DefaultDockerHost, From: "the default"}, nil
@@ -118,14 +120,14 @@ func firstSocket(paths []string) (Endpoint, error) {
 		}
 	}
 	if there == "" {
-		return Endpoint{}, hint.Wrap(fmt.Errorf("no container engine is here: none of %s is a socket", strings.Join(paths, ", ")),
+		return Endpoint{}, hint.Wrap(fmt.Errorf("no container engine found: none of %s is a socket", strings.Join(paths, ", ")),
 			"start Docker or podman, or say where one is by DOCKER_HOST or DOCKER_CONTEXT")
 	}
 	return Endpoint{Host: "unix://" + there, From: "the default"}, nil
 }
 
-// sockets are where engines listen by default: Docker's, also without root and
-// from Docker Desktop, then podman's.
+// sockets returns the default sockets of engines: Docker's, rootless Docker's,
+// Docker Desktop's, then podman's.
 func (env Environment) sockets() []string {
 	paths := []string{strings.TrimPrefix(client.DefaultDockerHost, "unix://")}
 	if env.RuntimeDir != "" {

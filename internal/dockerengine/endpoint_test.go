@@ -32,7 +32,7 @@ func TestFromEnviron(t *testing.T) {
 	}
 }
 
-// write writes a file with the folders above it.
+// write writes a file and creates its parent folders.
 func write(t *testing.T, text string, path ...string) string {
 	t.Helper()
 	file := filepath.Join(path...)
@@ -45,7 +45,7 @@ func write(t *testing.T, text string, path ...string) string {
 	return file
 }
 
-// context makes a Docker context in a configuration.
+// context creates a Docker context in a configuration.
 func context(t *testing.T, config, name, meta string) (tlsDir string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(name))
@@ -73,19 +73,19 @@ func TestFind(t *testing.T) {
 		want    dockerengine.Endpoint
 		wantErr string
 	}{
-		"Host":        {"DOCKER_HOST beats every context", dockerengine.Environment{Host: "unix:///s", Context: "current", Config: config}, dockerengine.Endpoint{Host: "unix:///s", From: "DOCKER_HOST"}, ""},
-		"Bare":        {"a bare address is one of TCP", dockerengine.Environment{Host: "docker:2375"}, dockerengine.Endpoint{Host: "tcp://docker:2375", From: "DOCKER_HOST"}, ""},
-		"Verify":      {"TLS is for TCP, with the files that there are", dockerengine.Environment{Host: "tcp://docker:2376", CertPath: certs, Verify: true}, dockerengine.Endpoint{Host: "tcp://docker:2376", From: "DOCKER_HOST", TLS: &dockerengine.TLS{Cert: cert, Key: key}}, ""},
-		"TLS":         {"by default with those of the configuration, and nobody is verified", dockerengine.Environment{Host: "tcp://docker:2376", Config: certs, TLS: true}, dockerengine.Endpoint{Host: "tcp://docker:2376", From: "DOCKER_HOST", TLS: &dockerengine.TLS{Cert: cert, Key: key, SkipVerify: true}}, ""},
+		"Host":        {"DOCKER_HOST takes precedence over every context", dockerengine.Environment{Host: "unix:///s", Context: "current", Config: config}, dockerengine.Endpoint{Host: "unix:///s", From: "DOCKER_HOST"}, ""},
+		"Bare":        {"an address without a scheme is TCP", dockerengine.Environment{Host: "docker:2375"}, dockerengine.Endpoint{Host: "tcp://docker:2375", From: "DOCKER_HOST"}, ""},
+		"Verify":      {"TLS uses the files that exist", dockerengine.Environment{Host: "tcp://docker:2376", CertPath: certs, Verify: true}, dockerengine.Endpoint{Host: "tcp://docker:2376", From: "DOCKER_HOST", TLS: &dockerengine.TLS{Cert: cert, Key: key}}, ""},
+		"TLS":         {"TLS uses the files of the configuration by default, without verification", dockerengine.Environment{Host: "tcp://docker:2376", Config: certs, TLS: true}, dockerengine.Endpoint{Host: "tcp://docker:2376", From: "DOCKER_HOST", TLS: &dockerengine.TLS{Cert: cert, Key: key, SkipVerify: true}}, ""},
 		"Plain":       {"a socket needs no TLS", dockerengine.Environment{Host: "unix:///s", CertPath: certs, Verify: true}, dockerengine.Endpoint{Host: "unix:///s", From: "DOCKER_HOST"}, ""},
-		"Scheme":      {"an address is one of an engine", dockerengine.Environment{Host: "ftp://docker"}, dockerengine.Endpoint{}, `reading DOCKER_HOST: "ftp://docker" is no address of an engine`},
-		"Nothing":     {"and names it", dockerengine.Environment{Host: "unix://"}, dockerengine.Endpoint{}, `"unix://" is no address of an engine`},
-		"Current":     {"the configuration names a context", dockerengine.Environment{Config: config}, dockerengine.Endpoint{Host: "tcp://there:2375", From: `Docker context "current"`}, ""},
-		"Context":     {"DOCKER_CONTEXT beats it", dockerengine.Environment{Config: config, Context: "certified"}, dockerengine.Endpoint{Host: "tcp://there:2376", From: `Docker context "certified"`, TLS: &dockerengine.TLS{CA: ca, SkipVerify: true}}, ""},
-		"Unknown":     {"a context has to be there", dockerengine.Environment{Config: config, Context: "nowhere"}, dockerengine.Endpoint{}, `there is no Docker context "nowhere", which DOCKER_CONTEXT names`},
-		"Odd":         {"with an address", dockerengine.Environment{Config: config, Context: "odd"}, dockerengine.Endpoint{}, `reading Docker context "odd": "fd://" is no address of an engine`},
-		"Broken":      {"in JSON", dockerengine.Environment{Config: config, Context: "broken"}, dockerengine.Endpoint{}, "meta.json\": unexpected EOF"},
-		"BrokenThere": {"and so is the configuration", dockerengine.Environment{Config: broken}, dockerengine.Endpoint{}, "config.json\": unexpected EOF"},
+		"Scheme":      {"an address has the scheme of an engine", dockerengine.Environment{Host: "ftp://docker"}, dockerengine.Endpoint{}, `reading DOCKER_HOST: "ftp://docker" is not the address of an engine`},
+		"Nothing":     {"an address needs a path or host", dockerengine.Environment{Host: "unix://"}, dockerengine.Endpoint{}, `"unix://" is not the address of an engine`},
+		"Current":     {"the configuration selects a context", dockerengine.Environment{Config: config}, dockerengine.Endpoint{Host: "tcp://there:2375", From: `Docker context "current"`}, ""},
+		"Context":     {"DOCKER_CONTEXT takes precedence over the configuration", dockerengine.Environment{Config: config, Context: "certified"}, dockerengine.Endpoint{Host: "tcp://there:2376", From: `Docker context "certified"`, TLS: &dockerengine.TLS{CA: ca, SkipVerify: true}}, ""},
+		"Unknown":     {"a context must exist", dockerengine.Environment{Config: config, Context: "nowhere"}, dockerengine.Endpoint{}, `Docker context "nowhere" does not exist; DOCKER_CONTEXT selects it`},
+		"Odd":         {"a context needs the address of an engine", dockerengine.Environment{Config: config, Context: "odd"}, dockerengine.Endpoint{}, `reading Docker context "odd": "fd://" is not the address of an engine`},
+		"Broken":      {"the file of a context must be valid JSON", dockerengine.Environment{Config: config, Context: "broken"}, dockerengine.Endpoint{}, "meta.json\": unexpected EOF"},
+		"BrokenThere": {"the configuration must be valid JSON", dockerengine.Environment{Config: broken}, dockerengine.Endpoint{}, "config.json\": unexpected EOF"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// listen makes a socket, and leaves it there without a listener if it is dead.
+// listen creates a socket. If dead is set, the socket has no listener.
 func listen(t *testing.T, path string, dead bool) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -120,8 +120,9 @@ func listen(t *testing.T, path string, dead bool) {
 	t.Cleanup(func() { _ = l.Close() })
 }
 
-// Sockets are where engines put them, with root's before one's own, Docker's
-// before podman's, and a living one before all.
+// TestFindSocket checks the order of the default sockets: root's before the
+// user's, Docker's before podman's, and a socket with a listener before all
+// others.
 func TestFindSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
@@ -137,7 +138,7 @@ func TestFindSocket(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Whatever runs on this machine stays out of it.
+	// Sockets that an engine on this machine may use are left out.
 	private := all[1 : len(all)-1]
 	find := func() string {
 		at, err := dockerengine.FirstSocket(private)
@@ -147,7 +148,7 @@ func TestFindSocket(t *testing.T) {
 		return at.Host
 	}
 	_, err = dockerengine.FirstSocket(private)
-	if want := "no container engine is here: none of " + strings.Join(private, ", ") + " is a socket"; err == nil || err.Error() != want {
+	if want := "no container engine found: none of " + strings.Join(private, ", ") + " is a socket"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if !strings.Contains(string(hint.Of(err)), "DOCKER_HOST") {
@@ -160,19 +161,19 @@ func TestFindSocket(t *testing.T) {
 	}
 	listen(t, desktop, true)
 	if got := find(); got != "unix://"+podman {
-		t.Errorf("podman lives: got %s", got)
+		t.Errorf("podman has a listener: got %s", got)
 	}
 	listen(t, rootless, false)
 	if got := find(); got != "unix://"+rootless {
-		t.Errorf("Docker without root: got %s", got)
+		t.Errorf("rootless Docker: got %s", got)
 	}
 	for _, path := range []string{podman, rootless} {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(t, "no socket", podman)
+	write(t, "not a socket", podman)
 	if got := find(); got != "unix://"+desktop {
-		t.Errorf("one that is dead may tell why: got %s", got)
+		t.Errorf("a socket without a listener is the last choice: got %s", got)
 	}
 }

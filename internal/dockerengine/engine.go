@@ -17,11 +17,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// greetTimeout is how long an engine may take to say that it is there. A machine
-// that is reached by ssh has half a minute for that alone.
+// greetTimeout limits the first request to an engine. ssh may use 30 seconds of
+// it to connect.
 const greetTimeout = 40 * time.Second
 
-// idleConnections are kept open for the next request.
+// idleConnections is the number of connections that stay open for later
+// requests.
 const idleConnections = 16
 
 // An Engine is a connection to an engine. It is safe for concurrent use.
@@ -31,7 +32,7 @@ type Engine struct {
 	dialer   *dialer
 }
 
-// Connect finds the engine of an environment, and opens it.
+// Connect finds the engine of an environment and connects to it.
 func Connect(ctx context.Context, env Environment, userAgent string) (*Engine, error) {
 	at, err := Find(env)
 	if err != nil {
@@ -40,9 +41,8 @@ func Connect(ctx context.Context, env Environment, userAgent string) (*Engine, e
 	return Open(ctx, at, env.APIVersion, userAgent)
 }
 
-// Open connects to the engine of an endpoint, and finds out which version of the
-// API both speak: those of engine 20.10 and later. The user agent names this
-// program to it.
+// Open connects to the engine of an endpoint and negotiates the API version. It
+// supports engines since 20.10. userAgent is the HTTP user agent.
 func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engine, error) {
 	d, err := newDialer(at)
 	if err != nil {
@@ -59,7 +59,7 @@ func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engi
 	api, err := client.New(
 		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),
 		client.WithHost(d.host),
-		client.WithScheme(scheme), // the library takes the transport's copy for one with TLS
+		client.WithScheme(scheme), // the library would treat the copy of the transport as one with TLS
 		d.option(),
 		client.WithUserAgent(userAgent),
 		client.WithAPIVersion(apiVersion),
@@ -76,7 +76,7 @@ func Open(ctx context.Context, at Endpoint, apiVersion, userAgent string) (*Engi
 	return e, nil
 }
 
-// String names the endpoint to people.
+// String describes the endpoint for users.
 func (e Endpoint) String() string {
 	if e.From == "" {
 		return fmt.Sprintf("the container engine at %s", e.bare())
@@ -84,7 +84,7 @@ func (e Endpoint) String() string {
 	return fmt.Sprintf("the container engine at %s (%s)", e.bare(), e.From)
 }
 
-// bare is the address without a password.
+// bare returns the address without a password.
 func (e Endpoint) bare() string {
 	if u, err := url.Parse(e.Host); err == nil {
 		return u.Redacted()
@@ -92,11 +92,11 @@ func (e Endpoint) bare() string {
 	return e.Host
 }
 
-// Endpoint returns where the engine is.
+// Endpoint returns the endpoint of the engine.
 func (e *Engine) Endpoint() Endpoint { return e.endpoint }
 
-// Machine is the name of the machine whose ports the engine publishes, if that is
-// another one than this, and else "".
+// Machine returns the name of the machine that publishes the engine's ports, or
+// "" if it is this machine.
 func (e *Engine) Machine() string {
 	u, err := url.Parse(e.endpoint.Host)
 	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" {
@@ -108,7 +108,7 @@ func (e *Engine) Machine() string {
 	return u.Hostname()
 }
 
-// Platform is what the engine's machine runs programs for.
+// Platform returns the platform of the engine's machine.
 func (e *Engine) Platform(ctx context.Context) (v1.Platform, error) {
 	version, err := e.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
@@ -117,7 +117,7 @@ func (e *Engine) Platform(ctx context.Context) (v1.Platform, error) {
 	return v1.Platform{OS: version.Os, Architecture: version.Arch}, nil
 }
 
-// config is that of a client, or nil for none.
+// config returns the configuration for a TLS client, or nil without TLS.
 func (t *TLS) config() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
@@ -130,7 +130,7 @@ func (t *TLS) config() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%q holds no certificate", t.CA)
+			return nil, fmt.Errorf("%q contains no certificate", t.CA)
 		}
 	}
 	if t.Cert == "" && t.Key == "" {

@@ -25,7 +25,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// beStranger makes this test binary a user who opens the socket that it names.
+// beStranger is an environment variable with the path of a socket. It makes
+// this test binary open the socket.
 const beStranger = "XFN_ENGINE_TEST_SOCKET"
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The oldest engine whose API is spoken, and what both speak with the real one.
+// TestNegotiation checks the oldest supported API version, and the negotiation
+// with the real engine.
 func TestNegotiation(t *testing.T) {
 	e := dockerenginetest.Open(t)
 	version, err := e.ServerVersion(t.Context(), client.ServerVersionOptions{})
@@ -54,12 +56,12 @@ func TestNegotiation(t *testing.T) {
 	for speaks, want := range map[string]string{"1.41": "", "1.40": "", "1.39": "API version 1.39 is not supported"} {
 		_, err := open(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", speaks) }))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("an engine that speaks %s: got %v", speaks, err)
+			t.Errorf("an engine with API version %s: got %v", speaks, err)
 		}
 	}
 }
 
-// serve serves an engine of that handler, and returns its address.
+// serve starts an engine with this handler, and returns its address.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(handler)
@@ -85,10 +87,10 @@ func TestOpenFails(t *testing.T) {
 	_ = l.Close()
 	missing := filepath.Join(t.TempDir(), "docker.sock")
 	cases := map[string]struct{ reason, host, want, hint string }{
-		"Missing": {"a socket that is not there", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): there is no such socket", "start it, or say where one is by DOCKER_HOST"},
-		"Nobody":  {"an engine that does not run", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): nobody listens there", "start it, or"},
-		"Web":     {"something that is no engine", serve(t, http.NotFound), "404 page not found", ""},
-		"SSH":     {"an address is not for passwords", "ssh://ada:secret@x", "plain-text password is not supported", ""},
+		"Missing": {"the socket does not exist", "unix://" + missing, "connecting to the container engine at unix://" + missing + " (DOCKER_HOST): the socket does not exist", "start it, or say where one is by DOCKER_HOST"},
+		"Nobody":  {"no server listens at the address", "tcp://" + nobody, "connecting to the container engine at tcp://" + nobody + " (DOCKER_HOST): connection refused", "start it, or"},
+		"Web":     {"the server is not an engine", serve(t, http.NotFound), "404 page not found", ""},
+		"SSH":     {"an address must not contain a password", "ssh://ada:secret@x", "plain-text password is not supported", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,10 +107,11 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// A user whom the socket is not for is told whom it is for.
+// TestPermission checks that a user without permission is told the group of the
+// socket.
 func TestPermission(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("it takes root to become somebody else")
+		t.Skip("only root can change the user")
 	}
 	dir, err := os.MkdirTemp("", "p")
 	if err != nil {
@@ -134,14 +137,14 @@ func TestPermission(t *testing.T) {
 		cmd.Env = []string{beStranger + "=" + socket}
 		cmd.SysProcAttr = asNobody()
 		out, err := cmd.CombinedOutput()
-		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; its socket is for the group %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
+		want := fmt.Sprintf("connecting to the container engine at unix://%s (DOCKER_HOST): permission denied; the group of its socket is %q\nhint: add yourself to the group (sudo usermod -aG %s $USER)", socket, group, group)
 		if err != nil || !strings.HasPrefix(string(out), want) {
 			t.Errorf("group %d: got %v:\n%s\nwant:\n%s", gid, err, out, want)
 		}
 	}
 }
 
-// copyFile copies this program to where others may run it.
+// copyFile copies this program to a directory where other users can run it.
 func copyFile(t *testing.T, to string) {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
@@ -153,7 +156,8 @@ func copyFile(t *testing.T, to string) {
 	}
 }
 
-// What an engine says keeps its words; that it says no more is told as such.
+// TestExplain checks that errors keep the engine's own words, and that a broken
+// connection is named as such.
 func TestExplain(t *testing.T) {
 	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -197,7 +201,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A pull adds up its layers, and ends with all of it.
+// TestPullProgress checks that progress adds up all layers, and ends with the
+// total.
 func TestPullProgress(t *testing.T) {
 	e, err := open(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for _, line := range []string{
@@ -224,7 +229,7 @@ func TestPullProgress(t *testing.T) {
 	}
 }
 
-// What is loaded for its content is named after that.
+// TestTagFor checks that the tag of an image is the digest of its config.
 func TestTagFor(t *testing.T) {
 	img := dockerenginetest.Image(t, []byte("program"), func(*v1.ConfigFile) {})
 	tag, err := dockerengine.TagFor(img)
@@ -240,6 +245,6 @@ func TestMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := e.Machine(); got != "" || e.Forwards() {
-		t.Errorf("a loopback address is this machine's: got %q", got)
+		t.Errorf("a loopback address is this machine: got %q", got)
 	}
 }

@@ -5,28 +5,31 @@ import (
 	"strings"
 )
 
-// An Environment is what a user's environment says about engines. The zero value
-// is that of a user who said nothing.
+// An Environment has the settings of a user's environment for engines. In the
+// zero value nothing is set.
 type Environment struct {
 	// Host is DOCKER_HOST: unix:///PATH, tcp://HOST:PORT, ssh://USER@HOST or
 	// npipe:////./pipe/NAME.
 	Host string
-	// Context is DOCKER_CONTEXT: the name of a context in Config, which Host beats.
+	// Context is DOCKER_CONTEXT: the name of a context in Config. Host
+	// takes precedence.
 	Context string
-	// APIVersion is DOCKER_API_VERSION; if it is empty, it is negotiated.
+	// APIVersion is DOCKER_API_VERSION. If it is empty, the version is
+	// negotiated.
 	APIVersion string
 	// CertPath is DOCKER_CERT_PATH, a folder with ca.pem, cert.pem and key.pem.
 	CertPath string
-	// TLS and Verify are whether DOCKER_TLS and DOCKER_TLS_VERIFY are set.
+	// TLS and Verify report whether DOCKER_TLS and DOCKER_TLS_VERIFY are
+	// set.
 	TLS, Verify bool
 	// Config is the folder of the Docker configuration.
 	Config string
-	// Home and RuntimeDir are the user's home and XDG_RUNTIME_DIR. Sockets of
-	// engines that run without root are there.
+	// Home and RuntimeDir are the user's home and XDG_RUNTIME_DIR. They
+	// contain the sockets of rootless engines.
 	Home, RuntimeDir string
 }
 
-// FromEnviron returns what the variables of an environment say, each as
+// FromEnviron returns the settings of environment variables, each as
 // "name=value".
 func FromEnviron(environ []string) Environment {
 	vars := map[string]string{}

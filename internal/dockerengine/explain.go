@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A ConnectionError says that an engine cannot be reached, or not any more.
+// A ConnectionError says that an engine is unreachable, or that its connection
+// broke.
 type ConnectionError struct {
 	Endpoint Endpoint
 	text     string
@@ -26,9 +27,9 @@ type ConnectionError struct {
 func (e *ConnectionError) Error() string { return e.text }
 func (e *ConnectionError) Unwrap() error { return e.err }
 
-// Explain turns an error that a request with ctx ended in into one sentence, with
-// a hint where a next step is known. What the engine itself said keeps its words.
-// An error of ctx becomes its cause; nil stays nil.
+// Explain converts the error of a request with ctx to one sentence, with a hint
+// if the next action is known. Messages of the engine are not changed. If ctx
+// is done, Explain returns its cause. Explain(ctx, nil) is nil.
 func (e *Engine) Explain(ctx context.Context, err error) error {
 	switch failure := e.dialer.failure(); {
 	case err == nil:
@@ -44,13 +45,14 @@ func (e *Engine) Explain(ctx context.Context, err error) error {
 	}
 }
 
-// isBroken tells errors of the connection from what the engine answered.
+// isBroken reports whether an error is about the connection, and not an answer
+// of the engine.
 func isBroken(err error) bool {
 	var op net.Error
 	return client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op)
 }
 
-// innermost is what went wrong, without what tried it.
+// innermost returns the last error of a chain.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -61,7 +63,7 @@ func innermost(err error) error {
 	}
 }
 
-// said is what an engine answered, without the library's words before it.
+// said is an answer of the engine, without the prefix of the client library.
 type said struct{ error }
 
 func (s said) Error() string {
@@ -69,7 +71,7 @@ func (s said) Error() string {
 }
 func (s said) Unwrap() error { return s.error }
 
-// explainDial says why there is no connection.
+// explainDial explains why a connection failed.
 func explainDial(at Endpoint, err error) error {
 	because := func(text string) error {
 		return &ConnectionError{at, fmt.Sprintf("connecting to %s: %s", at, text), err}
@@ -78,14 +80,14 @@ func explainDial(at Endpoint, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		group := groupOf(strings.TrimPrefix(at.Host, "unix://"))
-		return hint.Wrap(because(fmt.Sprintf("permission denied; its socket is for the group %q", group)),
+		return hint.Wrap(because(fmt.Sprintf("permission denied; the group of its socket is %q", group)),
 			fmt.Sprintf("add yourself to the group (sudo usermod -aG %s $USER) and log in again, or use an engine that runs without root", group))
 	case errors.Is(err, fs.ErrNotExist):
-		return hint.Wrap(because("there is no such socket"), elsewhere)
+		return hint.Wrap(because("the socket does not exist"), elsewhere)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return hint.Wrap(because("nobody listens there"), elsewhere)
+		return hint.Wrap(because("connection refused"), elsewhere)
 	case errors.Is(err, exec.ErrNotFound):
-		return hint.Wrap(because("there is no command ssh"), "install an ssh client")
+		return hint.Wrap(because("command ssh not found"), "install an ssh client")
 	default:
 		return because(innermost(err).Error())
 	}

@@ -1,7 +1,8 @@
 package dockerengine
 
-// FirstSocket and Sockets are for tests on machines where an engine runs.
+// FirstSocket exposes firstSocket to tests, because an engine may run on the
+// machine.
 var FirstSocket = firstSocket
 
-// Sockets returns the paths that are tried for an environment, in their order.
+// Sockets returns the default sockets of an environment, in order.
 func Sockets(env Environment) []string { return env.sockets() }

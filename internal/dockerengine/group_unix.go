@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// groupOf names the group that a socket is for. Where that is root's, or has no
-// name, it is the one that engines make for it.
+// groupOf returns the name of a socket's group. If the group is root's or has
+// no name, it returns the group that engines usually create.
 func groupOf(socket string) string {
 	const usual = "docker"
 	info, err := os.Stat(socket)

@@ -1,4 +1,4 @@
 package dockerengine
 
-// groupOf names the group whose members may use an engine.
+// groupOf returns the name of the group whose members may use an engine.
 func groupOf(string) string { return "docker-users" }

@@ -18,12 +18,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// loadedAs is the repository of images that are loaded by their digest. No
-// registry has the host's name (RFC 6761, "invalid").
+// loadedAs is the repository of images that are loaded by digest. Its host name
+// does not exist (RFC 6761, "invalid").
 const loadedAs = "xfn.invalid/package"
 
-// TagFor returns the name by which an engine knows an image that it was given
-// for its content alone: the digest of its config, which names its layers.
+// TagFor returns the tag under which an image is loaded by content: the digest
+// of its config, which lists its layers.
 func TagFor(img v1.Image) (name.Tag, error) {
 	config, err := img.ConfigName()
 	if err != nil {
@@ -32,10 +32,10 @@ func TagFor(img v1.Image) (name.Tag, error) {
 	return name.NewTag(loadedAs + ":" + config.Algorithm + "-" + config.Hex)
 }
 
-// Load gives the engine an image under a name. Layers are read once, as they are
-// sent.
+// Load loads an image into the engine under a name. It streams the layers.
 func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
-	// The library has images as keys of a map, which not every image can be.
+	// The library uses images as map keys. Not every image type is
+	// comparable.
 	one := &struct{ v1.Image }{img}
 	read, write := io.Pipe()
 	go func() { write.CloseWithError(tarball.Write(as, one, write)) }()
@@ -43,15 +43,15 @@ func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
 	return e.LoadArchive(ctx, read)
 }
 
-// Save writes an image to w, as docker save does: as a stream. Bytes are told to p
-// as they come.
+// Save streams an image to w in the format of docker save, and reports its
+// bytes to p.
 func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.Func) error {
 	found, err := e.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return hint.Wrap(fmt.Errorf("the engine has no image %q", name), "build it there, or have it pulled: docker pull "+name)
+		return hint.Wrap(fmt.Errorf("the engine does not have image %q", name), "build it there, or have it pulled: docker pull "+name)
 	}
 	if err != nil {
-		return fmt.Errorf("looking for image %q: %w", name, e.Explain(ctx, err))
+		return fmt.Errorf("inspecting image %q: %w", name, e.Explain(ctx, err))
 	}
 	stream, err := e.ImageSave(ctx, []string{name})
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.
 	return context.Cause(ctx)
 }
 
-// LoadArchive gives the engine the images of a file as docker save writes it.
+// LoadArchive loads the images of an archive in the format of docker save.
 func (e *Engine) LoadArchive(ctx context.Context, archive io.Reader) error {
 	answer, err := e.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {
@@ -76,8 +76,8 @@ func (e *Engine) LoadArchive(ctx context.Context, archive io.Reader) error {
 	return e.Explain(ctx, failureIn(answer))
 }
 
-// failureIn reads an engine's account of what it does, and returns the error
-// that it tells of.
+// failureIn reads an engine's progress messages, and returns the error that
+// they report.
 func failureIn(account io.Reader) error {
 	for decoder := json.NewDecoder(account); ; {
 		var message jsonstream.Message

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Pull makes the engine pull an image, by a name as the docker command takes it.
-// The zero credentials are none. Bytes are told to p as they come.
+// Pull makes the engine pull an image by its name in the docker command, and
+// reports the bytes to p. Zero credentials mean an anonymous pull.
 func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, p progress.Func) error {
 	var options client.ImagePullOptions
 	if as != (registry.AuthConfig{}) {
@@ -39,11 +39,11 @@ func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, 
 		}
 	}
 	m.finish()
-	// A stream that ends with the context ends without an error.
+	// The stream has no error if the context ends.
 	return context.Cause(ctx)
 }
 
-// A meter adds up what an engine tells of layers.
+// A meter adds up the progress of an engine's layers.
 type meter struct {
 	text     string
 	progress progress.Func
@@ -58,7 +58,7 @@ func (m meter) add(id string, l layer) {
 	for _, l := range m.layers {
 		sum.done, sum.total = sum.done+l.done, sum.total+max(l.total, l.done)
 	}
-	// The end is told once, by finish.
+	// finish reports the end.
 	if sum.done < sum.total {
 		m.progress.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: sum.done, Total: sum.total})
 	}

@@ -2,7 +2,7 @@ package dockerengine_test
 
 import "syscall"
 
-// asNobody makes a process one of a user without rights.
+// asNobody returns the attributes of a process without privileges.
 func asNobody() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }

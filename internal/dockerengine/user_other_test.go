@@ -4,5 +4,5 @@ package dockerengine_test
 
 import "syscall"
 
-// asNobody is for systems whose tests can become somebody else.
+// asNobody returns nil, because tests on this system cannot change the user.
 func asNobody() *syscall.SysProcAttr { return nil }

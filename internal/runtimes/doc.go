@@ -1,3 +1,4 @@
-// Package runtimes is the contract of whatever starts a function outside this
-// process. A function inside this process is no runtime but a function.Runner.
+// Package runtimes is the contract for starting functions outside of this
+// process. A function inside of this process is a function.Runner without a
+// runtime.
 package runtimes

@@ -72,7 +72,7 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 		}
 		return nil
 	}
-	return p.begin(ctx, launch, func() orders { return confinedOrders(spec, p.report, private) })
+	return p.startUp(ctx, launch, func() request { return confinedRequest(spec, p.report, private) })
 }
 
 // Becomes reports whether [Confine] gives a function its own root, and a user
@@ -102,8 +102,8 @@ func confinedReport(spec Spec) Report {
 	return r
 }
 
-func confinedOrders(spec Spec, r Report, private private) orders {
-	o := ordersFor(spec, r)
+func confinedRequest(spec Spec, r Report, private private) request {
+	o := requestFor(spec, r)
 	o.Chroot, o.Range, o.Private, o.Port = r.Chroot, Becomes(), private.path, spec.Port
 	o.UID, o.GID = spec.HostID+spec.UID, spec.HostGID+spec.GID
 	o.Env = slices.DeleteFunc(slices.Clone(o.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") })
@@ -111,7 +111,7 @@ func confinedOrders(spec Spec, r Report, private private) orders {
 	return o
 }
 
-// launchConfined starts the process, which waits for its orders.
+// launchConfined starts the process, which waits for its request.
 func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	defer control.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -146,14 +146,14 @@ func confine() int {
 }
 
 func becomeFunction(in *json.Decoder, out *json.Encoder) error {
-	var o orders
+	var o request
 	if err := in.Decode(&o); err != nil {
-		return fmt.Errorf("reading the orders: %w", err)
+		return fmt.Errorf("reading the request: %w", err)
 	}
-	if err := closeStray(); err != nil {
+	if err := closeInherited(); err != nil {
 		return err
 	}
-	see, err := enter(o)
+	toHost, err := enter(o)
 	if err != nil {
 		return err
 	}
@@ -164,17 +164,17 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 			return err
 		}
 	}
-	if err := become(o); err != nil {
+	if err := setUser(o); err != nil {
 		return err
 	}
-	if err := bindLife(in, out); err != nil {
+	if err := dieWithCaller(in, out); err != nil {
 		return err
 	}
 	abi, err := giveUp(o)
 	if err != nil {
 		return err
 	}
-	program, err := goTo(o, see)
+	program, err := goTo(o, toHost)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func becomeFunction(in *json.Decoder, out *json.Encoder) error {
 // enter changes the root, if it may, and returns where paths inside of the root
 // are from then on. The path to the root may be accessible to the caller only;
 // the process still has the caller's user.
-func enter(o orders) (view, error) {
+func enter(o request) (hostPath, error) {
 	if o.Chroot {
 		err := unix.Chroot(string(o.Root))
 		if err == nil {
@@ -199,7 +199,7 @@ func enter(o orders) (view, error) {
 		if err != nil {
 			return nil, fmt.Errorf("changing the root to %q: %w", o.Root, err)
 		}
-		return asItIs, nil
+		return samePath, nil
 	}
 	root, err := unix.Open(string(o.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -234,7 +234,7 @@ func lead(root int, file, name string) (string, error) {
 
 // giveUp drops all rights that the function must not have, and returns the
 // version of Landlock in use.
-func giveUp(o orders) (abi int, err error) {
+func giveUp(o request) (abi int, err error) {
 	if err := limitResources(o); err != nil {
 		return 0, err
 	}
@@ -275,7 +275,7 @@ func giveUp(o orders) (abi int, err error) {
 // finds modules by listing directories, including the root. Listing is
 // therefore allowed in the whole root: the names of other runs' files are
 // visible, but the files cannot be opened.
-func confinedRights(o orders) (map[string]uint64, error) {
+func confinedRights(o request) (map[string]uint64, error) {
 	root := string(o.Root)
 	if o.Chroot {
 		root = "/"
@@ -304,15 +304,15 @@ func confinedRights(o orders) (map[string]uint64, error) {
 }
 
 // goTo changes to the working directory, and returns the path of the program.
-func goTo(o orders, see view) (program string, err error) {
-	dir, err := see(o.Dir)
+func goTo(o request, toHost hostPath) (program string, err error) {
+	dir, err := toHost(o.Dir)
 	if err == nil {
 		err = os.Chdir(dir)
 	}
 	if err != nil {
 		return "", fmt.Errorf("the working directory %q does not exist", o.Dir)
 	}
-	if program, err = lookPath(o, see); err != nil || o.Chroot {
+	if program, err = lookPath(o, toHost); err != nil || o.Chroot {
 		return program, err
 	}
 	return program, standsAlone(o.Args[0], program)

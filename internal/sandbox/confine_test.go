@@ -269,7 +269,7 @@ func TestConfineRefuses(t *testing.T) {
 		{"NoProgram", "an image may have no entrypoint", func(s *sandbox.Spec) { s.Args = nil }, "neither an entrypoint nor a command"},
 		{"NoRoot", "the cache may have been pruned", func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }, "no such file or directory"},
 		{"Missing", "the error names the program", func(s *sandbox.Spec) { s.Args[0] = "/none" }, `"/none"`},
-		{"NotInPath", "only the directories of PATH are searched", func(s *sandbox.Spec) { s.Args[0] = "none" }, `executing "none": it is in none of the directories`},
+		{"NotInPath", "only the directories of PATH are searched", func(s *sandbox.Spec) { s.Args[0] = "none" }, `executing "none": not found in the directories`},
 		{"NoDirectory", "a missing working directory is not created", func(s *sandbox.Spec) { s.Dir = "/none" }, `the working directory "/none" does not exist`},
 		{"OutOfRoot", "a program outside of the root does not exist", func(s *sandbox.Spec) { s.Args[0] = "/../../../../../../bin/true" }, `no such file or directory`},
 	} {

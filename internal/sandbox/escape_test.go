@@ -54,7 +54,7 @@ func TestEscape(t *testing.T) {
 		{"SupervisorSignalKill", "process 1 cannot be killed from inside", []string{"signal", "1", "9"}, "EPERM|done"},
 		{"SupervisorTrace", "tracing a process gives control over it", []string{"syscall", "ptrace"}, "ENOSYS"},
 		{"SupervisorDescriptor0", "the descriptor could be opened again", []string{"open", "/proc/1/fd/0", "r"}, "ENOENT|EPERM|EACCES"},
-		{"SupervisorDescriptor3", "the supervisor received its orders on this descriptor", []string{"open", "/proc/1/fd/3", "rw"}, "ENOENT|EPERM|EACCES"},
+		{"SupervisorDescriptor3", "the supervisor received its request on this descriptor", []string{"open", "/proc/1/fd/3", "rw"}, "ENOENT|EPERM|EACCES"},
 		{"SupervisorDescriptor4", "the supervisor receives connections on this descriptor", []string{"open", "/proc/1/fd/4", "rw"}, "ENOENT|EPERM|EACCES"},
 		{"LeakedDescriptors", "CVE-2024-21626: only the three standard descriptors are open", []string{"fds"}, `0=/dev/null 1=pipe 2=/dev/null`},
 		{"Session", "a new session has no terminal", []string{"session"}, "true"},

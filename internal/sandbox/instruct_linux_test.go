@@ -32,9 +32,9 @@ func TestInstruct(t *testing.T) {
 		if err := unix.Shutdown(int(theirs.Fd()), unix.SHUT_WR); err != nil {
 			t.Fatal(err)
 		}
-		err = (&Process{}).instruct(orders{}, ours)
+		err = (&Process{}).instruct(request{}, ours)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-			t.Errorf("instruct() hearing %s: got error %v, want %q: %s", tc.replies, err, tc.want, tc.reason)
+			t.Errorf("instruct() that reads %s: got error %v, want %q: %s", tc.replies, err, tc.want, tc.reason)
 		}
 		ours.Close()
 		theirs.Close()

@@ -16,7 +16,7 @@ import (
 // version of Landlock in use. Capabilities and system calls are dropped for all
 // threads; Landlock and the bounding set apply only to the calling thread, from
 // which the function descends.
-func restrict(o orders) (abi int, err error) {
+func restrict(o request) (abi int, err error) {
 	if err := limitResources(o); err != nil {
 		return 0, err
 	}
@@ -46,7 +46,7 @@ const pendingSignals = 1024
 // not to their number or to other shared memory. It would also kill a function
 // with a signal where a full disk returns an error, or where stdout is a log
 // that has grown.
-func limitResources(o orders) error {
+func limitResources(o request) error {
 	type limit struct {
 		resource int
 		value    int64
@@ -73,7 +73,7 @@ func limitResources(o orders) error {
 
 // limitMemory sets the one limit that this process may itself be near to. It
 // therefore comes last, before the start of the function.
-func limitMemory(o orders) error {
+func limitMemory(o request) error {
 	if o.Memory == 0 {
 		return nil
 	}
@@ -185,7 +185,7 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 // fileRights returns the rights in a sandbox: to read and execute, and to write
 // to writable mounts. They repeat the flags of the mounts as a second line of
 // defense.
-func fileRights(o orders) map[string]uint64 {
+func fileRights(o request) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,
 		"/tmp":  readRights | writeRights | makeRights,

@@ -18,7 +18,7 @@ const stage = "/dev"
 
 // isolate sets up the namespaces of this process: their host name, loopback and
 // files, with the open directory root as their root.
-func isolate(o orders, root int) (done reply, err error) {
+func isolate(o request, root int) (done reply, err error) {
 	// This is the first operation that needs a capability in the new
 	// namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -57,7 +57,7 @@ func raiseLoopback() error {
 }
 
 // mountAll assembles the new root and makes it the only one.
-func mountAll(o orders, root int) (proc bool, err error) {
+func mountAll(o request, root int) (proc bool, err error) {
 	devices, err := openDevices()
 	if err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func bindRoot(root int) error {
 
 // layRoot returns the directory that becomes the root: the given one, or an
 // overlay if the function may write or a mount point is missing.
-func layRoot(o orders) (string, error) {
+func layRoot(o request) (string, error) {
 	lower := path.Join(stage, "lower")
 	missing, err := lacking(lower, o)
 	if err != nil || !missing && !o.Writable {
@@ -128,7 +128,7 @@ func layRoot(o orders) (string, error) {
 
 // lacking reports whether one of the mount points is missing in dir. A mount
 // point must not be a link, which could lead anywhere (CVE-2021-30465).
-func lacking(dir string, o orders) (missing bool, err error) {
+func lacking(dir string, o request) (missing bool, err error) {
 	for _, name := range targets(o) {
 		switch info, err := os.Lstat(path.Join(dir, name)); {
 		case errors.Is(err, fs.ErrNotExist):
@@ -145,7 +145,7 @@ func lacking(dir string, o orders) (missing bool, err error) {
 const resolvConf = "etc/resolv.conf"
 
 // targets returns the mount points in the root.
-func targets(o orders) []string {
+func targets(o request) []string {
 	names := []string{"dev", "proc", "tmp"}
 	if o.Resolver != nil {
 		names = append(names, resolvConf)
@@ -154,7 +154,7 @@ func targets(o orders) []string {
 }
 
 // skeleton creates the mount points in the lowest layer of the overlay.
-func skeleton(o orders) error {
+func skeleton(o request) error {
 	err := mkdirs("root", "upper", "work", "skel/dev", "skel/proc", "skel/tmp", "skel/etc")
 	if err == nil && o.Resolver != nil {
 		err = os.WriteFile(path.Join(stage, "skel", resolvConf), o.Resolver, 0o644)
@@ -163,7 +163,7 @@ func skeleton(o orders) error {
 }
 
 // furnish mounts /proc, /dev, /tmp and the resolver configuration on the root.
-func furnish(o orders, dir string, devices map[string]int) (proc bool, err error) {
+func furnish(o request, dir string, devices map[string]int) (proc bool, err error) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, fmt.Errorf("opening the new root: %w", err)
@@ -203,7 +203,7 @@ func mountProc(root int) (bool, error) {
 
 // mountResolver mounts the resolver configuration over the root's own, if that
 // is a file. A link of the image stays as it is.
-func mountResolver(root int, o orders) error {
+func mountResolver(root int, o request) error {
 	etc, err := unix.Openat(root, "etc", unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

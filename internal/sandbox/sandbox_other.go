@@ -13,12 +13,13 @@ import (
 // A Process is a running sandbox. This system has none.
 type Process struct{}
 
-// Start returns an error that is [errors.ErrUnsupported]: sandboxes are Linux's.
+// Start returns an error that wraps [errors.ErrUnsupported]: only Linux has
+// sandboxes.
 func Start(context.Context, Spec) (*Process, error) {
 	return nil, unsupported()
 }
 
-// Confine returns an error that is [errors.ErrUnsupported], as Start does.
+// Confine returns an error that wraps [errors.ErrUnsupported], as Start does.
 func Confine(context.Context, Spec) (*Process, error) {
 	return nil, fmt.Errorf("confining a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
@@ -30,26 +31,26 @@ func unsupported() error {
 // Probe returns the error that Start does.
 func Probe() error { return unsupported() }
 
-// Supervise tells that this process is no supervisor.
+// Supervise reports that this process is not a supervisor.
 func Supervise([]string) (code int, is bool) { return 0, false }
 
-// Report returns nothing.
+// Report returns the zero Report.
 func (*Process) Report() Report { return Report{} }
 
-// Done returns a channel that blocks for ever.
+// Done returns a nil channel, which blocks forever.
 func (*Process) Done() <-chan struct{} { return nil }
 
-// Wait returns an error that is [errors.ErrUnsupported].
+// Wait returns an error that wraps [errors.ErrUnsupported].
 func (*Process) Wait() (int, error) { return 0, errors.ErrUnsupported }
 
-// Signal returns an error that is [errors.ErrUnsupported].
+// Signal returns an error that wraps [errors.ErrUnsupported].
 func (*Process) Signal(os.Signal) error { return errors.ErrUnsupported }
 
 // Stop does nothing.
 func (*Process) Stop() error { return nil }
 
-// MapsIDs tells that no ids are given to sandboxes.
+// MapsIDs reports false: sandboxes get no range of ids.
 func MapsIDs() bool { return false }
 
-// Becomes tells that no confined function is another user.
+// Becomes reports false: a confined function keeps the caller's user.
 func Becomes() bool { return false }

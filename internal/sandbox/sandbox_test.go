@@ -32,19 +32,19 @@ func TestStartRefuses(t *testing.T) {
 		spec         sandbox.Spec
 		want         string
 	}{
-		{"RelativeRoot", "there is no directory to take it from", good(func(s *sandbox.Spec) { s.Root = "root" }), `root "root" is not an absolute path`},
-		{"NoProgram", "an image need not have one", good(func(s *sandbox.Spec) { s.Args = nil }), "neither an entrypoint nor a command"},
-		{"EmptyProgram", "nothing has no name", good(func(s *sandbox.Spec) { s.Args = []string{""} }), "neither an entrypoint nor a command"},
-		{"RelativeDir", "an image's directory is absolute", good(func(s *sandbox.Spec) { s.Dir = "work" }), `working directory "work" is not an absolute path`},
-		{"GreatID", "it has no id on the host", good(func(s *sandbox.Spec) { s.UID = 65536 }), "ids 65536:65532 are not between 0 and 65535"},
-		{"NegativeID", "it has no id on the host", good(func(s *sandbox.Spec) { s.GID = -1 }), "ids 65532:-1 are not between 0 and 65535"},
-		{"NegativeHostID", "there is none", good(func(s *sandbox.Spec) { s.HostID = -1 }), "host id -1 is negative"},
-		{"NegativeHostGID", "there is none", good(func(s *sandbox.Spec) { s.HostGID = -2 }), "host id -2 is negative"},
-		{"NegativeLimit", "no limit is 0", good(func(s *sandbox.Spec) { s.Limits.Memory = -1 }), "memory limit -1 is negative"},
-		{"ZeroByte", "C would cut it there", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "contains a zero byte"},
-		{"ZeroByteInRoot", "C would cut it there", good(func(s *sandbox.Spec) { s.Root = "/\x00" }), "contains a zero byte"},
-		{"Bytes", "they would be others inside", good(func(s *sandbox.Spec) { s.Env = []string{"A=\xff"} }), `"A=\xff" is not UTF-8`},
-		{"NoRoot", "it may have been pruned", good(func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }), "no such file or directory"},
+		{"RelativeRoot", "the root must be an absolute path", good(func(s *sandbox.Spec) { s.Root = "root" }), `root "root" is not an absolute path`},
+		{"NoProgram", "a spec needs a program", good(func(s *sandbox.Spec) { s.Args = nil }), "neither an entrypoint nor a command"},
+		{"EmptyProgram", "the program needs a name", good(func(s *sandbox.Spec) { s.Args = []string{""} }), "neither an entrypoint nor a command"},
+		{"RelativeDir", "the working directory must be an absolute path", good(func(s *sandbox.Spec) { s.Dir = "work" }), `working directory "work" is not an absolute path`},
+		{"GreatID", "a user id above the range is not mapped", good(func(s *sandbox.Spec) { s.UID = 65536 }), "ids 65536:65532 are not between 0 and 65535"},
+		{"NegativeID", "a group id below the range is not mapped", good(func(s *sandbox.Spec) { s.GID = -1 }), "ids 65532:-1 are not between 0 and 65535"},
+		{"NegativeHostID", "a host user id is not negative", good(func(s *sandbox.Spec) { s.HostID = -1 }), "host id -1 is negative"},
+		{"NegativeHostGID", "a host group id is not negative", good(func(s *sandbox.Spec) { s.HostGID = -2 }), "host id -2 is negative"},
+		{"NegativeLimit", "a limit is not negative; 0 means the default", good(func(s *sandbox.Spec) { s.Limits.Memory = -1 }), "memory limit -1 is negative"},
+		{"ZeroByte", "C ends a string at a zero byte", good(func(s *sandbox.Spec) { s.Env = []string{"A=\x00"} }), "contains a zero byte"},
+		{"ZeroByteInRoot", "C ends a path at a zero byte", good(func(s *sandbox.Spec) { s.Root = "/\x00" }), "contains a zero byte"},
+		{"Bytes", "JSON would replace bytes that are not UTF-8", good(func(s *sandbox.Spec) { s.Env = []string{"A=\xff"} }), `"A=\xff" is not UTF-8`},
+		{"NoRoot", "the root must exist", good(func(s *sandbox.Spec) { s.Root = filepath.Join(root, "none") }), "no such file or directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, err := sandbox.Start(t.Context(), tc.spec)
@@ -78,17 +78,17 @@ func TestStartFindsProgram(t *testing.T) {
 		program      string
 		env          []string
 		dir          string
-		want         string // of the error, or empty
+		want         string // part of the error, or empty
 	}{
-		{"Absolute", "as it is", "/opt/tool", nil, "", ""},
-		{"Relative", "from the working directory", "./tool", nil, "/opt", ""},
-		{"UsualPath", "an image without PATH has the usual one", "tool", nil, "", ""},
-		{"ImagesPath", "the image's PATH", "tool", []string{"PATH=/nowhere:/opt"}, "", ""},
-		{"NotInPath", "no other directory is tried", "tool", []string{"PATH=/nowhere"}, "", `executing "tool": it is in none of the directories "/nowhere"`},
-		{"NotExecutable", "what cannot be executed is none", "plain", []string{"PATH=/opt"}, "", "it is in none of the directories"},
-		{"Missing", "the kernel's reason", "/none", nil, "", `executing "/none": no such file or directory`},
-		{"Forbidden", "the kernel's reason", "/opt/plain", nil, "", `executing "/opt/plain": permission denied`},
-		{"NoDirectory", "a directory is not made up", "/opt/tool", nil, "/none", `the working directory "/none" does not exist`},
+		{"Absolute", "an absolute path is not changed", "/opt/tool", nil, "", ""},
+		{"Relative", "a relative path starts at the working directory", "./tool", nil, "/opt", ""},
+		{"UsualPath", "without PATH the usual directories are searched", "tool", nil, "", ""},
+		{"ImagesPath", "the directories of PATH are searched", "tool", []string{"PATH=/nowhere:/opt"}, "", ""},
+		{"NotInPath", "only the directories of PATH are searched", "tool", []string{"PATH=/nowhere"}, "", `executing "tool": not found in the directories "/nowhere"`},
+		{"NotExecutable", "a file that is not executable is skipped", "plain", []string{"PATH=/opt"}, "", "not found in the directories"},
+		{"Missing", "the kernel's error for a missing program is returned", "/none", nil, "", `executing "/none": no such file or directory`},
+		{"Forbidden", "the kernel's error for a forbidden program is returned", "/opt/plain", nil, "", `executing "/opt/plain": permission denied`},
+		{"NoDirectory", "a missing working directory is not created", "/opt/tool", nil, "/none", `the working directory "/none" does not exist`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := acting(root, "hello")
@@ -109,7 +109,7 @@ func TestStartFindsProgram(t *testing.T) {
 
 func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
 	root := newRoot(t)
-	t.Setenv("SECRET", "of the caller")
+	t.Setenv("SECRET", "value of the caller")
 	limits := otherLimits(t)
 	for _, tc := range []struct {
 		name, reason string
@@ -117,14 +117,14 @@ func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
 		change       func(*sandbox.Spec)
 		want         string
 	}{
-		{"Environment", "that of the spec and nothing else", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "B=2"} }, "A=1,B=2"},
-		{"Hostname", "that of the spec", []string{"hostname"}, func(s *sandbox.Spec) { s.Hostname = "other" }, "other"},
-		{"Directory", "that of the spec", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/tmp" }, "/tmp"},
-		{"IDs", "those of the image; the supervisor is process 1", []string{"ids"}, func(s *sandbox.Spec) { s.UID, s.GID = 7, 8 }, "7:8 "},
-		{"Resolver", "the caller's resolver, where the root has none", []string{"cat", "/etc/resolv.conf"}, func(s *sandbox.Spec) { s.Resolver = []byte("nameserver 192.0.2.53") }, "nameserver 192.0.2.53"},
-		{"Files", "limits of a process", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + limits},
-		{"DefaultFiles", "limits of a process", []string{"rlimits"}, func(*sandbox.Spec) {}, "1024 " + limits},
-		{"StdoutByName", "programs open /dev/stderr", []string{"reopen"}, func(*sandbox.Spec) {}, "done"},
+		{"Environment", "only the variables of the spec are set", []string{"env"}, func(s *sandbox.Spec) { s.Env = []string{"A=1", "B=2"} }, "A=1,B=2"},
+		{"Hostname", "the host name is the one of the spec", []string{"hostname"}, func(s *sandbox.Spec) { s.Hostname = "other" }, "other"},
+		{"Directory", "the working directory is the one of the spec", []string{"cwd"}, func(s *sandbox.Spec) { s.Dir = "/tmp" }, "/tmp"},
+		{"IDs", "the ids are those of the image; the supervisor is process 1", []string{"ids"}, func(s *sandbox.Spec) { s.UID, s.GID = 7, 8 }, "7:8 "},
+		{"Resolver", "the resolver configuration of the spec is used if the root has none", []string{"cat", "/etc/resolv.conf"}, func(s *sandbox.Spec) { s.Resolver = []byte("nameserver 192.0.2.53") }, "nameserver 192.0.2.53"},
+		{"Files", "the limit of open files is the one of the spec", []string{"rlimits"}, func(s *sandbox.Spec) { s.Limits.Files = 99 }, "99 " + limits},
+		{"DefaultFiles", "the limit of open files has a default", []string{"rlimits"}, func(*sandbox.Spec) {}, "1024 " + limits},
+		{"StdoutByName", "programs can open /dev/stderr by name", []string{"reopen"}, func(*sandbox.Spec) {}, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := acting(root, tc.act...)
@@ -137,8 +137,8 @@ func TestFunctionGetsWhatItsSpecSays(t *testing.T) {
 	}
 }
 
-// otherLimits are the resource limits of core files, message queues and pending
-// signals that a function has under those of this process.
+// otherLimits returns the limits of a function for core files, message queues
+// and pending signals, given the limits of this process.
 func otherLimits(t *testing.T) string {
 	t.Helper()
 	var core unix.Rlimit
@@ -148,10 +148,11 @@ func otherLimits(t *testing.T) string {
 	return fmt.Sprintf("%d 0 1024", min(core.Max, 1))
 }
 
-// The groups of a caller that may leave them are not the function's.
+// TestFunctionHasNoGroups checks that a function does not inherit supplementary
+// groups, if the caller may drop them.
 func TestFunctionHasNoGroups(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("it takes root to have other groups, and to leave them")
+		t.Skip("only root can set and drop groups")
 	}
 	before, err := os.Getgroups()
 	if err == nil {
@@ -167,7 +168,7 @@ func TestFunctionHasNoGroups(t *testing.T) {
 	})
 	said, _ := play(t, acting(newRoot(t), "ids"))
 	if !strings.HasPrefix(said, "65532:65532 ") || !strings.HasSuffix(said, " []") {
-		t.Errorf("ids and groups: got %q, want 65532:65532 and none", said)
+		t.Errorf("ids and groups: got %q, want 65532:65532 and no groups", said)
 	}
 }
 
@@ -185,7 +186,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// What is mounted, and how, is all that stands here, and masks over /proc.
+// TestMounts checks the complete list of mounts, except for the masks over /proc.
 func TestMounts(t *testing.T) {
 	always := []string{
 		"/tmp tmpfs rw,nosuid,nodev", "/dev tmpfs ro,nosuid,noexec",
@@ -194,7 +195,7 @@ func TestMounts(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name     string
-		laid     bool // with the directories to mount on
+		laid     bool // with the mount points in the root
 		writable bool
 		root     string
 	}{
@@ -230,8 +231,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// layDirs makes the directories that are mounted on, so that no overlay is
-// needed.
+// layDirs creates the mount points, so that no overlay is needed.
 func layDirs(t *testing.T, root string) {
 	t.Helper()
 	for _, dir := range []string{"dev", "proc", "tmp"} {
@@ -241,7 +241,7 @@ func layDirs(t *testing.T, root string) {
 	}
 }
 
-// A path of the host may be of any bytes.
+// TestRootOfAnyName checks that the host path of a root may contain any bytes.
 func TestRootOfAnyName(t *testing.T) {
 	root := newRoot(t)
 	strange := root + "\xff,a:b\\c"
@@ -253,7 +253,8 @@ func TestRootOfAnyName(t *testing.T) {
 	}
 }
 
-// An image may have a resolver's configuration of its own, which is not changed.
+// TestResolverIsLaidOver checks that the resolver configuration hides the one
+// of the image, and does not change it.
 func TestResolverIsLaidOver(t *testing.T) {
 	root := newRoot(t)
 	file := filepath.Join(root, "etc", "resolv.conf")
@@ -286,7 +287,7 @@ func TestWritable(t *testing.T) {
 		t.Errorf("writing to a writable root: got %q", said)
 	}
 	if _, err := os.Stat(filepath.Join(root, "new")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("after writing to a writable root: the file is in the shared one (%v)", err)
+		t.Errorf("after writing to a writable root: the file is in the shared root (%v)", err)
 	}
 }
 
@@ -306,7 +307,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, l := range []sandbox.Limit{got.Memory, got.PIDs} {
 		if l.By == sandbox.Nothing {
-			t.Errorf("Report(): nothing keeps %+v, where a resource limit could", l)
+			t.Errorf("Report(): %+v is not enforced, although a resource limit could enforce it", l)
 		}
 	}
 	if r := begin(t, acting(spec.Root, "hello")).Report(); r.Memory.Value != sandbox.DefaultMemory || r.PIDs.Value != sandbox.DefaultPIDs || r.Tmp != sandbox.DefaultTmp {
@@ -316,13 +317,14 @@ func TestReport(t *testing.T) {
 		small := spec
 		small.Limits.Memory = 1
 		if r := begin(t, small).Report(); r.Memory.By == sandbox.Rlimit && r.Memory.Value != 256<<20 {
-			t.Errorf("Report() of a limit that nothing could start under: got %+v", r.Memory)
+			t.Errorf("Report() of a limit that is too small to start anything: got %+v", r.Memory)
 		}
 	}
 }
 
-// Seen from outside: the supervisor has no descriptor of the host's, no terminal,
-// and nothing of it is its user's.
+// TestSupervisorHoldsLittle checks from outside that the supervisor has no
+// descriptor of the host and no terminal, and that its user cannot read its
+// memory.
 func TestSupervisorHoldsLittle(t *testing.T) {
 	leakDescriptors(t)
 	serving(t, newRoot(t))
@@ -338,7 +340,7 @@ func TestSupervisorHoldsLittle(t *testing.T) {
 			continue
 		}
 		if stat := statOf(t, dir); stat[parentField] != itoa(os.Getpid()) {
-			continue // another test program's
+			continue // a supervisor of another test program
 		} else if stat[sessionField] != e.Name() {
 			t.Errorf("the supervisor %s is in the session %s", e.Name(), stat[sessionField])
 		}
@@ -351,8 +353,8 @@ func TestSupervisorHoldsLittle(t *testing.T) {
 	}
 }
 
-// assertClosed asserts that the memory of the supervisor is closed to its own
-// user, also without Landlock: what of it is in /proc belongs to a root then.
+// assertClosed asserts that the supervisor's own user cannot read its memory,
+// also without Landlock. The files of such a process in /proc belong to root.
 func assertClosed(t *testing.T, dir string) {
 	t.Helper()
 	var st unix.Stat_t
@@ -375,15 +377,15 @@ func assertHoldsLittle(t *testing.T, dir string) {
 		if os.Geteuid() == 0 {
 			t.Error(err)
 		}
-		return // only root sees it
+		return // only root can read the descriptors
 	}
 	polled := map[string]int{}
 	for _, fd := range fds {
 		to, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
 		if strings.HasPrefix(to, "anon_inode:[event") {
-			polled[to]++ // by the Go runtime
+			polled[to]++ // opened by the Go runtime
 		} else if err == nil && to != "/dev/null" && !strings.HasPrefix(to, "socket:") {
-			t.Errorf("the supervisor holds %s", to)
+			t.Errorf("the supervisor has %s open", to)
 		}
 	}
 	if diff := cmp.Diff(map[string]int{"anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1}, polled); diff != "" {
@@ -410,10 +412,11 @@ func statOf(t *testing.T, dir string) []string {
 	return strings.Fields(after)
 }
 
-// A host without the id range that root gives away is told so.
+// TestForbidden checks that the error names the cause if the host lacks the id
+// range that root assigns.
 func TestForbidden(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("it takes root to ask for ids that are not")
+		t.Skip("only root can ask for ids that do not exist")
 	}
 	spec := acting(newRoot(t), "hello")
 	spec.HostID = math.MaxUint32 - 10
@@ -427,7 +430,7 @@ func TestForbidden(t *testing.T) {
 func TestSuperviseElsewhere(t *testing.T) {
 	for _, args := range [][]string{nil, {"xfn"}, {"xfn-sandbox"}, {"xfn-sandbox", "x"}} {
 		if code, is := sandbox.Supervise(args); is || code != 0 {
-			t.Errorf("Supervise(%q) in a process that is no supervisor: got %d, %v", args, code, is)
+			t.Errorf("Supervise(%q) in a process that is not a supervisor: got %d, %v", args, code, is)
 		}
 	}
 }
@@ -441,6 +444,6 @@ func TestStdin(t *testing.T) {
 	}
 	w.Close()
 	if said, _ := play(t, spec); said != "input" {
-		t.Errorf("what was on stdin: got %q", said)
+		t.Errorf("the function's stdin: got %q", said)
 	}
 }

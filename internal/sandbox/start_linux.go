@@ -15,26 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReplies bounds in bytes what is read from a supervisor in all.
+// maxReplies limits the bytes that are read from a supervisor in total.
 const maxReplies = 64 << 10
 
-// sealed is the copy of this program that supervisors run from. One serves all.
+// sealed returns the copy of this program in memory that all supervisors run
+// from.
 var sealed = sync.OnceValues(sealSelf)
 
-// A Process is a sandbox that runs.
+// A Process is a running sandbox.
 type Process struct {
 	proc   *os.Process
 	bounds *bounds
 	report Report
-	leads  bool        // it leads a process group, whose others die with it
-	cancel func() bool // ends the watch over the context
+	leads  bool        // it leads a process group, which is killed with it
+	cancel func() bool // stops watching the context
 	done   chan struct{}
-	state  *os.ProcessState // how it ended, once done is closed
+	state  *os.ProcessState // how the process ended; valid once done is closed
 }
 
-// Start starts a sandbox and in it the function, which runs when Start returns.
-// When ctx ends, all of the sandbox is killed; it also ends with this process,
-// however that ends. The error is a [NamespaceError] where the system forbids
+// Start starts a sandbox and the function in it, and returns when the function
+// runs. The whole sandbox is killed when ctx ends, and when this process ends
+// for any reason. The error is a [NamespaceError] if the system forbids
 // sandboxes.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	spec, err := spec.withDefaults()
@@ -51,12 +52,12 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Probe returns the [NamespaceError] that Start would fail with, if the system
-// forbids sandboxes: it tries to make their namespaces, for a program that there
-// is not. It takes about as long as to start a thread.
+// Probe returns the [NamespaceError] that Start would return if the system
+// forbids sandboxes. It creates the namespaces for a program that does not
+// exist, and takes about as long as starting a thread.
 func Probe() error {
 	attr := attributes(Spec{HostID: DefaultHostID, HostGID: DefaultHostID, Network: Isolated})
-	attr.Unshareflags = unix.CLONE_NEWNS // which mounts, too: some systems forbid only that
+	attr.Unshareflags = unix.CLONE_NEWNS // mounts something; some systems forbid only that
 	_, err := os.StartProcess("/dev/null/nothing", []string{"nothing"}, &os.ProcAttr{Sys: attr})
 	if errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -67,16 +68,16 @@ func Probe() error {
 func start(ctx context.Context, spec Spec) (*Process, error) {
 	p := &Process{done: make(chan struct{})}
 	launch := func(control *os.File) error { return p.launch(spec, control) }
-	return p, p.begin(ctx, launch, func() orders {
+	return p, p.startUp(ctx, launch, func() request {
 		p.bounds = bound(p.proc.Pid, spec.Limits)
 		p.report = p.bounds.report(spec)
-		return ordersFor(spec, p.report)
+		return requestFor(spec, p.report)
 	})
 }
 
-// begin launches a process that has the other end of a control socket, and has
-// it do as ordered.
-func (p *Process) begin(ctx context.Context, launch func(control *os.File) error, order func() orders) error {
+// startUp launches a process that has the other end of a control socket, and
+// sends it the request.
+func (p *Process) startUp(ctx context.Context, launch func(control *os.File) error, newRequest func() request) error {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return err
@@ -86,16 +87,16 @@ func (p *Process) begin(ctx context.Context, launch func(control *os.File) error
 		return err
 	}
 	p.cancel = context.AfterFunc(ctx, func() {
-		_ = p.proc.Kill() // it may have ended
+		_ = p.proc.Kill() // the process may have ended
 		_ = ours.SetDeadline(time.Unix(1, 0))
 	})
-	if err := p.instruct(order(), ours); err != nil {
+	if err := p.instruct(newRequest(), ours); err != nil {
 		return errors.Join(p.explain(ctx, err), p.Stop())
 	}
 	return nil
 }
 
-// launch starts the supervisor, which waits for its orders.
+// launch starts the supervisor, which waits for its request.
 func (p *Process) launch(spec Spec, control *os.File) error {
 	defer control.Close()
 	files, closeFiles, err := descriptors(spec, control)
@@ -103,7 +104,8 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	// A Go program holds files of its cgroup, for its number of processors.
+	// Otherwise the Go runtime keeps files of its cgroup open to read the
+	// CPU limit.
 	env := []string{"GODEBUG=containermaxprocs=0"}
 	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
@@ -112,16 +114,18 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	return nil
 }
 
-// spawn starts this program again, as the process.
+// spawn starts this program again as the process, and returns when it has
+// started.
 func (p *Process) spawn(program, name string, attr *os.ProcAttr) error {
 	started := make(chan error)
-	go p.live(program, name, attr, started)
+	go p.startAndWait(program, name, attr, started)
 	return <-started
 }
 
-// live is the life of the process. It keeps to one thread, since the process is
-// bound to the life of the thread that started it.
-func (p *Process) live(program, name string, attr *os.ProcAttr, started chan<- error) {
+// startAndWait starts the process and waits for its end. It stays on one
+// thread, because the kernel kills the process when the thread that started it
+// ends.
+func (p *Process) startAndWait(program, name string, attr *os.ProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
@@ -133,11 +137,12 @@ func (p *Process) live(program, name string, attr *os.ProcAttr, started chan<- e
 	if p.leads {
 		endGroup(p.proc.Pid)
 	}
-	p.state, _ = p.proc.Wait() // nobody else waits for it
+	p.state, _ = p.proc.Wait() // no other goroutine waits for it
 	close(p.done)
 }
 
-// attributes are the namespaces of a supervisor, and who it is in them.
+// attributes returns the namespaces of a supervisor, and its ids and
+// capabilities in them.
 func attributes(spec Spec) *syscall.SysProcAttr {
 	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if spec.Network == Isolated {
@@ -145,12 +150,12 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 	}
 	attr := &syscall.SysProcAttr{
 		Cloneflags:  uintptr(flags),
-		Setsid:      true, // so that it has no terminal
+		Setsid:      true, // the supervisor has no terminal
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: spec.UID, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: spec.GID, HostID: os.Getegid(), Size: 1}},
-		// What the supervisor needs in its own namespaces until the function
-		// starts: to become another user, to mount, to bring up a network, and to
-		// bound what is counted by user.
+		// The supervisor needs these in its own namespaces until the
+		// function starts: to change its user, to mount, to bring up a
+		// network, and to set limits that count per user.
 		AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER},
 	}
 	if MapsIDs() {
@@ -161,26 +166,27 @@ func attributes(spec Spec) *syscall.SysProcAttr {
 	return attr
 }
 
-// instruct tells the process what to do, and hears of it until the function
-// runs. After that nothing is read from it.
-func (p *Process) instruct(o orders, control *os.File) error {
+// instruct sends the request and reads replies until the function runs. It
+// reads nothing after that.
+func (p *Process) instruct(o request, control *os.File) error {
 	out, in := json.NewEncoder(control), json.NewDecoder(io.LimitReader(control, maxReplies))
 	if err := out.Encode(o); err != nil {
 		return err
 	}
-	if _, err := hear(in); err != nil {
+	if _, err := readReply(in); err != nil {
 		return err
 	}
-	// The supervisor has bound its life to this process's while that lived.
+	// The first reply says that the supervisor dies with this process. This
+	// answer proves that this process was still alive then.
 	if err := out.Encode(proceed); err != nil {
 		return err
 	}
-	r, err := hear(in)
+	r, err := readReply(in)
 	if err != nil {
 		return err
 	}
 	p.report.Landlock, p.report.Proc = r.Landlock, r.Proc
-	switch _, err := hear(in); {
+	switch _, err := readReply(in); {
 	case errors.Is(err, io.EOF):
 		return nil // the function runs
 	case err == nil:
@@ -190,8 +196,8 @@ func (p *Process) instruct(o orders, control *os.File) error {
 	}
 }
 
-// hear reads one reply.
-func hear(in *json.Decoder) (reply, error) {
+// readReply reads one reply, and returns the error that it contains.
+func readReply(in *json.Decoder) (reply, error) {
 	var r reply
 	if err := in.Decode(&r); err != nil {
 		return reply{}, err
@@ -207,7 +213,8 @@ func hear(in *json.Decoder) (reply, error) {
 	return r, nil
 }
 
-// explain says why instructing failed, where err only says how it was noticed.
+// explain returns the cause of an error of instruct, if err says only that the
+// connection ended.
 func (p *Process) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -215,20 +222,20 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		_ = p.proc.Kill()
 		<-p.done
-		return fmt.Errorf("it ended before the function began (%s)", p.state)
+		return fmt.Errorf("it ended before the function started (%s)", p.state)
 	}
 	return err
 }
 
-// Report returns what confines the function.
+// Report returns the limits and restrictions of the function.
 func (p *Process) Report() Report { return p.report }
 
-// Done returns a channel that is closed when all of the sandbox has ended.
+// Done returns a channel that is closed when the whole sandbox has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for the end of the sandbox and returns the function's exit code, or
-// 128 and the number of the signal that ended it. This is what the sandbox says
-// of itself: a hostile one may say anything.
+// Wait waits for the end of the sandbox and returns the function's exit code,
+// or 128 plus the number of the signal that ended it. The code comes from
+// inside the sandbox: a hostile function can choose any value.
 func (p *Process) Wait() (int, error) {
 	<-p.done
 	p.cancel()
@@ -239,9 +246,8 @@ func (p *Process) Wait() (int, error) {
 	return p.state.ExitCode(), err
 }
 
-// Signal sends a signal to the supervisor, which forwards those that usually
-// ask a program for something: HUP, INT, QUIT, TERM, USR1, USR2, WINCH, CONT. A
-// confined function gets it itself.
+// Signal sends a signal to the supervisor, which forwards HUP, INT, QUIT, TERM,
+// USR1, USR2, WINCH and CONT. A confined function receives it directly.
 func (p *Process) Signal(sig os.Signal) error {
 	if err := p.proc.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending the signal %q to a sandbox: %w", sig, err)
@@ -249,8 +255,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Stop kills all of the sandbox, or a confined function and its process group,
-// and waits for its end.
+// Stop kills the whole sandbox, or a confined function and its process group,
+// and waits for the end.
 func (p *Process) Stop() error {
 	if err := p.proc.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("killing a sandbox: %w", err)

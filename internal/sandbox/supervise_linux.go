@@ -18,14 +18,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/carry"
 )
 
-// defaultPath is where programs are looked for if the environment has no PATH.
+// defaultPath lists the directories to search for programs if the environment
+// has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Supervise is the supervisor's life, if this process is one: then it returns
-// when the function has ended, with the code to exit with at once. If this
-// process is one that [Confine] started, it becomes the function, and Supervise
-// returns only if that fails. In any other process it returns false and has done
-// nothing. args is the command line.
+// Supervise runs the supervisor, if this process is one. It then returns when
+// the function has ended, with the code to exit with immediately. If [Confine]
+// started this process, it becomes the function, and Supervise returns only if
+// that fails. In any other process Supervise returns false and does nothing.
+// args is the command line.
 func Supervise(args []string) (code int, is bool) {
 	if len(args) == 1 && args[0] == confinedName {
 		return confine(), true
@@ -38,15 +39,15 @@ func Supervise(args []string) (code int, is bool) {
 	return <-ended, true
 }
 
-// supervise keeps to one thread, whose rights the function inherits, and to
-// which the death of the caller is announced. That is not the first thread: for
-// the kernel, which asks for that one, the supervisor stays outside of the
-// function's Landlock domain.
+// supervise stays on one thread: the function inherits the thread's
+// restrictions, and the kernel signals the caller's end to it. It must not be
+// the first thread. The kernel checks that one when other processes access the
+// supervisor, and it must stay outside of the function's Landlock domain.
 func supervise(ended chan<- int) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
 		go supervise(ended)
-		return // and leaves the first thread locked, so that nobody else gets it
+		return // the first thread stays locked, so that no other goroutine runs on it
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
@@ -64,40 +65,43 @@ func supervise(ended chan<- int) {
 	ended <- reap(pid)
 }
 
-// errForbidden says that the supervisor has no power in its own namespaces.
-var errForbidden = errors.New("it gives no rights")
+// errForbidden says that the supervisor has no capabilities in its own
+// namespaces.
+var errForbidden = errors.New("the namespace grants no capabilities")
 
-// prepare does as ordered, up to the start of the function.
+// prepare executes the request, up to the start of the function.
 func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err error) {
-	var o orders
+	var o request
 	if err := in.Decode(&o); err != nil {
-		return 0, nil, fmt.Errorf("reading the orders: %w", err)
+		return 0, nil, fmt.Errorf("reading the request: %w", err)
 	}
-	if err := closeStray(); err != nil {
+	if err := closeInherited(); err != nil {
 		return 0, nil, err
 	}
-	// The way to the root may be open to the caller only: this is still its user.
+	// Only the caller may have access to the root. This process still has
+	// the caller's user.
 	root, err := unix.Open(string(o.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, nil, fmt.Errorf("opening the root %q: %w", o.Root, err)
 	}
-	if err := become(o); err != nil {
+	if err := setUser(o); err != nil {
 		return 0, nil, err
 	}
-	if err := bindLife(in, out); err != nil {
+	if err := dieWithCaller(in, out); err != nil {
 		return 0, nil, err
 	}
 	done, err := isolate(o, root)
 	if err != nil {
 		return 0, nil, err
 	}
-	if carry, err = carrier(o); err != nil {
+	if carry, err = forwarder(o); err != nil {
 		return 0, nil, err
 	}
 	if done.Landlock, err = restrict(o); err != nil {
 		return 0, nil, err
 	}
-	// From here on nothing that is said is believed, but that there is no function.
+	// The caller trusts nothing that this process sends from here on,
+	// except that the function did not start.
 	if err := out.Encode(done); err != nil {
 		return 0, nil, err
 	}
@@ -108,26 +112,26 @@ func prepare(in *json.Decoder, out *json.Encoder) (pid int, carry func(), err er
 	return pid, carry, err
 }
 
-// carrier takes over the listening descriptor, if there is one, and returns what
-// carries its connections to the function.
-func carrier(o orders) (func(), error) {
+// forwarder returns a function that forwards connections to the function, from
+// the listening descriptor if there is one.
+func forwarder(o request) (func(), error) {
 	if o.Port == 0 {
 		return func() {}, nil
 	}
 	f := os.NewFile(listenerFD, "listener")
 	l, err := net.FileListener(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("taking the listening socket: %w", err)
+		return nil, fmt.Errorf("opening the listening socket: %w", err)
 	}
 	to := net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port))
 	return func() { _ = carry.Carry(l, "tcp4", to) }, nil
 }
 
-// closeStray closes every descriptor that this process was started with and
-// does not need: its caller may have been given some to pass on unknowingly
-// (CVE-2024-21626). Those are the ones that executing a program leaves open; what
-// the Go runtime has opened since is not among them.
-func closeStray() error {
+// closeInherited closes every inherited descriptor that this process does not
+// need. The caller may have inherited some without knowing, and passed them on
+// (CVE-2024-21626). Inherited descriptors lack the close-on-exec flag; those
+// that the Go runtime opened have it.
+func closeInherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return fmt.Errorf("listing the open files: %w", err)
@@ -139,7 +143,7 @@ func closeStray() error {
 		}
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if err != nil || flags&unix.FD_CLOEXEC != 0 {
-			continue // it was the listing's, or is the Go runtime's
+			continue // opened by ReadDir or the Go runtime
 		}
 		_ = unix.Close(fd)
 	}
@@ -148,10 +152,10 @@ func closeStray() error {
 	return nil
 }
 
-// become makes all threads those of the function's user.
-func become(o orders) error {
+// setUser gives all threads the function's user and group.
+func setUser(o request) error {
 	if !o.Range {
-		return nil // it is that user's already
+		return nil // the process has them already
 	}
 	err := syscall.Setgroups(nil)
 	if err == nil {
@@ -161,20 +165,20 @@ func become(o orders) error {
 		err = syscall.Setresuid(o.UID, o.UID, o.UID)
 	}
 	if err != nil {
-		return fmt.Errorf("becoming user %d:%d: %w", o.UID, o.GID, err)
+		return fmt.Errorf("changing to user %d:%d: %w", o.UID, o.GID, err)
 	}
 	return nil
 }
 
-// bindLife has the kernel kill this process, and so all of its namespace, when
-// the caller ends. To become another user would undo that. The caller answers
-// afterwards: so it lived when it was done.
-func bindLife(in *json.Decoder, out *json.Encoder) error {
+// dieWithCaller has the kernel kill this process, and so its whole namespace,
+// when the caller ends. A later change of the user would undo that. The caller
+// answers afterwards, which proves that it was still alive.
+func dieWithCaller(in *json.Decoder, out *json.Encoder) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("closing its memory: %w", err)
+		return fmt.Errorf("protecting the memory of the process: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("binding its life to the caller's: %w", err)
+		return fmt.Errorf("setting the signal for the caller's end: %w", err)
 	}
 	if err := out.Encode(reply{}); err != nil {
 		return err
@@ -184,14 +188,14 @@ func bindLife(in *json.Decoder, out *json.Encoder) error {
 		return fmt.Errorf("waiting for the caller: %w", err)
 	}
 	if !answer {
-		return errors.New("the caller does not want it to go on")
+		return errors.New("the caller canceled the start")
 	}
 	return nil
 }
 
 // startFunction starts the function as this thread's child.
-func startFunction(o orders) (pid int, err error) {
-	program, err := lookPath(o, asItIs)
+func startFunction(o request) (pid int, err error) {
+	program, err := lookPath(o, samePath)
 	if err != nil {
 		return 0, err
 	}
@@ -207,30 +211,31 @@ func startFunction(o orders) (pid int, err error) {
 	return pid, releaseFiles()
 }
 
-// releaseFiles gives up the function's files: their readers see an end when it
-// has none of them any more.
+// releaseFiles closes the supervisor's copies of the function's files, so that
+// readers see the end when the function closes its own.
 func releaseFiles() error {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := 0; fd <= 2 && err == nil; fd++ {
 		err = unix.Dup3(null, fd, unix.O_CLOEXEC)
 	}
 	if err != nil {
-		return fmt.Errorf("giving up the function's files: %w", err)
+		return fmt.Errorf("closing the function's files: %w", err)
 	}
 	return unix.Close(null)
 }
 
-// A view says where a path inside of the root leads, seen from outside of it.
-type view func(name string) (string, error)
+// A hostPath returns the path by which this process reaches a path inside of
+// the root.
+type hostPath func(name string) (string, error)
 
-// asItIs is the view of a process whose root it is.
-func asItIs(name string) (string, error) { return name, nil }
+// samePath is the hostPath of a process that has this root.
+func samePath(name string) (string, error) { return name, nil }
 
-// lookPath finds the program as a shell would, inside the root.
-func lookPath(o orders, see view) (string, error) {
+// lookPath finds the program in the root, as a shell would.
+func lookPath(o request, toHost hostPath) (string, error) {
 	name := o.Args[0]
 	if strings.Contains(name, "/") {
-		return see(name)
+		return toHost(name)
 	}
 	dirs := defaultPath
 	for _, v := range o.Env {
@@ -243,7 +248,7 @@ func lookPath(o orders, see view) (string, error) {
 		if !path.IsAbs(file) {
 			file = path.Join(o.Dir, file)
 		}
-		seen, err := see(file)
+		seen, err := toHost(file)
 		if err != nil {
 			continue
 		}
@@ -251,18 +256,18 @@ func lookPath(o orders, see view) (string, error) {
 			return seen, nil
 		}
 	}
-	return "", fmt.Errorf("executing %q: it is in none of the directories %q", name, dirs)
+	return "", fmt.Errorf("executing %q: not found in the directories %q", name, dirs)
 }
 
 // forward forwards signals to the function.
 func forward(signals <-chan os.Signal, pid int) {
 	for sig := range signals {
-		_ = unix.Kill(pid, sig.(syscall.Signal)) // it may have ended
+		_ = unix.Kill(pid, sig.(syscall.Signal)) // the function may have ended
 	}
 }
 
-// reap reaps all processes that end, until the function does, and returns the
-// code that a shell would.
+// reap waits for all child processes until the function ends, and returns the
+// exit code that a shell would.
 func reap(function int) int {
 	for {
 		var status unix.WaitStatus

@@ -9,41 +9,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisorName is what a supervisor is called with: its whole command line.
+// supervisorName is the whole command line of a supervisor.
 const supervisorName = "xfn-sandbox"
 
-// The descriptors that a supervisor is started with, above the function's own.
+// The descriptors of a supervisor, after the function's own three.
 const (
-	controlFD  = 3 // orders and replies
-	listenerFD = 4 // the socket to carry connections from, if there is one
-	programFD  = 5 // what it is run from
+	controlFD  = 3 // the request and the replies
+	listenerFD = 4 // the socket to forward connections from, if there is one
+	programFD  = 5 // the program of the supervisor
 )
 
-// proceed is what the caller answers to the first reply.
+// proceed is the caller's answer to the first reply.
 const proceed = true
 
-// orders is what a supervisor is told.
-type orders struct {
-	Root          []byte // as JSON has no strings that are not UTF-8
+// request says what a supervisor must do.
+type request struct {
+	Root          []byte // bytes, because JSON strings must be UTF-8
 	Dir, Hostname string
 	Args, Env     []string
 	UID, GID      int
-	Range         bool // it has to become UID and GID
+	Range         bool // change to UID and GID
 	Isolated      bool
 	Writable      bool
 	Resolver      []byte
 	Tmp, Files    int64
-	Memory, PIDs  int64 // to be kept by resource limits, or 0
-	Port          int   // to carry connections to, or 0
+	Memory, PIDs  int64 // for resource limits; 0 for none
+	Port          int   // to forward connections to, or 0
 
-	// For a process that confines itself.
-	Chroot  bool   // Root becomes its own
-	Private string // the directory that it may write to, as it will see it
+	// The following fields are for a process that confines itself.
+	Chroot  bool   // Root becomes the root directory
+	Private string // the writable directory, by its path after the start
 }
 
-// ordersFor returns the orders that make of a spec what the report promises.
-func ordersFor(s Spec, r Report) orders {
-	o := orders{
+// requestFor returns the request that enforces a spec as the report says.
+func requestFor(s Spec, r Report) request {
+	o := request{
 		Root: []byte(s.Root), Dir: s.Dir, Hostname: s.Hostname, Args: s.Args, Env: s.Env, UID: s.UID, GID: s.GID,
 		Range: r.IDs > 1, Isolated: s.Network == Isolated, Writable: s.Writable, Resolver: s.Resolver,
 		Tmp: r.Tmp, Files: s.Limits.Files,
@@ -60,19 +60,19 @@ func ordersFor(s Spec, r Report) orders {
 	return o
 }
 
-// reply is what a supervisor, or a process that confines itself, says: first that
-// its life is bound to the caller's, then what is in force, and last, if the
-// function does not start, why.
+// reply is what a supervisor, or a process that confines itself, reports. The
+// first reply says that it dies with the caller, the second which restrictions
+// are in force. A third says why the function does not start.
 type reply struct {
 	Landlock  int    `json:",omitempty"`
 	Proc      bool   `json:",omitempty"`
 	Error     string `json:",omitempty"`
-	Forbidden bool   `json:",omitempty"` // the system forbids it to use its namespaces
+	Forbidden bool   `json:",omitempty"` // the system forbids the use of its namespaces
 	Unfit     bool   `json:",omitempty"` // the program does not run outside of its root
 }
 
-// forbidden returns err, as a NamespaceError if the system, and not a mistake,
-// is the cause.
+// forbidden returns err, as a NamespaceError if the system causes it and not a
+// mistake of the caller.
 func forbidden(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -81,7 +81,7 @@ func forbidden(err error) error {
 		default:
 			return err
 		}
-		err = errno // not the path of the program in memory
+		err = errno // without the path of the program in memory
 	}
 	for _, s := range []struct{ file, forbids string }{
 		{"/proc/sys/user/max_user_namespaces", "0"},

@@ -14,18 +14,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// Input is the function's input, all of which is optional.
+// Input is the function's input. All fields are optional.
 type Input struct {
-	// APIVersion, Kind and Metadata are not looked at.
+	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 
-	// TTL is how long an answer may be kept, as Go writes durations. It may be
-	// zero or less. Default: sdk.TTL.
+	// TTL is the time to live of the response, as a Go duration. It may be
+	// zero or negative. The default is sdk.TTL.
 	TTL string `json:"ttl"`
-	// CELHealthCheckCustomization and CELHealthCheckCustomizationFrom are for
-	// an alpha feature that is off, so they change nothing.
+	// CELHealthCheckCustomization and CELHealthCheckCustomizationFrom
+	// belong to an alpha feature that is off. They have no effect.
 	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
 	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
 }
@@ -33,9 +33,10 @@ type Input struct {
 // Runner is the function.
 var Runner = function.RunnerFunc(run)
 
-// run calls each desired composed resource ready whose readiness is unspecified
-// and whose observed self is. Desired resources lose their connection details,
-// as in the real function. Input that does not fit is a fatal result.
+// run marks each desired composed resource as ready if its readiness is
+// unspecified and its observed resource is ready. It drops connection details
+// of desired resources, as the real function does. Invalid input is a fatal
+// result.
 func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Input{}
@@ -51,15 +52,15 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 	}
 	rsp.Desired = &fnv1.State{
 		Composite: req.GetDesired().GetComposite(),
-		Resources: judge(req.GetDesired().GetResources(), req.GetObserved().GetResources()),
+		Resources: markReady(req.GetDesired().GetResources(), req.GetObserved().GetResources()),
 	}
 	return rsp, nil
 }
 
-// judge returns the desired resources with what their observed selves say of
-// their readiness. Bodies are shared with the request.
-func judge(desired, observed map[string]*fnv1.Resource) map[string]*fnv1.Resource {
-	judged := make(map[string]*fnv1.Resource, len(desired))
+// markReady returns the desired resources with the readiness of their observed
+// resources. The bodies are shared with the request.
+func markReady(desired, observed map[string]*fnv1.Resource) map[string]*fnv1.Resource {
+	marked := make(map[string]*fnv1.Resource, len(desired))
 	for name, d := range desired {
 		r := &fnv1.Resource{Resource: d.GetResource()}
 		if r.Resource == nil {
@@ -73,7 +74,7 @@ func judge(desired, observed map[string]*fnv1.Resource) map[string]*fnv1.Resourc
 				r.Ready = fnv1.Ready_READY_TRUE
 			}
 		}
-		judged[name] = r
+		marked[name] = r
 	}
-	return judged
+	return marked
 }

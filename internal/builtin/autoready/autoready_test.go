@@ -19,7 +19,7 @@ func TestGolden(t *testing.T) {
 	functiontest.Golden(t, "../../../testdata/golden/autoready", autoready.Runner)
 }
 
-// object reads an object from YAML.
+// object parses an object from YAML.
 func object(t testing.TB, text string) *structpb.Struct {
 	t.Helper()
 	j, err := yaml.YAMLToJSON([]byte(text))
@@ -33,7 +33,8 @@ func object(t testing.TB, text string) *structpb.Struct {
 	return obj
 }
 
-// request asks about a desired resource "it" that is observed as obj.
+// request returns a request with a desired resource "it" that is observed as
+// obj.
 func request(obj *structpb.Struct) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{
 		Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{"it": {Resource: obj}}},
@@ -50,7 +51,7 @@ func run(t testing.TB, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return rsp
 }
 
-// ready is the answer for a resource that is observed as obj.
+// ready returns the function's answer for a resource that is observed as obj.
 func ready(t testing.TB, obj *structpb.Struct) bool {
 	t.Helper()
 	switch r := run(t, request(obj)).GetDesired().GetResources()["it"].GetReady(); r {
@@ -95,14 +96,14 @@ func TestInput(t *testing.T) {
 	const decoding = "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Input from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Input: json: "
 	cases := map[string]struct{ reason, input, ttl, fatal string }{
 		"Nothing":   {"the TTL has a default", "{}", "60s", ""},
-		"Null":      {"a null is as good as nothing", "{ttl: null}", "60s", ""},
-		"Negative":  {"a negative TTL is taken", "{ttl: -1h}", "-3600s", ""},
-		"CEL":       {"what is for an alpha feature is read and ignored", "{celHealthCheckCustomization: {a: b}, celHealthCheckCustomizationFrom: c}", "60s", ""},
-		"CELList":   {"but it has to be of its type", "{celHealthCheckCustomization: [a]}", "60s", decoding},
-		"CELNumber": {"all the way down", "{celHealthCheckCustomization: {a: 1}}", "60s", decoding},
-		"Capitals":  {"fields are not found by other capitals", "{TTL: 1s}", "60s", decoding},
-		"Metadata":  {"an object may have metadata", "{metadata: {name: a}}", "60s", ""},
-		"Unit":      {"a duration that is none is told in the words of Go", "{ttl: 5 m}", "60s", `cannot set ttl: time: unknown unit " m" in duration "5 m"`},
+		"Null":      {"a null leaves the field unset", "{ttl: null}", "60s", ""},
+		"Negative":  {"a TTL may be negative", "{ttl: -1h}", "-3600s", ""},
+		"CEL":       {"fields of an alpha feature are ignored", "{celHealthCheckCustomization: {a: b}, celHealthCheckCustomizationFrom: c}", "60s", ""},
+		"CELList":   {"fields of an alpha feature must have the right type", "{celHealthCheckCustomization: [a]}", "60s", decoding},
+		"CELNumber": {"values of a map must have the right type", "{celHealthCheckCustomization: {a: 1}}", "60s", decoding},
+		"Capitals":  {"field names are case-sensitive", "{TTL: 1s}", "60s", decoding},
+		"Metadata":  {"the input may have metadata", "{metadata: {name: a}}", "60s", ""},
+		"Unit":      {"an invalid duration is an error with Go's text", "{ttl: 5 m}", "60s", `cannot set ttl: time: unknown unit " m" in duration "5 m"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,8 +130,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// BenchmarkManagedResources is the usual render: resources of a provider with a
-// few conditions.
+// BenchmarkManagedResources measures the typical render: resources of a
+// provider with a few conditions.
 func BenchmarkManagedResources(b *testing.B) {
 	obj := object(b, `{apiVersion: s3.aws.upbound.io/v1beta1, kind: Bucket, metadata: {name: a, annotations: {a: b}},
 spec: {forProvider: {region: eu-north-1, tags: {a: b, c: d}}}, status: {atProvider: {arn: a, tags: {a: b}}, conditions: [
@@ -151,7 +152,7 @@ spec: {forProvider: {region: eu-north-1, tags: {a: b, c: d}}}, status: {atProvid
 	}
 }
 
-// BenchmarkPod is the most that one resource costs.
+// BenchmarkPod measures the most expensive kind.
 func BenchmarkPod(b *testing.B) {
 	req := request(object(b, readyPod))
 	b.ReportAllocs()

@@ -1,4 +1,4 @@
-// Package autoready is the builtin function-auto-ready: it calls composed
-// resources ready that no step before it has spoken of. Its rules are those of
-// the real function with its alpha features off, pinned by golden cases.
+// Package autoready is the builtin function-auto-ready. It marks composed
+// resources as ready if no earlier step has set their readiness. Its rules are
+// those of the real function without alpha features; golden cases check them.
 package autoready

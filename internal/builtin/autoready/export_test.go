@@ -1,6 +1,6 @@
 package autoready
 
-// Kinds returns our own types of Kubernetes' kinds, by kind.
+// Kinds returns this package's types for the kinds of Kubernetes.
 func Kinds() map[string]any {
 	return map[string]any{
 		"ReplicaSet": replicaSet{}, "Job": job{}, "CronJob": cronJob{}, "HorizontalPodAutoscaler": autoscaler{},

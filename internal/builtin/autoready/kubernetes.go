@@ -6,11 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The kinds below have the fields of those of apps/v1, batch/v1 and
-// autoscaling/v2, as far as it matters whether an object fits them. The packages
-// of the real ones bring all kinds of their groups along: a megabyte.
+// The kinds below have those fields of apps/v1, batch/v1 and autoscaling/v2
+// that decide whether an object is valid. Importing the real packages would add
+// a megabyte for the other kinds of their groups.
 
-// An object is what all kinds have in common.
+// An object has the fields that all kinds share.
 type object struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ObjectMeta `json:"metadata"`
@@ -123,7 +123,7 @@ type jobSpec struct {
 	ManagedBy               *string                `json:"managedBy"`
 }
 
-// ready goes by the first condition that decides.
+// ready uses the first Complete, Failed or Suspended condition that is true.
 func (j *job) ready() bool {
 	for _, c := range j.Status.Conditions {
 		switch {
@@ -278,7 +278,7 @@ type metricValue struct {
 	AverageUtilization *int32             `json:"averageUtilization"`
 }
 
-// ready goes by the first condition that decides.
+// ready uses the first condition that decides.
 func (a *autoscaler) ready() bool {
 	for _, c := range a.Status.Conditions {
 		switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 )
 
-// TestKindsAreThoseOfKubernetes holds our own types to the real ones, field by
-// field: they have to take and refuse the same objects.
+// TestKindsAreThoseOfKubernetes compares this package's types with the real
+// ones, field by field. Both must accept and reject the same objects.
 func TestKindsAreThoseOfKubernetes(t *testing.T) {
 	kinds := autoready.Kinds()
 	for kind, object := range map[string]any{
@@ -42,8 +42,8 @@ func TestKindsAreThoseOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestEveryFieldHasToFit puts a value of another type into each field, one at a
-// time, of objects that are ready otherwise.
+// TestEveryFieldHasToFit changes the type of each field in turn, in objects
+// that are ready otherwise.
 func TestEveryFieldHasToFit(t *testing.T) {
 	for text, kind := range map[string]any{
 		readyPod: corev1.Pod{}, boundClaim: corev1.PersistentVolumeClaim{}, replicaSet: appsv1.ReplicaSet{},
@@ -66,18 +66,18 @@ func TestEveryFieldHasToFit(t *testing.T) {
 					t.Fatal(err)
 				}
 				if ready(t, spoilt) {
-					t.Errorf("ready although %s does not fit", field)
+					t.Errorf("ready although the type of %s is wrong", field)
 				}
 			}
 			if refused < 50 {
-				t.Errorf("only %d fields were refused", refused)
+				t.Errorf("only %d fields were rejected", refused)
 			}
 		})
 	}
 }
 
-// spoil puts a boolean in a list at a path of shape, which hardly anything takes,
-// and reports whether the object has room for it there.
+// spoil replaces the value at a path of shape by a list with a boolean, which
+// almost no field accepts. It reports whether the object has such a path.
 func spoil(obj map[string]any, path []string) bool {
 	for i, key := range path {
 		name, container, _ := strings.Cut(key, "[")
@@ -98,7 +98,7 @@ func spoil(obj map[string]any, path []string) bool {
 	return false
 }
 
-// wrap puts a value into the lists and maps of a shape, as "slice][map]".
+// wrap puts a value into the lists and maps of a shape, such as "slice][map]".
 func wrap(value any, containers string) any {
 	switch {
 	case strings.HasSuffix(containers, "slice]"):
@@ -110,8 +110,8 @@ func wrap(value any, containers string) any {
 	}
 }
 
-// shape lists the fields below a type as "path kind". Whether a field is behind
-// a pointer does not matter to what fits it.
+// shape lists the fields of a type as "path kind". Pointers are omitted,
+// because they do not change which values are valid.
 func shape(t reflect.Type, path string) []string {
 	if t.Kind() == reflect.Pointer {
 		return shape(t.Elem(), path)

@@ -11,7 +11,7 @@ import (
 )
 
 // ready reports whether an observed object is ready: by the check for its kind,
-// or else, also where that says no, by its Ready condition.
+// or by its Ready condition if there is no check or the check fails.
 func ready(obj *structpb.Struct) bool {
 	check, ok := checks[kindOf(obj)]
 	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == string(metav1.ConditionTrue)
@@ -21,8 +21,8 @@ func kindOf(obj *structpb.Struct) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
 }
 
-// checks are the kinds of Kubernetes that have no Ready condition. Of other
-// versions of these kinds only that condition counts.
+// checks are for Kubernetes kinds that have no Ready condition. For other
+// versions of these kinds only the Ready condition is used.
 var checks = map[schema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "ConfigMap"}:      always,
 	{Version: "v1", Kind: "Namespace"}:      always,
@@ -46,8 +46,8 @@ var checks = map[schema.GroupVersionKind]func(*structpb.Struct) bool{
 
 func always(*structpb.Struct) bool { return true }
 
-// typed makes a check of one that reads the whole object: an object that does
-// not fit its kind, by any field that the kind has, is not ready.
+// typed converts a check of a typed object. An object with a field of the wrong
+// type is not ready.
 func typed[K any](ready func(*K) bool) func(*structpb.Struct) bool {
 	return func(obj *structpb.Struct) bool {
 		k := new(K)
@@ -111,7 +111,7 @@ func daemonSet(obj *structpb.Struct) bool {
 	return ok && asMany(obj, want, "numberReady", "updatedNumberScheduled", "numberAvailable")
 }
 
-// replicas is how many of a workload there should be.
+// replicas returns the desired number of replicas.
 func replicas(obj *structpb.Struct) int64 {
 	if n, ok := count(at(obj, "spec", "replicas")); ok {
 		return n
@@ -119,8 +119,8 @@ func replicas(obj *structpb.Struct) int64 {
 	return 1
 }
 
-// asMany reports whether these counts of a workload's status are all there and
-// what they should be.
+// asMany reports whether all of these counts are in a workload's status and
+// equal to want.
 func asMany(obj *structpb.Struct, want int64, counts ...string) bool {
 	for _, field := range counts {
 		if n, ok := count(at(obj, "status", field)); !ok || n != want {
@@ -130,7 +130,7 @@ func asMany(obj *structpb.Struct, want int64, counts ...string) bool {
 	return true
 }
 
-// count is a number without its fraction.
+// count returns a number without its fraction.
 func count(v *structpb.Value) (int64, bool) {
 	n, ok := v.GetKind().(*structpb.Value_NumberValue)
 	if !ok {

@@ -26,70 +26,70 @@ status: {phase: Running, conditions: [{type: Ready, status: "False"}, {type: Rea
 	balancer   = `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 10.0.0.1}]}}}`
 )
 
-// TestKinds changes objects that are ready in one place.
+// TestKinds changes one place of objects that are ready.
 func TestKinds(t *testing.T) {
 	cases := map[string]struct {
 		reason, object, from, to string
 		want                     bool
 	}{
-		"Pod":            {"the pod that others vary", readyPod, "", "", true},
-		"PodWholeFloat":  {"a number with a zero fraction is whole", readyPod, "containerPort: 80", "containerPort: 80.0", true},
-		"PodFraction":    {"a fraction does not fit a port", readyPod, "containerPort: 80", "containerPort: 80.5", false},
-		"PodString":      {"nor does a string", readyPod, "containerPort: 80", `containerPort: "80"`, false},
-		"PodQuantity":    {"a quantity has known suffixes", readyPod, "cpu: 100m", "cpu: 100 apples", false},
+		"Pod":            {"a running pod is ready", readyPod, "", "", true},
+		"PodWholeFloat":  {"a number with a zero fraction is an integer", readyPod, "containerPort: 80", "containerPort: 80.0", true},
+		"PodFraction":    {"a port must be an integer", readyPod, "containerPort: 80", "containerPort: 80.5", false},
+		"PodString":      {"a port must not be a string", readyPod, "containerPort: 80", `containerPort: "80"`, false},
+		"PodQuantity":    {"a quantity has a known suffix", readyPod, "cpu: 100m", "cpu: 100 apples", false},
 		"PodTime":        {"a time is RFC 3339", readyPod, `"2026-01-02T03:04:05Z"`, "yesterday", false},
-		"PodNullTime":    {"a null is no time at all", readyPod, `"2026-01-02T03:04:05Z"`, "null", true},
-		"PodUnknown":     {"a field that a pod lacks may be anything", readyPod, "name: a,", "name: a, colour: [1.5],", true},
-		"PodCapitals":    {"fields are not found by other capitals", readyPod, "restartPolicy", "RestartPolicy", false},
-		"PodList":        {"a list is none of a map", readyPod, "conditions: [", "containerStatuses: {}, conditions: [", false},
-		"PodOnFailure":   {"a pod that may end is not ready while it runs", readyPod, "Always", "OnFailure", false},
-		"PodFailed":      {"a pod that failed is not ready", readyPod, "Running", "Failed", false},
+		"PodNullTime":    {"a time may be null", readyPod, `"2026-01-02T03:04:05Z"`, "null", true},
+		"PodUnknown":     {"an unknown field may have any type", readyPod, "name: a,", "name: a, colour: [1.5],", true},
+		"PodCapitals":    {"field names are case-sensitive", readyPod, "restartPolicy", "RestartPolicy", false},
+		"PodList":        {"a map must not be a list", readyPod, "conditions: [", "containerStatuses: {}, conditions: [", false},
+		"PodOnFailure":   {"a running pod without restarts is not ready", readyPod, "Always", "OnFailure", false},
+		"PodFailed":      {"a failed pod is not ready", readyPod, "Running", "Failed", false},
 		"Claim":          {"a bound claim is ready", boundClaim, "", "", true},
-		"ClaimQuantity":  {"a claim has to fit, too", boundClaim, "1Gi", "[]", false},
-		"Replicas":       {"the replica set that others vary", replicaSet, "", "", true},
-		"ReplicasMany":   {"more than wanted is enough", replicaSet, "availableReplicas: 2", "availableReplicas: 5", true},
-		"ReplicasOld":    {"a status of an older generation says nothing", replicaSet, "generation: 2", "generation: 3", false},
-		"ReplicasFrac":   {"a fraction does not fit a count", replicaSet, "availableReplicas: 2", "availableReplicas: 2.5", false},
-		"ReplicasOne":    {"one is wanted unless it says", replicaSet, "replicas: 2", "minReadySeconds: 0", true},
-		"ReplicasFail":   {"a failure outweighs the counts", replicaSet, "availableReplicas", `conditions: [{type: ReplicaFailure, status: "True"}], availableReplicas`, false},
-		"ReplicasTemp":   {"the template has to fit", replicaSet, "replicas: 2}", "replicas: 2, template: {spec: {containers: 1}}}", false},
-		"Job":            {"a job that is complete", jobDone, "", "", true},
-		"JobSuspended":   {"a job that is suspended is not", jobDone, "Complete", "Suspended", false},
-		"JobTime":        {"a job's times have to be some", jobDone, "2026-01-02T03:04:05Z", "2026-01-02", false},
-		"JobPolicy":      {"the policies have to fit", jobDone, "completions: 1", "podFailurePolicy: {rules: [{onExitCodes: {values: [1.5]}}]}", false},
+		"ClaimQuantity":  {"a claim must be valid", boundClaim, "1Gi", "[]", false},
+		"Replicas":       {"a replica set with its replicas is ready", replicaSet, "", "", true},
+		"ReplicasMany":   {"more replicas than desired are ready", replicaSet, "availableReplicas: 2", "availableReplicas: 5", true},
+		"ReplicasOld":    {"a status of an older generation is ignored", replicaSet, "generation: 2", "generation: 3", false},
+		"ReplicasFrac":   {"a count must be an integer", replicaSet, "availableReplicas: 2", "availableReplicas: 2.5", false},
+		"ReplicasOne":    {"one replica is desired by default", replicaSet, "replicas: 2", "minReadySeconds: 0", true},
+		"ReplicasFail":   {"a failure takes precedence over the counts", replicaSet, "availableReplicas", `conditions: [{type: ReplicaFailure, status: "True"}], availableReplicas`, false},
+		"ReplicasTemp":   {"the template must be valid", replicaSet, "replicas: 2}", "replicas: 2, template: {spec: {containers: 1}}}", false},
+		"Job":            {"a complete job is ready", jobDone, "", "", true},
+		"JobSuspended":   {"a suspended job is not ready", jobDone, "Complete", "Suspended", false},
+		"JobTime":        {"the times of a job must be valid", jobDone, "2026-01-02T03:04:05Z", "2026-01-02", false},
+		"JobPolicy":      {"the policies of a job must be valid", jobDone, "completions: 1", "podFailurePolicy: {rules: [{onExitCodes: {values: [1.5]}}]}", false},
 		"JobUncounted":   {"a null in a list is an empty element", jobDone, "succeeded: 1", "uncountedTerminatedPods: {failed: [null]}", true},
-		"CronJob":        {"success at the time of the schedule, in another zone", cronJob, "", "", true},
-		"CronJobEarly":   {"success before it is of an earlier run", cronJob, "T04:04:05+01", "T04:04:04+01", false},
-		"CronJobActive":  {"a null among the active is one, too", cronJob, "lastSuccessfulTime", "active: [null], old", true},
-		"CronJobIdle":    {"none active and none successful is not ready", cronJob, "lastSuccessfulTime", "active: [], old", false},
-		"CronJobNull":    {"a schedule time of null is none", cronJob, `lastScheduleTime: "2026-01-02T03:04:05Z"`, "lastScheduleTime: null, active: [{}]", false},
-		"CronJobSuspend": {"a cron job that rests is ready", cronJob, `schedule: "* * * * *"}, status: {`, "suspend: true}, status: {old: {}, ", true},
-		"CronJobBad":     {"but it has to fit", cronJob, `schedule: "* * * * *"`, "suspend: true, schedule: 1", false},
-		"HPA":            {"a limited autoscaler works", autoscaler, "", "", true},
-		"HPAQuantity":    {"an object is no quantity", autoscaler, "value: 1", "value: {}", false},
+		"CronJob":        {"success at the scheduled time, in another zone, is ready", cronJob, "", "", true},
+		"CronJobEarly":   {"success before the scheduled time belongs to an earlier run", cronJob, "T04:04:05+01", "T04:04:04+01", false},
+		"CronJobActive":  {"a null in the active list counts as active", cronJob, "lastSuccessfulTime", "active: [null], old", true},
+		"CronJobIdle":    {"without active and successful jobs it is not ready", cronJob, "lastSuccessfulTime", "active: [], old", false},
+		"CronJobNull":    {"a null schedule time is no schedule time", cronJob, `lastScheduleTime: "2026-01-02T03:04:05Z"`, "lastScheduleTime: null, active: [{}]", false},
+		"CronJobSuspend": {"a suspended cron job is ready", cronJob, `schedule: "* * * * *"}, status: {`, "suspend: true}, status: {old: {}, ", true},
+		"CronJobBad":     {"a cron job must be valid", cronJob, `schedule: "* * * * *"`, "suspend: true, schedule: 1", false},
+		"HPA":            {"a limited autoscaler is ready", autoscaler, "", "", true},
+		"HPAQuantity":    {"a quantity must not be an object", autoscaler, "value: 1", "value: {}", false},
 		"HPAFraction":    {"a quantity may be a fraction", autoscaler, "value: 1", "value: 1.5", true},
-		"HPACount":       {"a count may not", autoscaler, "maxReplicas: 3", "maxReplicas: 3.5", false},
-		"HPADegraded":    {"an earlier degradation decides", autoscaler, "conditions: [", `conditions: [{type: FailedGetResourceMetric, status: "True"}, `, false},
-		"Deployment":     {"the deployment that others vary", deployment, "", "", true},
-		"DeployFraction": {"these counts lose their fractions", deployment, "availableReplicas: 2", "availableReplicas: 2.9", true},
-		"DeployString":   {"a string as wanted count is none, so one is wanted", deployment, "spec: {replicas: 2}", `spec: {replicas: "2"}`, false},
-		"DeployBadSpec":  {"where there is no spec, one is wanted", deployment, "spec: {replicas: 2}, status: {updatedReplicas: 2, availableReplicas: 2", "spec: [], status: {updatedReplicas: 1, availableReplicas: 1", true},
-		"DeployUnfit":    {"the rest of a deployment is not looked at", deployment, "spec: {", "spec: {template: 5, ", true},
-		"DeployBroken":   {"a condition that is none is passed over", deployment, "conditions: [", "conditions: [5, {type: Available}, ", true},
-		"StatefulSet":    {"one replica is wanted unless it says", stateful, "", "", true},
-		"StatefulEmpty":  {"revisions may be empty", stateful, "currentRevision: a, updateRevision: a", `currentRevision: "", updateRevision: ""`, true},
-		"StatefulNone":   {"but have to be there", stateful, "currentRevision: a, updateRevision: a", "", false},
-		"StatefulNumber": {"as strings", stateful, "currentRevision: a, updateRevision: a", "currentRevision: 1, updateRevision: 1", false},
-		"DaemonSet":      {"all four are equal", daemons, "", "", true},
-		"DaemonSetNone":  {"all four have to be there", daemons, "numberReady: 3, ", "", false},
-		"DaemonSetNull":  {"a null is nothing", daemons, "desiredNumberScheduled: 3", "desiredNumberScheduled: null", false},
-		"Balancer":       {"an address is there", balancer, "", "", true},
-		"BalancerMap":    {"a map is no list of addresses", balancer, "[{ip: 10.0.0.1}]", "{ip: 10.0.0.1}", false},
-		"ServiceType":    {"a type that is no string is the default one", balancer, "type: LoadBalancer}, status", "type: [LoadBalancer]}, old", true},
-		"Core":           {"the core group may be written with a slash", "{apiVersion: /v1, kind: Secret}", "", "", true},
-		"Slashes":        {"an apiVersion has one slash at most", "{apiVersion: a/b/v1, kind: Secret}", "", "", false},
-		"NoVersion":      {"an apiVersion has to be a string", "{apiVersion: 1, kind: Secret}", "", "", false},
-		"Other":          {"a kind of the table by its condition, where the check says no", deployment, "updatedReplicas: 2, availableReplicas: 2, conditions: [", `conditions: [{type: Ready, status: "True"}, `, true},
+		"HPACount":       {"a replica count must not be a fraction", autoscaler, "maxReplicas: 3", "maxReplicas: 3.5", false},
+		"HPADegraded":    {"an earlier degraded condition decides", autoscaler, "conditions: [", `conditions: [{type: FailedGetResourceMetric, status: "True"}, `, false},
+		"Deployment":     {"an available deployment is ready", deployment, "", "", true},
+		"DeployFraction": {"fractions of these counts are ignored", deployment, "availableReplicas: 2", "availableReplicas: 2.9", true},
+		"DeployString":   {"a desired count that is a string is ignored, so one is desired", deployment, "spec: {replicas: 2}", `spec: {replicas: "2"}`, false},
+		"DeployBadSpec":  {"without a spec one replica is desired", deployment, "spec: {replicas: 2}, status: {updatedReplicas: 2, availableReplicas: 2", "spec: [], status: {updatedReplicas: 1, availableReplicas: 1", true},
+		"DeployUnfit":    {"other fields of a deployment are not checked", deployment, "spec: {", "spec: {template: 5, ", true},
+		"DeployBroken":   {"an invalid condition is skipped", deployment, "conditions: [", "conditions: [5, {type: Available}, ", true},
+		"StatefulSet":    {"one replica is desired by default", stateful, "", "", true},
+		"StatefulEmpty":  {"revisions may be empty strings", stateful, "currentRevision: a, updateRevision: a", `currentRevision: "", updateRevision: ""`, true},
+		"StatefulNone":   {"revisions must exist", stateful, "currentRevision: a, updateRevision: a", "", false},
+		"StatefulNumber": {"revisions must be strings", stateful, "currentRevision: a, updateRevision: a", "currentRevision: 1, updateRevision: 1", false},
+		"DaemonSet":      {"all four counts are equal", daemons, "", "", true},
+		"DaemonSetNone":  {"all four counts must exist", daemons, "numberReady: 3, ", "", false},
+		"DaemonSetNull":  {"a null count is missing", daemons, "desiredNumberScheduled: 3", "desiredNumberScheduled: null", false},
+		"Balancer":       {"a load balancer with an address is ready", balancer, "", "", true},
+		"BalancerMap":    {"a list of addresses must not be a map", balancer, "[{ip: 10.0.0.1}]", "{ip: 10.0.0.1}", false},
+		"ServiceType":    {"a type that is not a string is the default type", balancer, "type: LoadBalancer}, status", "type: [LoadBalancer]}, old", true},
+		"Core":           {"the core group may have a slash", "{apiVersion: /v1, kind: Secret}", "", "", true},
+		"Slashes":        {"an apiVersion has at most one slash", "{apiVersion: a/b/v1, kind: Secret}", "", "", false},
+		"NoVersion":      {"an apiVersion must be a string", "{apiVersion: 1, kind: Secret}", "", "", false},
+		"Other":          {"a Ready condition is used if the check fails", deployment, "updatedReplicas: 2, availableReplicas: 2, conditions: [", `conditions: [{type: Ready, status: "True"}, `, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// FuzzKinds looks for objects of the kinds above that end the process, or that
-// are judged by more than what they say.
+// FuzzKinds looks for objects that cause a panic, or whose readiness is not
+// deterministic.
 func FuzzKinds(f *testing.F) {
 	for _, text := range []string{readyPod, boundClaim, replicaSet, jobDone, cronJob, autoscaler, deployment, stateful, daemons, balancer} {
 		f.Add(protojson.Format(object(f, text)))
@@ -125,7 +125,7 @@ func FuzzKinds(f *testing.F) {
 	})
 }
 
-// conditions are what status.conditions may be, as JSON.
+// conditions are values for status.conditions, as JSON.
 var conditions = []string{
 	`[{"type":"Ready","status":"True"}]`,
 	`[{"type":"Ready","status":"True","lastTransitionTime":null,"reason":null,"observedGeneration":null}]`,
@@ -156,8 +156,8 @@ var conditions = []string{
 	`"Ready"`, `null`, `[]`, `5`, `true`,
 }
 
-// TestReadyCondition and FuzzReadyCondition compare with how Crossplane itself
-// reads the Ready condition.
+// TestReadyCondition and FuzzReadyCondition compare with Crossplane's own
+// reading of the Ready condition.
 func TestReadyCondition(t *testing.T) {
 	yes := 0
 	for _, c := range conditions {
@@ -167,7 +167,7 @@ func TestReadyCondition(t *testing.T) {
 		}
 	}
 	if yes < 5 || len(conditions)-yes < 5 {
-		t.Errorf("%d of %d are ready: the cases are one-sided", yes, len(conditions))
+		t.Errorf("%d of %d are ready: the cases are not balanced", yes, len(conditions))
 	}
 }
 
@@ -183,7 +183,7 @@ func compareCondition(t *testing.T, conditions string) {
 	if protojson.Unmarshal([]byte(`{"status":{"conditions":`+conditions+`}}`), obj) != nil {
 		t.Skip("not JSON")
 	}
-	// What the function gets are the floats of protobuf, not the text.
+	// The function gets protobuf floats, not the text.
 	text, err := json.Marshal(obj.AsMap()["status"].(map[string]any)["conditions"])
 	if err != nil {
 		t.Skip(err)

@@ -21,23 +21,24 @@ const (
 	metaAPIVersion  = "meta.gotemplating.fn.crossplane.io/v1alpha1"
 )
 
-// A change is what documents do to the state, until it is written. Only what the
-// real function leaks goes into the response before.
+// A change collects the effects of documents on the desired state. Only the
+// effects that the real function keeps after an error go into the response
+// before write.
 type change struct {
 	req *fnv1.RunFunctionRequest
 	rsp *fnv1.RunFunctionResponse
-	// composite is the desired composite resource, but for its status.
+	// composite is the desired composite resource without its status.
 	composite *fnv1.Resource
-	// status is nil until a document has one.
+	// status is nil until a document has a status.
 	status       map[string]any
 	resources    map[string]*fnv1.Resource
 	requirements *fnv1.Requirements
 }
 
-// apply puts documents into the response, in their order.
+// apply applies documents to the response in order.
 func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, documents []*unstructured.Unstructured) error {
 	if ttl, ok := annotations(req.GetObserved().GetComposite().GetResource())[ttlAnnotation]; ok {
-		d, _ := time.ParseDuration(ttl) // 0s if it is none
+		d, _ := time.ParseDuration(ttl) // 0s if the duration is invalid
 		rsp.Meta.Ttl = durationpb.New(d)
 	}
 	c := newChange(req, rsp)
@@ -49,7 +50,8 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 	return c.write()
 }
 
-// annotations returns those of an object. If one is no string, there are none.
+// annotations returns the annotations of an object, or nil if a value is not a
+// string.
 func annotations(object *structpb.Struct) map[string]string {
 	metadata := object.GetFields()["metadata"].GetStructValue()
 	found := map[string]string{}
@@ -87,8 +89,8 @@ func orEmpty(s *structpb.Struct) *structpb.Struct {
 	return s
 }
 
-// document does what a document says: it is of the composite resource, one of the
-// meta kinds, or a composed resource.
+// document applies a document: of the composite resource, of a meta kind, or of
+// a composed resource.
 func (c *change) document(d *unstructured.Unstructured) error {
 	isMeta := d.GetAPIVersion() == metaAPIVersion
 	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
@@ -111,14 +113,15 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	}
 }
 
-// isComposite reports whether a document is of the observed composite resource.
+// isComposite reports whether a document describes the observed composite
+// resource.
 func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
 	_, named := d.GetAnnotations()[nameAnnotation]
 	return !named && d.GetAPIVersion() == observed["apiVersion"].GetStringValue() && d.GetKind() == observed["kind"].GetStringValue()
 }
 
-// takeReady removes the annotation that tells whether a resource is ready.
+// takeReady removes the annotation for readiness and returns its value.
 func takeReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
 	text, given := takeAnnotation(d, readyAnnotation)
 	if !given {
@@ -136,7 +139,8 @@ func takeReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err 
 	}
 }
 
-// takeAnnotation removes an annotation, and leaves annotations that are empty.
+// takeAnnotation removes an annotation and returns its value. It keeps an empty
+// map of annotations.
 func takeAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
 	annotations, _ := all.(map[string]any)
@@ -158,7 +162,8 @@ func (c *change) composed(d *unstructured.Unstructured, ready fnv1.Ready) error 
 	return nil
 }
 
-// mergeStatus merges a document's status into that of the composite resource.
+// mergeStatus merges a document's status into the status of the composite
+// resource.
 func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 	if _, ok := d.Object["status"]; !ok {
 		return nil
@@ -194,7 +199,7 @@ func (c *change) desiredStatus() (map[string]any, error) {
 	return status, nil
 }
 
-// merge puts from into into: objects are merged, anything else is replaced.
+// merge merges from into into. Objects are merged; other values are replaced.
 func merge(into, from map[string]any) {
 	for k, v := range from {
 		below, isObject := v.(map[string]any)
@@ -206,7 +211,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// write puts the new state into the response.
+// write writes the new state into the response.
 func (c *change) write() error {
 	if c.status != nil {
 		status, err := sdk.Struct(c.status)

@@ -9,14 +9,14 @@ import (
 	"text/template/parse"
 )
 
-// rootName is the name of the input's template, by which it may include itself.
+// rootName is the name by which the input's template can include itself.
 const rootName = "manifests"
 
-// maxActions bounds how many actions a template has, and so how deep they nest:
-// the parser calls itself for each block within a block.
+// maxActions limits the actions of a template, and so their nesting: the parser
+// calls itself for each nested block.
 const maxActions = 100_000
 
-// A programKey is all that a program is made of.
+// programKey contains everything that determines a program.
 type programKey struct {
 	text        string
 	left, right string
@@ -31,12 +31,12 @@ func newProgramKey(text string, in *GoTemplate) programKey {
 	return key
 }
 
-// A program is a parsed template that checks its depth and its context while it
-// runs. Executions share it, and do not change it.
+// A program is a parsed template that checks its stack use and its context
+// while it runs. Executions share it and do not change it.
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
-	// functions are the names of the functions that it calls.
+	// functions are the names of the functions that the program calls.
 	functions map[string]bool
 }
 
@@ -81,7 +81,8 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	return trees, nil
 }
 
-// checkOptions returns what text/template panics with.
+// checkOptions returns the panic of text/template for an invalid option as an
+// error.
 func (p *program) checkOptions() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,22 +93,22 @@ func (p *program) checkOptions() (err error) {
 	return nil
 }
 
-// The functions that compile adds to a program. No template can call them, because
+// Functions that compile adds to a program. Templates cannot call them, because
 // the parser does not know their names.
 const (
 	enterFunction = "_enter" // at the beginning of a template, with its weight
-	leaveFunction = "_leave" // at its end, with the same
-	tickFunction  = "_tick"  // at the beginning of each round of a loop
+	leaveFunction = "_leave" // at the end of a template, with its weight
+	tickFunction  = "_tick"  // at the beginning of each iteration of a loop
 )
 
-// maxWeight bounds the sum of the weights of the templates that are being executed
-// within each other. Go ends a process whose stack would exceed 512 MiB.
+// maxWeight limits the total weight of nested templates. Go ends a process
+// whose stack exceeds 512 MiB.
 const maxWeight = 256 << 20
 
-// Weights of the nodes of a template: their use of the stack in bytes, measured and
-// rounded up. A loop and an include weigh more than that, since the time to unwind
-// an error grows with the square of their number, and each include adds to its
-// error's text.
+// Weights of template nodes: their stack use in bytes, measured and rounded up.
+// Loops and includes have higher weights than measured. The time to unwind an
+// error grows with the square of their number, and each include extends the
+// text of its error.
 const (
 	templateWeight = 512
 	blockWeight    = 640
@@ -124,7 +125,8 @@ func (p *program) body(root *parse.ListNode) {
 	root.Nodes = append(nodes, action(root.Pos, leaveFunction, weight))
 }
 
-// list adds the calls to the nodes of a list, and returns the largest weight of them.
+// list adds the calls to the nodes of a list, and returns the largest weight of
+// a node.
 func (p *program) list(l *parse.ListNode) int {
 	heaviest := 0
 	if l == nil {
@@ -159,8 +161,9 @@ func (p *program) branch(b *parse.BranchNode) int {
 	return max(p.pipe(b.Pipe, 0), p.list(b.List), p.list(b.ElseList))
 }
 
-// pipe returns the weight of a pipeline if it includes templates, else 0. The
-// length is that of the text of the pipeline that it is part of, 0 if of none.
+// pipe returns the weight of a pipeline that includes templates, and 0 for
+// others. length is the length of the outermost pipeline's text, or 0 if this
+// is the outermost.
 func (p *program) pipe(pipe *parse.PipeNode, length int) int {
 	if pipe == nil {
 		return 0
@@ -195,7 +198,7 @@ func (p *program) argument(node parse.Node, length int) int {
 	return 0
 }
 
-// action returns an action without output that calls a function.
+// action returns an action that calls a function and has no output.
 func action(at parse.Pos, function string, args ...int) parse.Node {
 	call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: at}
 	call.Args = append(call.Args, parse.NewIdentifier(function).SetPos(at))

@@ -2,14 +2,14 @@ package gotemplating
 
 import (
 	"time"
-	_ "time/tzdata" // the zones, where the system has none
+	_ "time/tzdata" // time zones for systems without a database
 
 	"github.com/Masterminds/sprig/v3"
 )
 
-// dates has those functions of sprig that take the zone of the machine where they
-// are told no other. The real function runs in an image without one, and so in
-// UTC. That image has the data of all zones, without which sprig takes UTC for any.
+// dates replaces the functions of Sprig that use the local time zone by
+// default. The real function runs in UTC, in an image with the time zone
+// database. Without a database Sprig would use UTC for every zone.
 var dates = map[string]any{
 	"now":            func() time.Time { return time.Now().UTC() },
 	"toDate":         toDate,

@@ -1,8 +1,8 @@
-// Package gotemplating is the builtin function-go-templating: it renders a Go
-// template over the request, and reads desired resources out of the text. Its
-// rules are those of the real function, pinned by golden cases.
+// Package gotemplating is the builtin function-go-templating. It renders a Go
+// template with the request, and reads desired resources from the output. Its
+// rules are those of the real function; golden cases check them.
 //
-// A template comes from outside and runs in this process. Its output, its recursion
-// and the size of what a single call makes are bounded, and it ends with the
-// context. The memory of the process is the concern of package watchdog.
+// Templates are untrusted and run in this process. Their output, their
+// recursion and the size of each call's result are limited, and they end with
+// the context. Package watchdog limits the memory of the process.
 package gotemplating

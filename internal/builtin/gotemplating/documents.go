@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// maxDocument bounds one document. An API server stores 1.5 MiB at most, and to
-	// read YAML takes up to 300 times its length.
+	// maxDocument limits the size of a document. An API server stores at
+	// most 1.5 MiB, and parsing YAML needs up to 300 times the size.
 	maxDocument = 2 << 20
-	// guessSize is how much white space there can be before the first brace of what
-	// is taken for JSON.
+	// guessSize is the maximum white space before the first brace of a JSON
+	// document.
 	guessSize = 1024
 )
 
 var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument>>20)
 
-// readDocuments returns the objects in what a template printed. The annotations of
-// each are checked before the next is read.
+// readDocuments returns the objects in the output of a template. It checks the
+// annotations of each object before it reads the next one.
 func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
 	r := newReader(out)
@@ -55,13 +55,14 @@ func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructure
 	}
 }
 
-// A reader reads objects out of text as the YAMLOrJSONDecoder of apimachinery
-// does, which a test compares it with. That one reads documents of any size.
+// A reader reads objects as apimachinery's YAMLOrJSONDecoder does, which a test
+// compares it with. That decoder does not limit the size of a document.
 type reader struct {
 	text string
-	json *json.Decoder // until something is not JSON
-	yaml kyaml.Reader  // since then
-	// objects counts those that were read as JSON, and consumed is where they end.
+	json *json.Decoder // for JSON, until a document is not JSON
+	yaml kyaml.Reader  // after that
+	// objects is the number of JSON objects; consumed is the offset after
+	// the last one.
 	objects  int
 	consumed int64
 }
@@ -80,7 +81,8 @@ func newYAMLReader(text string) kyaml.Reader {
 	return kyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
 }
 
-// next returns the next object, nil for a document without one, or io.EOF.
+// next returns the next object, nil for a document without an object, or
+// io.EOF.
 func (r *reader) next() (*unstructured.Unstructured, error) {
 	var notJSON error
 	if r.json != nil {
@@ -143,8 +145,8 @@ func (r *reader) nextYAML() (*unstructured.Unstructured, error) {
 	return d, err
 }
 
-// skipSpace returns text without white space before the end of its first line. It
-// reports whether anything follows.
+// skipSpace returns text without white space before the end of its first line.
+// It reports whether any text is left.
 func skipSpace(text string) (string, bool) {
 	for i, r := range text {
 		switch {
@@ -163,9 +165,9 @@ var syntaxError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 })
 
-// explainSyntax adds to a syntax error of YAML the line of the output, and what
-// is there, as the real function finds it: it counts from the line that begins
-// the document, and takes the next one for that, but in the last document.
+// explainSyntax adds the line number and text of the output to a YAML syntax
+// error, as the real function computes them: it counts from the separator after
+// the document, or from the last separator in the last document.
 func explainSyntax(err error, out string, documents int) error {
 	match := syntaxError().FindStringSubmatch(err.Error())
 	if match == nil {
@@ -188,8 +190,8 @@ func explainSyntax(err error, out string, documents int) error {
 		line, documents+1, inDocument, excerpt(lines[line-1]), match[2])
 }
 
-// nextSeparator returns the first line after another that is a separator, from 1,
-// or the other if there is none.
+// nextSeparator returns the number of the first separator line after a line,
+// counted from 1. If there is none, it returns after.
 func nextSeparator(lines []string, after int) int {
 	for i := after; i < len(lines); i++ {
 		if strings.TrimSpace(lines[i]) == "---" {
@@ -208,7 +210,7 @@ func excerpt(line string) string {
 	return line
 }
 
-// checkAnnotations returns an error for annotations that are no map of strings.
+// checkAnnotations returns an error if annotations are not a map of strings.
 func checkAnnotations(d *unstructured.Unstructured) error {
 	_, _, err := unstructured.NestedStringMap(d.Object, "metadata", "annotations")
 	if err == nil {

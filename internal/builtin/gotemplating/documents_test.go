@@ -22,7 +22,7 @@ var texts = []string{
 	"kind: A\n---\nkind: B: C\n---\nkind: D", "kind: A\x00", "\xef\xbb\xbfkind: A",
 }
 
-// same compares what is read with what the library reads.
+// same compares the reader's objects with the library's.
 func same(t *testing.T, text string) {
 	t.Helper()
 	got, gotErr := gotemplating.Objects(text)
@@ -42,7 +42,7 @@ func same(t *testing.T, text string) {
 		t.Errorf("%q (-want +got):\n%s", text, diff)
 	}
 	if (gotErr == nil) != (wantErr == nil) || gotErr != nil && gotErr.Error() != wantErr.Error() {
-		t.Errorf("%q: got the error %v, want %v", text, gotErr, wantErr)
+		t.Errorf("%q: got error %v, want %v", text, gotErr, wantErr)
 	}
 }
 
@@ -58,7 +58,7 @@ func FuzzObjects(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<10 || strings.Count(text, "*") > 8 {
-			return // a few aliases are enough for the library to take all memory
+			return // a few aliases make the library use all memory
 		}
 		same(t, text)
 	})

@@ -8,18 +8,19 @@ import (
 	"text/template"
 )
 
-// An execution runs a program for one request. It is for one goroutine.
+// An execution runs a program for one request. It is not safe for concurrent
+// use.
 type execution struct {
-	// cause returns why the execution has to end, or nil.
+	// cause returns why the execution must end, or nil.
 	cause    func() error
 	template *template.Template
-	// weight is that of the templates that are being executed.
+	// weight is the total weight of the templates that are running.
 	weight int
-	// including counts the uses of each template by include that have not ended.
+	// including counts the running includes of each template.
 	including map[string]int
 }
 
-// execute returns what the program prints.
+// execute returns the output of the program.
 func (p *program) execute(ctx context.Context, data map[string]any) (string, error) {
 	cause := func() error { return context.Cause(ctx) }
 	e := &execution{cause: cause, template: template.New(rootName).Option(p.options...), including: map[string]int{}}
@@ -32,8 +33,8 @@ func (p *program) execute(ctx context.Context, data map[string]any) (string, err
 	return e.run(rootName, data)
 }
 
-// run executes a template and returns its output. What text/template does not
-// recover from becomes an error. Errors lose their chain.
+// run executes a template and returns its output. It converts panics that
+// text/template does not recover to errors. Errors lose their chain.
 func (e *execution) run(name string, data any) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -47,7 +48,8 @@ func (e *execution) run(name string, data any) (text string, err error) {
 	return out.text.String(), nil
 }
 
-// calls returns the functions of the given names, and those that compile adds.
+// calls returns the functions with these names, and the functions that compile
+// adds.
 func (e *execution) calls(names map[string]bool) template.FuncMap {
 	added := e.functions()
 	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick}
@@ -74,19 +76,19 @@ func (e *execution) leave(weight int) bool {
 	return false
 }
 
-// tick returns an error if the execution has to end.
+// tick returns an error if the execution must end.
 func (e *execution) tick() (bool, error) { return false, e.cause() }
 
-// maxOutput bounds what a template prints, in bytes.
+// maxOutput limits the output of a template in bytes.
 const maxOutput = 64 << 20
 
-// An output holds what a template prints.
+// An output collects the output of a template.
 type output struct {
 	cause func() error
 	text  strings.Builder
 }
 
-// Write implements io.Writer. It writes all or nothing.
+// Write implements io.Writer. It writes p completely or not at all.
 func (o *output) Write(p []byte) (int, error) {
 	if o.text.Len()+len(p) > maxOutput {
 		return 0, fmt.Errorf("the output is larger than %d MiB", maxOutput>>20)

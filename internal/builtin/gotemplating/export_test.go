@@ -17,8 +17,8 @@ func Render(ctx context.Context, text string, data map[string]any, options ...st
 	return p.execute(ctx, data)
 }
 
-// Objects returns the objects in a template's output, as far as they can be read,
-// nil for documents without one, and the error that ends them.
+// Objects returns the objects in a template's output, nil for documents without
+// an object, and the error that ended the reading.
 func Objects(out string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for r := newReader(out); ; {
@@ -33,7 +33,7 @@ func Objects(out string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// ReadAs reads a name in a folder as what it was taken for.
+// ReadAs reads a name in a folder as a file or as a folder.
 func ReadAs(ctx context.Context, root *os.Root, name string, isFolder bool) error {
 	t := &tree{root: root, inside: ".", dirPath: "."}
 	return t.read(ctx, name, isFolder)

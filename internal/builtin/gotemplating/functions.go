@@ -19,7 +19,8 @@ import (
 // includeFunction is the name of include.
 const includeFunction = "include"
 
-// functions returns what the function adds to those of Go and sprig.
+// functions returns the functions that function-go-templating adds to those of
+// Go and Sprig.
 func (e *execution) functions() map[string]any {
 	return map[string]any{
 		includeFunction:                e.include,
@@ -37,12 +38,12 @@ func (e *execution) functions() map[string]any {
 	}
 }
 
-// maxIncludes is how many uses of one template by include can be under way, but
-// for the first.
+// maxIncludes is the maximum number of nested includes of one template, in
+// addition to the first.
 const maxIncludes = 1000
 
-// include returns the text of a template. Its errors get longer by each level,
-// and lose their chain so that only the longest is kept.
+// include returns the output of a template. Its errors grow with each level.
+// They lose their chain, so that only the longest stays in memory.
 func (e *execution) include(name string, data any) (string, error) {
 	if e.including[name] > maxIncludes {
 		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, errors.New("unable to execute template"))
@@ -52,7 +53,7 @@ func (e *execution) include(name string, data any) (string, error) {
 	return e.run(name, data)
 }
 
-// toYAML is of YAML 1.2, as opposed to the documents.
+// toYAML writes YAML 1.2, while documents are read as YAML 1.1.
 func toYAML(v any) (string, error) {
 	text, err := yaml.Marshal(v)
 	return string(text), err
@@ -69,7 +70,8 @@ func randomChoice(choices ...string) string { return choices[rand.Intn(len(choic
 func setResourceNameAnnotation(name string) string { return nameAnnotation + ": " + name }
 
 // getResourceCondition returns a condition of a resource, or of an entry that
-// holds one, or an unknown one.
+// contains a resource. If the condition is missing, it returns one with the
+// status Unknown.
 func getResourceCondition(conditionType string, of map[string]any) v2.Condition {
 	status := v2.ConditionedStatus{}
 	for _, path := range []string{"resource.status", "status"} {
@@ -112,7 +114,7 @@ func object(data map[string]any, path string) map[string]any {
 	return v
 }
 
-// list returns a copy of the list at the first of the paths that has one, or nil.
+// list returns a copy of the list at the first path that has one, or nil.
 func list(data map[string]any, paths ...string) []any {
 	for _, path := range paths {
 		var v []any
@@ -123,7 +125,8 @@ func list(data map[string]any, paths ...string) []any {
 	return nil
 }
 
-// get decodes the value at a path, and reports whether it exists and fits.
+// get decodes the value at a path. It reports whether the value exists and has
+// the right type.
 func get(data map[string]any, path string, into any) bool {
 	p, err := fieldpath.Parse(path)
 	if err != nil || slices.Contains(p, fieldpath.Key("*")) {
@@ -137,8 +140,8 @@ func get(data map[string]any, path string, into any) bool {
 	return err == nil && kjson.Unmarshal(raw, into) == nil
 }
 
-// getCredentialData reads the data back as the request that they are made of. So
-// it finds nothing once the template has put something else into them.
+// getCredentialData converts the data back to a request. It returns nothing
+// after the template has changed the data so that this fails.
 func getCredentialData(data map[string]any, name string) map[string][]byte {
 	raw, err := json.Marshal(data)
 	if err != nil {

@@ -43,10 +43,10 @@ func TestFunctions(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		template string
-		want     string // of the output, or the end of the error
+		want     string // the output, or the end of the error
 	}{
 		"ToYaml": {
-			reason:   "four blanks, and a newline at the end",
+			reason:   "YAML is indented by four spaces and ends with a newline",
 			template: `{{ toYaml (dict "a" (dict "b" (list 1 "x"))) }}|`,
 			want: `a:
     b:
@@ -55,7 +55,7 @@ func TestFunctions(t *testing.T) {
 |`,
 		},
 		"ToYamlQuotes": {
-			reason:   "what YAML 1.1 took for a boolean is quoted",
+			reason:   "booleans of YAML 1.1 are quoted",
 			template: `{{ toYaml (list "yes" "on" "y" "no" "true" "1") }}`,
 			want: `- "yes"
 - "on"
@@ -66,7 +66,7 @@ func TestFunctions(t *testing.T) {
 `,
 		},
 		"ToYamlFloat": {
-			reason:   "large floats have an exponent",
+			reason:   "a large float has an exponent",
 			template: `{{ toYaml 1000000.0 }}{{ toYaml .observed.composite.resource.spec.n }}`,
 			want: `1e+06
 1000000
@@ -78,32 +78,32 @@ func TestFunctions(t *testing.T) {
 			want:     "3",
 		},
 		"FromYaml": {
-			reason:   "values of YAML 1.2",
+			reason:   "values of YAML 1.2 are parsed",
 			template: `{{ range $k, $v := fromYaml "a: 1\nb: yes\nc: 2.5\nd: 18446744073709551615\ne: true\nf: [x]\n" }}{{ printf "%s=%v(%T) " $k $v $v }}{{ end }}`,
 			want:     "a=1(int) b=yes(string) c=2.5(float64) d=18446744073709551615(uint64) e=true(bool) f=[x]([]interface {}) ",
 		},
 		"FromYamlDate": {
-			reason:   "a date is a time",
+			reason:   "a date becomes a time",
 			template: `{{ (fromYaml "d: 2026-01-02").d.Year }}`,
 			want:     "2026",
 		},
 		"FromYamlFirst": {
-			reason:   "only the first document counts",
+			reason:   "only the first document is parsed",
 			template: `{{ fromYaml "a: 1\n---\na: 2" }}`,
 			want:     "map[a:1]",
 		},
 		"FromYamlKeys": {
-			reason:   "keys that are no strings make another map",
+			reason:   "keys that are not strings result in another map type",
 			template: `{{ printf "%T" (fromYaml "1: a") }} {{ printf "%T" (fromYaml "a: 1") }}`,
 			want:     "map[interface {}]interface {} map[string]interface {}",
 		},
 		"FromYamlEmpty": {
-			reason:   "of nothing comes nothing",
+			reason:   "an empty text results in an empty value",
 			template: `{{ fromYaml "" }} {{ fromYaml "" | kindOf }}`,
 			want:     "<no value> invalid",
 		},
 		"RandomChoiceNone": {
-			reason:   "there is no choice",
+			reason:   "an empty list is an error",
 			template: `{{ randomChoice }}`,
 			want:     "error calling randomChoice: invalid argument to Intn",
 		},
@@ -113,42 +113,42 @@ func TestFunctions(t *testing.T) {
 			want:     "Ready True Up m 3 2026-01-02 03:04:05 +0000 UTC",
 		},
 		"ConditionOfResource": {
-			reason:   "the resource itself is as good",
+			reason:   "the resource itself can be passed",
 			template: `{{ (getResourceCondition "Ready" .observed.resources.one.resource).Status }}`,
 			want:     "True",
 		},
 		"ConditionUnknown": {
-			reason:   "there is none of the type",
+			reason:   "a missing condition is Unknown",
 			template: `{{ with getResourceCondition "Synced" .observed.resources.one }}{{ .Status }}|{{ .Reason }}|{{ .Message }}{{ end }}`,
 			want:     "Unknown||",
 		},
 		"ConditionNil": {
-			reason:   "there is no resource",
+			reason:   "a missing resource has the condition Unknown",
 			template: `{{ (getResourceCondition "Ready" nil).Status }}`,
 			want:     "Unknown",
 		},
 		"ConditionText": {
-			reason:   "text of named types is no string",
+			reason:   "a value of a named string type is not a string",
 			template: `{{ (getResourceCondition "Ready" .observed.resources.one).Status | upper }}`,
 			want:     "wrong type for value; expected string; got v1.ConditionStatus",
 		},
 		"Composed": {
-			reason:   "names with dots, slashes, blanks and quotes around them",
+			reason:   "names may contain dots, slashes, spaces and quotes",
 			template: `{{ range list "a.b" "x/y z" "'a.b'" "\"a.b\"" "4294967296" }}{{ (getComposedResource $ .).metadata.name }} {{ end }}`,
 			want:     "dotted odd dotted dotted large ",
 		},
 		"ComposedNot": {
-			reason:   "digits, brackets, a star and nothing are no names",
+			reason:   "digits, brackets, a star and an empty name are not names",
 			template: `{{ range list "7" "a]b" "[x" "*" "" "gone" }}{{ getComposedResource $ . }}{{ end }}`,
 			want:     "map[]map[]map[]map[]map[]map[]",
 		},
 		"ComposedFalsy": {
-			reason:   "nothing is false",
+			reason:   "an empty value is false",
 			template: `{{ if getComposedResource . "gone" }}x{{ else }}no{{ end }}`,
 			want:     "no",
 		},
 		"ComposedCopy": {
-			reason:   "a change of what is given is none of the request",
+			reason:   "changes to a returned copy do not change the request",
 			template: `{{ $_ := set (getComposedResource . "a.b") "x" 1 }}{{ hasKey (index .observed.resources "a.b").resource "x" }}`,
 			want:     "false",
 		},
@@ -158,17 +158,17 @@ func TestFunctions(t *testing.T) {
 			want:     "aA==map[]",
 		},
 		"Composite": {
-			reason:   "the composite resource",
+			reason:   "the composite resource is returned with integers",
 			template: `{{ (getCompositeResource .).kind }} {{ printf "%T" (getCompositeResource .).spec.n }}`,
 			want:     "Pier int64",
 		},
 		"Extra": {
-			reason:   "required resources come before extra ones",
+			reason:   "required resources take precedence over extra resources",
 			template: `{{ range list "e" "r" "both" }}{{ (index (getExtraResources $ .) 0).resource.metadata.name }} {{ end }}{{ getExtraResources . "gone" }}`,
 			want:     "x1 r1 new []",
 		},
 		"ExtraFromContext": {
-			reason:   "the context has its own",
+			reason:   "the context has its own extra resources",
 			template: `{{ (index (getExtraResourcesFromContext . "c") 0).resource.metadata.name }}{{ getExtraResourcesFromContext . "e" }}`,
 			want:     "c1[]",
 		},
@@ -178,27 +178,27 @@ func TestFunctions(t *testing.T) {
 			want:     "map[user:[97 110 110]]annmap[]",
 		},
 		"CredentialsChanged": {
-			reason:   "the request is no request any more",
+			reason:   "the changed data is not a request any more",
 			template: `{{ $_ := set . "x" 1 }}{{ getCredentialData . "k" }}`,
 			want:     "map[]",
 		},
 		"Include": {
-			reason:   "the root includes itself by its name",
+			reason:   "the root template can include itself by name",
 			template: `{{ if not .x }}{{ $_ := set . "x" 1 }}{{ include "manifests" . | upper }}{{ end }}a`,
 			want:     "Aa",
 		},
 		"IncludeMissing": {
-			reason:   "there is no such template",
+			reason:   "a missing template is an error",
 			template: `{{ include "X" . }}`,
 			want:     `<include "X" .>: error calling include: template: no template "X" associated with template "manifests"`,
 		},
 		"IncludeDeep": {
-			reason:   "a template includes itself a thousand times",
+			reason:   "a template may include itself a thousand times",
 			template: `{{ define "d" }}{{ if . }}{{ include "d" (sub . 1) }}{{ else }}end{{ end }}{{ end }}{{ include "d" 1000 }}`,
 			want:     "end",
 		},
 		"IncludeTooDeep": {
-			reason:   "one more nested include than the limit fails",
+			reason:   "including itself once more is an error",
 			template: `{{ define "d" }}{{ if . }}{{ include "d" (sub . 1) }}{{ else }}end{{ end }}{{ end }}{{ include "d" 1001 }}`,
 			want:     "error calling include: rendering template has a nested reference name: d: unable to execute template",
 		},
@@ -208,27 +208,27 @@ func TestFunctions(t *testing.T) {
 			want:     "end",
 		},
 		"NoEnvironment": {
-			reason:   "functions that read it are not there",
+			reason:   "functions that read the environment do not exist",
 			template: `{{ env "HOME" }}`,
 			want:     `function "env" not defined`,
 		},
 		"Private": {
-			reason:   "templates cannot ask for budget themselves",
+			reason:   "templates cannot call private functions",
 			template: `{{ _leave 1000000 }}`,
 			want:     `function "_leave" not defined`,
 		},
 		"TwoDefines": {
-			reason:   "a name is defined once",
+			reason:   "a template name can be defined once",
 			template: `{{ define "t" }}a{{ end }}{{ define "t" }}b{{ end }}`,
 			want:     `template: multiple definition of template "t"`,
 		},
 		"Numbers": {
-			reason:   "integers and floats do not compare",
+			reason:   "integers and floats cannot be compared",
 			template: `{{ eq .observed.composite.resource.spec.n 1000000 }}{{ eq .observed.composite.resource.spec.f 2 }}`,
 			want:     "error calling eq: incompatible types for comparison: float64 and int",
 		},
 		"MissingKey": {
-			reason:   "an absent key has no value, at any depth",
+			reason:   "an absent key has no value at any depth",
 			template: `{{ .a }} {{ .a.b.c }}`,
 			want:     "<no value> <no value>",
 		},
@@ -246,24 +246,24 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestZones has times on a machine that is not in UTC.
+// TestZones checks times on a machine that is not in UTC.
 func TestZones(t *testing.T) {
 	local := time.Local
 	time.Local = time.FixedZone("X", 5*60*60)
 	t.Cleanup(func() { time.Local = local })
 	cases := map[string]struct{ reason, template, want string }{
 		"ConditionTime": {
-			reason:   "times are in UTC, wherever the machine is",
+			reason:   "the default time zone is UTC",
 			template: `{{ (getResourceCondition "Ready" .observed.resources.one).LastTransitionTime }}`,
 			want:     "2026-01-02 03:04:05 +0000 UTC",
 		},
 		"Local": {
-			reason:   "functions make times in UTC",
+			reason:   "functions that create times use UTC",
 			template: `{{ date "15:04 MST" 0 }} {{ dateInZone "15:04 MST" 0 "Local" }} {{ htmlDate 86399 }} {{ toDate "2006-01-02" "2026-08-01" }} {{ mustToDate "2006" "2026" }} {{ now.Location }}`,
 			want:     "00:00 UTC 00:00 UTC 1970-01-01 2026-08-01 00:00:00 +0000 UTC 2026-01-01 00:00:00 +0000 UTC UTC",
 		},
 		"Zones": {
-			reason:   "a zone can be named, and an unknown zone is UTC",
+			reason:   "a time zone can be named, and an unknown zone is UTC",
 			template: `{{ dateInZone "15:04 MST" 0 "Asia/Tokyo" }} {{ date_in_zone "15:04" 0 "Asia/Tokyo" }} {{ htmlDateInZone 86399 "Asia/Tokyo" }} {{ dateInZone "15:04 MST" 0 "Gone/Gone" }}`,
 			want:     "09:00 JST 09:00 1970-01-02 00:00 UTC",
 		},
@@ -278,7 +278,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// templates are such that do all that there is to do in a template.
+// templates use every feature of the template language.
 var templates = []string{
 	``, ` `, `{{/* c */}}`, `a{{- " b " -}} c`,
 	`{{ range $i, $e := list 1 2 3 }}{{ if eq $i 1 }}{{ continue }}{{ end }}{{ $i }}{{ $e }}{{ else }}none{{ end }}`,
@@ -311,8 +311,8 @@ var templates = []string{
 	`{{ with $x := .meta }}{{ $x.tag }}{{ end }}{{ if $y := 1 }}{{ $y }}{{ end }}{{ $z := .meta.tag | upper }}{{ $z }}`, `{{ (index (list (dict "a" 1)) 0).a }}{{ (list 1 2 | first) }}`,
 }
 
-// TestTransparent holds the rewritten templates to what they were: same output,
-// same errors, with the same lines and columns.
+// TestTransparent checks that adding calls to a template changes neither its
+// output nor its errors, including lines and columns.
 func TestTransparent(t *testing.T) {
 	for _, text := range templates {
 		for _, option := range []string{"missingkey=default", "missingkey=zero", "missingkey=error"} {
@@ -334,7 +334,7 @@ func TestTransparent(t *testing.T) {
 	}
 }
 
-// render executes a template without any budget.
+// render executes a template without any limits.
 func render(text string, data any, options ...string) (out, failure string) {
 	tmpl, err := template.New("manifests").Funcs(sprig.TxtFuncMap()).Option(options...).Parse(text)
 	if err != nil {

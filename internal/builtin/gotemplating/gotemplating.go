@@ -17,23 +17,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
-// Options say what a template may read. The zero value is the working directory.
+// Options configure which files a template may read. The zero value permits the
+// working directory.
 type Options struct {
-	// Dir is the folder in which a FileSystem source is looked up: the working
-	// directory, if it is empty.
+	// Dir is the folder of FileSystem sources. Empty means the working
+	// directory.
 	Dir string
-	// Templates are folders in which it is looked up after that.
+	// Templates are further folders, which are searched after Dir.
 	Templates []string
 }
 
-// New returns the function. It reads nothing outside the folders of o, opens no
-// connection, and keeps parsed templates for the next call. RunFunction returns an
-// error only if the context is done.
+// New returns the function. It reads nothing outside of the folders of o, opens
+// no connection, and caches parsed templates. RunFunction returns an error only
+// if the context is done.
 //
-// RunFunction does not wait for an evaluation once the context is done. The
-// evaluation ends by itself at its next loop, template or output. A single call of a
-// function, such as a search with a regular expression, goes on until it returns.
-// It reads the request, which the caller therefore must not change.
+// RunFunction does not wait for an evaluation after the context is done. The
+// evaluation ends at its next loop, template or output. A single call of a
+// function, such as a search with a regular expression, runs until it returns.
+// It reads the request, so the caller must not change the request.
 func New(o Options) function.Runner { return &runner{folders: o.folders()} }
 
 type runner struct {
@@ -66,11 +67,11 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 }
 
-// answer does the steps in the order that the real function has them in, so that
-// what is set by an earlier one holds when a later one fails.
+// answer executes the steps in the real function's order, so that the effects
+// of earlier steps stay when a later step fails.
 func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (err error) {
 	defer func() {
-		// A library gave up on what a template made.
+		// A library panicked on a value of the template.
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("cannot execute template: %v", reason)
 		}
@@ -105,8 +106,8 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return apply(req, rsp, documents)
 }
 
-// maxKept is the longest text whose program is kept, in bytes: a program takes
-// forty times as much.
+// maxKept is the size of the longest template that is cached, in bytes. A
+// program needs forty times as much memory.
 const maxKept = 64 << 10
 
 func (r *runner) program(key programKey, options []string) (*program, error) {
@@ -116,8 +117,8 @@ func (r *runner) program(key programKey, options []string) (*program, error) {
 	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
 }
 
-// templateData returns what the template sees of the request: its JSON form.
-// Numbers are int64 if they have no fraction and fit, else float64.
+// templateData returns the JSON form of the request for the template. Numbers
+// without a fraction are int64 if they fit, others float64.
 func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	raw, err := protojson.Marshal(req)
 	if err != nil {
@@ -133,11 +134,11 @@ func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	return data, nil
 }
 
-// maxMessage is how long the message of a result can be, in bytes. Each level of
-// nested includes adds about a hundred, and there are 1001 levels at most.
+// maxMessage limits the message of a result in bytes. Each of at most 1001
+// levels of nested includes adds about a hundred bytes.
 const maxMessage = 512 << 10
 
-// message returns err as it can be sent: of valid and not too much text.
+// message returns err as valid UTF-8 of limited length, so that it can be sent.
 func message(err error) error {
 	return errors.New(strings.ToValidUTF8(clip(err.Error()), "\uFFFD"))
 }

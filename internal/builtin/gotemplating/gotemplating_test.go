@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// typical is a template of ten resources, as people write them.
+// typical is a typical template with ten resources.
 const typical = `{{- define "labels" }}
 app: {{ .observed.composite.resource.metadata.name }}
 team: {{ .observed.composite.resource.spec.team | default "none" | quote }}
@@ -60,7 +60,7 @@ func typicalRequest(t testing.TB, name string) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// TestConcurrent runs one template for many composite resources at once.
+// TestConcurrent runs one template for many composite resources concurrently.
 func TestConcurrent(t *testing.T) {
 	r := gotemplating.New(gotemplating.Options{})
 	var wg sync.WaitGroup
@@ -96,7 +96,7 @@ func FuzzTemplate(f *testing.F) {
 	r := gotemplating.New(gotemplating.Options{})
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<12 || strings.Contains(text, "gen") || strings.Contains(text, "bcrypt") {
-			return // keys take long to make
+			return // generating keys takes long
 		}
 		ctx := &countdown{Context: context.WithoutCancel(t.Context())}
 		ctx.left.Store(100_000)
@@ -105,10 +105,10 @@ func FuzzTemplate(f *testing.F) {
 		before := proto.CloneOf(req)
 		rsp, err := r.RunFunction(ctx, "", req)
 		if (rsp == nil) == (err == nil) {
-			t.Errorf("got %v, %v, want one of them", rsp, err)
+			t.Errorf("got %v, %v, want a response or an error", rsp, err)
 		}
 		if err != nil && ctx.Err() == nil {
-			t.Errorf("got %v without an end of the context", err)
+			t.Errorf("got %v before the context ended", err)
 		}
 		if !proto.Equal(before, req) {
 			t.Error("the request was changed")
@@ -116,8 +116,8 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// BenchmarkTypical is one composite resource of ten composed ones, with a template
-// that was parsed before.
+// BenchmarkTypical measures one composite resource with ten composed resources,
+// with a cached template.
 func BenchmarkTypical(b *testing.B) {
 	r := gotemplating.New(gotemplating.Options{})
 	req := typicalRequest(b, "p")
@@ -130,7 +130,7 @@ func BenchmarkTypical(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is the first of these.
+// BenchmarkParse measures the same with a new template.
 func BenchmarkParse(b *testing.B) {
 	req := typicalRequest(b, "p")
 	b.ReportAllocs()

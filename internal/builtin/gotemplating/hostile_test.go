@@ -23,7 +23,7 @@ func inlineRequest(t testing.TB, text string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{Input: in}
 }
 
-// TestHostile has templates that would take the process with them.
+// TestHostile checks templates that could crash the process.
 func TestHostile(t *testing.T) {
 	const (
 		tooLarge = "a value takes more than 256 MiB"
@@ -36,17 +36,17 @@ func TestHostile(t *testing.T) {
 		want     string
 	}{
 		"Until": {
-			reason:   "a list of a thousand million",
+			reason:   "a list of a thousand million values",
 			template: `{{ until 1000000000 }}`,
 			want:     tooLarge,
 		},
 		"UntilStep": {
-			reason:   "a count whose end is beyond the largest integer",
+			reason:   "a count that ends above the largest integer",
 			template: `{{ untilStep 0 9223372036854775807 4611686018427387904 }}`,
 			want:     tooLarge,
 		},
 		"UntilStepDown": {
-			reason:   "a count whose end is below the smallest integer",
+			reason:   "a count that ends below the smallest integer",
 			template: `{{ untilStep 0 -9223372036854775807 -4611686018427387904 }}`,
 			want:     tooLarge,
 		},
@@ -56,7 +56,7 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"SeqStep": {
-			reason:   "a step beyond the largest integer",
+			reason:   "a step above the largest integer",
 			template: `{{ seq 0 4611686018427387904 9223372036854775800 }}`,
 			want:     tooLarge,
 		},
@@ -66,17 +66,17 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"RepeatOverflow": {
-			reason:   "a length that is no integer",
+			reason:   "a length that is not an integer",
 			template: `{{ repeat 9223372036854775807 "xx" }}`,
 			want:     tooLarge,
 		},
 		"RepeatedRepeat": {
-			reason:   "a text made longer step by step",
+			reason:   "a text that grows in steps",
 			template: `{{ $s := "x" }}{{ range until 64 }}{{ $s = repeat 16 $s }}{{ end }}`,
 			want:     tooLarge,
 		},
 		"Replace": {
-			reason:   "something between all characters",
+			reason:   "a text between all characters",
 			template: `{{ $s := repeat 100000 "x" }}{{ replace "" $s $s }}`,
 			want:     tooLarge,
 		},
@@ -86,92 +86,92 @@ func TestHostile(t *testing.T) {
 			want:     tooLarge,
 		},
 		"Indent": {
-			reason:   "a wide margin",
+			reason:   "a wide indentation",
 			template: `{{ indent 1000000000 "x" }}`,
 			want:     tooLarge,
 		},
 		"NindentLines": {
-			reason:   "a margin of many lines",
+			reason:   "a wide indentation of many lines",
 			template: `{{ repeat 1000000 "\n" | nindent 1000 }}`,
 			want:     tooLarge,
 		},
 		"Random": {
-			reason:   "long random text",
+			reason:   "a long random text",
 			template: `{{ randAlphaNum 100000000 }}`,
 			want:     tooLarge,
 		},
 		"RandomBytes": {
-			reason:   "random bytes",
+			reason:   "many random bytes",
 			template: `{{ randBytes 9223372036854775807 }}`,
 			want:     tooLarge,
 		},
 		"FromYamlAliases": {
-			reason:   "a few lines of YAML that are a thousand million values",
+			reason:   "a few lines of YAML with aliases for a thousand million values",
 			template: `{{ fromYaml "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n" }}`,
 			want:     "excessive aliasing",
 		},
 		"Output": {
-			reason:   "output without an end",
+			reason:   "an endless output",
 			template: `{{ $s := repeat 100000 "x" }}{{ range 1000000000 }}{{ $s }}{{ end }}`,
 			want:     "the output is larger than 64 MiB",
 		},
 		"IncludedOutput": {
-			reason:   "an include whose output has no end",
+			reason:   "an include with an endless output",
 			template: `{{ define "a" }}{{ range 1000000000 }}{{ $ }}{{ end }}{{ end }}{{ include "a" (repeat 100000 "x") | len }}`,
 			want:     "the output is larger than 64 MiB",
 		},
 		"CyclicPrinted": {
-			reason:   "a value in itself, printed",
+			reason:   "a value that contains itself is printed",
 			template: `{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}`,
 			want:     cyclic,
 		},
 		"CyclicList": {
-			reason:   "a value in itself, through a list",
+			reason:   "a value contains itself in a list",
 			template: `{{ $d := dict }}{{ $_ := set $d "a" (list 1 $d) }}{{ $d }}`,
 			want:     cyclic,
 		},
 		"CyclicData": {
-			reason:   "the data of the request in itself",
+			reason:   "the request's data contains itself",
 			template: `{{ $_ := set .meta "x" .meta }}{{ getCredentialData . "x" }}`,
 			want:     cyclic,
 		},
 		"Deep": {
-			reason:   "a value that is nested deeply, and printed",
+			reason:   "a deeply nested value is printed",
 			template: `{{ $v := list }}{{ range until 100000 }}{{ $v = list $v }}{{ end }}{{ $v }}`,
 			want:     "cannot decode manifest",
 		},
 		"RecursionInIfs": {
-			reason:   "a template that calls itself within so many blocks that the stack would be too large",
+			reason:   "a template calls itself in so many blocks that the stack would be too large",
 			template: `{{ define "a" }}` + strings.Repeat("{{if 1}}", 1000) + `{{ template "a" . }}` + strings.Repeat("{{end}}", 1000) + `{{ end }}{{ template "a" . }}`,
 			want:     tooDeep,
 		},
 		"RecursionInLoops": {
-			reason:   "a template that calls itself within loops",
+			reason:   "a template calls itself in loops",
 			template: `{{ define "a" }}{{ range 1 }}{{ template "a" . }}{{ end }}{{ end }}{{ template "a" . }}`,
 			want:     tooDeep,
 		},
 		"Loops": {
-			reason:   "loops within each other",
+			reason:   "deeply nested loops",
 			template: strings.Repeat("{{range 1}}", 4000) + "{{fail `x`}}" + strings.Repeat("{{end}}", 4000),
 			want:     tooDeep,
 		},
 		"Includes": {
-			reason:   "includes of many names, each often",
+			reason:   "many templates include themselves often",
 			template: manyIncludes(),
 			want:     "error calling include",
 		},
 		"IncludedError": {
-			reason:   "an error within many includes",
+			reason:   "an error in many nested includes",
 			template: `{{ define "a" }}{{ include "a" "` + strings.Repeat("x", 10000) + `" }}{{ end }}{{ include "a" . }}`,
 			want:     "xxx...",
 		},
 		"Ifs": {
-			reason:   "blocks within each other",
+			reason:   "deeply nested blocks",
 			template: strings.Repeat("{{if 1}}", 60000) + strings.Repeat("{{end}}", 60000),
 			want:     "the template has more than 100000 actions",
 		},
 		"Elses": {
-			reason:   "blocks that do not look nested",
+			reason:   "nested blocks that are written as a chain",
 			template: "{{if 1}}" + strings.Repeat("{{else if 1}}", 120000) + "{{end}}",
 			want:     "the template has more than 100000 actions",
 		},
@@ -215,7 +215,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// holds fails if a response is not one fatal result with a text.
+// holds fails the test unless the response has exactly one fatal result that
+// contains want.
 func holds(t *testing.T, reason string, rsp *fnv1.RunFunctionResponse, want string) {
 	t.Helper()
 	results := rsp.GetResults()
@@ -227,11 +228,11 @@ func holds(t *testing.T, reason string, rsp *fnv1.RunFunctionResponse, want stri
 	}
 }
 
-// TestHostileUsual has what comes to the limits that templates have.
+// TestHostileUsual checks templates that reach the limits of text/template.
 func TestHostileUsual(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
 		"Recursion": {
-			reason:   "a template that calls itself has all the stack that text/template allows",
+			reason:   "a template that calls itself may use the whole stack that text/template permits",
 			template: `{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`,
 			want:     `template: manifests:1:28: executing "a" at <{{template "a" .}}>: exceeded maximum template depth (100000)`,
 		},
@@ -252,8 +253,8 @@ func TestHostileUsual(t *testing.T) {
 	}
 }
 
-// manyIncludes returns a template in which each of many templates includes itself
-// as often as it can, and then the next one.
+// manyIncludes returns many templates, each of which includes itself as often
+// as possible and then the next one.
 func manyIncludes() string {
 	var b strings.Builder
 	for i := range 20 {
@@ -262,7 +263,7 @@ func manyIncludes() string {
 	return b.String() + `{{ include "0" 900 }}`
 }
 
-// A countdown is a context that is cancelled once it was asked often enough.
+// A countdown is a context that is canceled after a number of checks.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -275,8 +276,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestCancel has templates that do not end, or not for long, until the context is
-// done.
+// TestCancel checks that templates which run long or endlessly end with the
+// context.
 func TestCancel(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -287,15 +288,15 @@ func TestCancel(t *testing.T) {
 			template: `{{range 9223372036854775807}}{{end}}`,
 		},
 		"Continue": {
-			reason:   "a loop that goes on at once",
+			reason:   "a loop with continue",
 			template: `{{range 9223372036854775807}}{{continue}}{{end}}`,
 		},
 		"Nested": {
-			reason:   "loops that are short",
+			reason:   "many short loops",
 			template: `{{range 100000}}{{range 100000}}{{range 100000}}{{end}}{{end}}{{end}}`,
 		},
 		"Else": {
-			reason:   "a loop in what is done otherwise",
+			reason:   "a loop in an else block",
 			template: `{{range list}}{{else}}{{range 9223372036854775807}}{{else}}{{end}}{{end}}`,
 		},
 		"With": {
@@ -307,7 +308,7 @@ func TestCancel(t *testing.T) {
 			template: `{{define "a"}}{{if .}}{{template "a" (sub . 1)}}{{template "a" (sub . 1)}}{{end}}{{end}}{{template "a" 60}}`,
 		},
 		"Bare": {
-			reason:   "the same without a function",
+			reason:   "templates that call each other without functions",
 			template: `{{define "a"}}{{template "b"}}{{template "b"}}{{end}}{{define "b"}}{{template "c"}}{{template "c"}}{{end}}{{define "c"}}{{template "d"}}{{template "d"}}{{end}}{{define "d"}}{{end}}` + strings.Repeat(`{{template "a"}}`, 500),
 		},
 		"Include": {
@@ -315,15 +316,15 @@ func TestCancel(t *testing.T) {
 			template: `{{define "a"}}{{end}}{{range 9223372036854775807}}{{if include "a" .}}{{end}}{{end}}`,
 		},
 		"Values": {
-			reason:   "values one after the other",
+			reason:   "many values",
 			template: strings.Repeat(`{{1}}`, 2000),
 		},
 		"Text": {
-			reason:   "text one after the other",
+			reason:   "many texts",
 			template: strings.Repeat(`x{{if 0}}{{end}}`, 2000),
 		},
 		"Documents": {
-			reason: "documents one after the other",
+			reason: "many documents",
 			template: strings.Repeat(`kind: A
 ---
 `, 2000),

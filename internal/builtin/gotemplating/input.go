@@ -2,26 +2,29 @@ package gotemplating
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GoTemplate is the function's input: where the template comes from, and how it
-// is read. Its apiVersion and kind are not looked at.
+// GoTemplate is the function's input: the source of the template, and how to
+// parse it. apiVersion and kind are ignored.
 type GoTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Source of the template: Inline, FileSystem or Environment. Required.
 	Source source `json:"source"`
-	// Inline is the template itself, for the source Inline.
+	// Inline is the template for the source Inline.
 	Inline *inline `json:"inline,omitempty"`
-	// FileSystem tells where the template's files are, for the source FileSystem.
+	// FileSystem is the path of the template's files for the source
+	// FileSystem.
 	FileSystem *fileSystem `json:"fileSystem,omitempty"`
-	// Environment names the template, for the source Environment.
+	// Environment is the key of the template for the source Environment.
 	Environment *environment `json:"environment,omitempty"`
-	// Delims stand around actions. Without both of them they are {{ and }}.
+	// Delims are the delimiters of actions. The default is {{ and }}, also
+	// if one of them is empty.
 	Delims *delims `json:"delims,omitempty"`
-	// Options are those of text/template, such as missingkey=error. Later ones win.
+	// Options of text/template, such as missingkey=error. Later options
+	// take precedence.
 	Options []string `json:"options,omitempty"`
-	// TTL is how long the answer may be kept, such as 5m. It is 60s without it, and
-	// if it is no duration.
+	// TTL is the time to live of the response, such as 5m. The default is
+	// 60s, also for an invalid duration.
 	TTL string `json:"ttl,omitempty"`
 }
 
@@ -34,19 +37,19 @@ const (
 )
 
 type inline struct {
-	// Template wins over Templates, unless it is empty.
+	// Template takes precedence over Templates if it is not empty.
 	Template string `json:"template,omitempty"`
-	// Templates are read as one text, with separators of documents between them.
+	// Templates are joined with document separators.
 	Templates []string `json:"templates,omitempty"`
 }
 
 type fileSystem struct {
-	// DirPath is a folder, of which all files are read as one text, or a file.
+	// DirPath is a file, or a folder whose files are joined.
 	DirPath string `json:"dirPath,omitempty"`
 }
 
 type environment struct {
-	// Key of the environment whose value is the template.
+	// Key is the environment key whose value is the template.
 	Key string `json:"key,omitempty"`
 }
 

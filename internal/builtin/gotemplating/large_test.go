@@ -8,7 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// TestLarge has what is much, and within what people do.
+// TestLarge checks large templates that users may have.
 func TestLarge(t *testing.T) {
 	const named = `kind: A
 metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: "%s"}}
@@ -16,7 +16,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 	cases := map[string]struct {
 		reason   string
 		template string
-		want     int // resources
+		want     int // number of resources
 	}{
 		"Documents": {
 			reason:   "300 documents, some of 60 kB",
@@ -24,12 +24,12 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			want:     300,
 		},
 		"Appended": {
-			reason:   "a list of 10,000, one by one",
+			reason:   "a list of 10,000 values, built in steps",
 			template: `{{ $l := list }}{{ range until 10000 }}{{ $l = append $l . }}{{ end }}` + fmt.Sprintf(named, "{{ len $l }}"),
 			want:     1,
 		},
 		"Set": {
-			reason:   "a dict of 30,000, one by one",
+			reason:   "a dict of 30,000 keys, built in steps",
 			template: `{{ $d := dict }}{{ range until 30000 }}{{ $_ := set $d (toString .) . }}{{ end }}` + fmt.Sprintf(named, "{{ len $d }}"),
 			want:     1,
 		},
@@ -39,7 +39,7 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			want:     1,
 		},
 		"Matches": {
-			reason:   "a megabyte in which something is looked for, and all of something is found",
+			reason:   "a search in a megabyte that matches everything",
 			template: `{{ $s := repeat 20000 "The quick brown fox jumps over the lazy dog. 0123456" }}{{ $m := regexMatch "^([A-Za-z]+|[0-9]{1,10}|[ .])*END$" $s }}{{ $n := regexFindAll "dog. [0-9]+(The quick.*dog. )?" $s -1 | len }}` + fmt.Sprintf(named, "{{ $n }} {{ $m }}"),
 			want:     1,
 		},
@@ -49,42 +49,42 @@ metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name
 			want:     1,
 		},
 		"Recursion": {
-			reason:   "templates within templates, with a loop and a block",
+			reason:   "nested templates with a loop and a block",
 			template: `{{ define "a" }}{{ range . }}{{ template "a" . }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ template "a" $v }}` + fmt.Sprintf(named, "x"),
 			want:     1,
 		},
 		"Includes": {
-			reason:   "includes within includes, with two loops",
+			reason:   "nested includes with two loops",
 			template: `{{ define "a" }}{{ range . }}{{ range list . }}{{ include "a" . }}{{ end }}{{ end }}{{ end }}{{ $v := list }}{{ range 900 }}{{ $v = list $v }}{{ end }}{{ include "a" $v }}` + fmt.Sprintf(named, "x"),
 			want:     1,
 		},
 		"Nested": {
-			reason:   "blocks within blocks",
+			reason:   "nested blocks",
 			template: strings.Repeat("{{ if 1 }}", 1000) + fmt.Sprintf(named, "x") + strings.Repeat("{{ end }}", 1000),
 			want:     1,
 		},
 		"Elses": {
-			reason:   "many alternatives",
+			reason:   "many else branches",
 			template: "{{ if 0 }}" + strings.Repeat("{{ else if 0 }}", 5000) + "{{ else }}" + fmt.Sprintf(named, "x") + "{{ end }}",
 			want:     1,
 		},
 		"Yaml": {
-			reason:   "a hundred kilobytes there and back",
+			reason:   "a hundred kilobytes are encoded and decoded",
 			template: `{{ $v := dict "a" (repeat 100000 "x") "b" (until 3000) }}` + fmt.Sprintf(named, "{{ len (fromYaml (toYaml $v)) }}") + `spec: {{ toYaml $v | nindent 2 }}`,
 			want:     1,
 		},
 		"Json": {
-			reason:   "a megabyte there and back",
+			reason:   "a megabyte is encoded and decoded",
 			template: `{{ $v := dict "a" (repeat 1000000 "x") }}` + fmt.Sprintf(named, "{{ len (fromJson (toJson $v)) }}"),
 			want:     1,
 		},
 		"Text": {
-			reason:   "a megabyte through many functions",
+			reason:   "a megabyte passes through many functions",
 			template: `{{ $s := repeat 1000000 "x" | upper | quote | b64enc | b64dec | replace "X" "y" | indent 2 | trim | sha256sum }}` + fmt.Sprintf(named, "{{ len $s }}"),
 			want:     1,
 		},
 		"Aliases": {
-			reason:   "an anchor that is used a hundred times",
+			reason:   "an anchor with a hundred aliases",
 			template: fmt.Sprintf(named, "x") + "a: &a {b: [1, 2, 3]}\nc: [{{ repeat 100 \"*a,\" }}]",
 			want:     1,
 		},

@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// merging returns a merge function of Sprig that cannot make a map contain itself.
-// It copies a source that shares a map with the destination or an earlier source:
-// otherwise Sprig could put that map into itself, and then walk it without end.
+// merging returns a merge function of Sprig that cannot make a map contain
+// itself. It copies each source that shares a map with the destination or with
+// an earlier source. Otherwise Sprig could put that map into itself and then
+// loop endlessly.
 func merging[R any](merge func(dst map[string]any, srcs ...map[string]any) R) func(map[string]any, ...map[string]any) R {
 	return func(dst map[string]any, srcs ...map[string]any) R {
 		return merge(dst, apart(dst, srcs)...)
 	}
 }
 
-// mustMerging is merging for functions that may fail.
+// mustMerging is merging for functions that return an error.
 func mustMerging(merge func(dst map[string]any, srcs ...map[string]any) (any, error)) func(map[string]any, ...map[string]any) (any, error) {
 	return func(dst map[string]any, srcs ...map[string]any) (any, error) {
 		return merge(dst, apart(dst, srcs)...)
@@ -40,18 +41,18 @@ func apart(dst map[string]any, srcs []map[string]any) []map[string]any {
 
 var errContainsItself = errors.New("the value would contain itself")
 
-// contains reports whether v is the dict, or contains it.
+// contains reports whether v is the dict or contains it.
 func contains(v any, dict map[string]any) bool {
 	seen := map[uintptr]bool{}
 	shares(v, seen)
 	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-// shares adds the maps in v to seen, and reports whether it came to one of them
-// again. It does not recurse, because v may be nested deeply.
+// shares adds the maps in v to seen, and reports whether it found a map that
+// was in seen already. It does not recurse, because v may be deeply nested.
 func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
-	lists := map[*any]int{} // the lengths of the lists that were walked, by their first element
+	lists := map[*any]int{} // lengths of the visited lists, by their first element
 	todo := []any{v}
 	isNew := func(m any) bool {
 		at := reflect.ValueOf(m).Pointer()
@@ -68,7 +69,7 @@ func shares(v any, seen map[uintptr]bool) bool {
 			if v != nil && isNew(v) {
 				todo = slices.AppendSeq(todo, maps.Values(v))
 			}
-		case map[any]any: // of YAML
+		case map[any]any: // from YAML
 			if v != nil && isNew(v) {
 				todo = slices.AppendSeq(todo, maps.Values(v))
 			}

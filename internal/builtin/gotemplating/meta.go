@@ -17,10 +17,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// extraResourcesKey is the context key of what was found for requirements.
+// extraResourcesKey is the context key of resources found for requirements.
 const extraResourcesKey = "apiextensions.crossplane.io/extra-resources"
 
-// meta does what a document of a meta kind says.
+// meta applies a document of a meta kind.
 func (c *change) meta(d *unstructured.Unstructured) error {
 	switch d.GetKind() {
 	case "CompositeConnectionDetails":
@@ -37,7 +37,7 @@ func (c *change) meta(d *unstructured.Unstructured) error {
 	}
 }
 
-// noField is the error for a field that is not there.
+// noField is the error for a missing field.
 type noField string
 
 func (f noField) Error() string { return string(f) + ": no such field" }
@@ -58,9 +58,9 @@ func decodeField(object map[string]any, name string, into any) error {
 	return nil
 }
 
-// connectionDetails adds what is in base64 in the data, if all of it is text. Of
-// broken base64 it takes what comes before the break. The real function changes
-// the request's own map if there is one, so that this holds on a failure too.
+// connectionDetails adds the base64 values of the data if all of them are
+// strings. Invalid base64 is decoded up to the error. The real function changes
+// an existing map of the request, so these changes stay after a later error.
 func (c *change) connectionDetails(d *unstructured.Unstructured) {
 	data, _, err := unstructured.NestedStringMap(d.Object, "data")
 	if err != nil {
@@ -125,8 +125,8 @@ func (t targetedCondition) message() *fnv1.Condition {
 	return m
 }
 
-// context merges data into the context, or, if the request has none, puts it
-// there.
+// context merges data into the context. If the request has no context, it sets
+// the keys without merging.
 func (c *change) context(d *unstructured.Unstructured) error {
 	data := map[string]any{}
 	if err := decodeField(d.Object, "data", &data); err != nil {
@@ -142,8 +142,9 @@ func (c *change) context(d *unstructured.Unstructured) error {
 	return c.setContext(data)
 }
 
-// requestContext returns what the request's context has at key. The real function
-// writes into the request's context if there is one, so what it has written counts.
+// requestContext returns the value of the request's context at key. The real
+// function writes into an existing context of the request, so its own earlier
+// writes are visible here.
 func (c *change) requestContext(key string) *structpb.Value {
 	if c.req.GetContext().GetFields() == nil {
 		return nil
@@ -168,12 +169,12 @@ func (c *change) setContext(data map[string]any) error {
 	return nil
 }
 
-// requirement is what a template asks for.
+// requirement is a request of the template for resources.
 type requirement struct {
 	APIVersion  string            `json:"apiVersion"`
 	Kind        string            `json:"kind"`
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// MatchName wins over MatchLabels, unless it is empty.
+	// MatchName takes precedence over MatchLabels if it is not empty.
 	MatchName string `json:"matchName,omitempty"`
 	// Namespace of the resource, with MatchName.
 	Namespace string `json:"namespace,omitempty"`
@@ -192,8 +193,8 @@ func (r requirement) selector() *fnv1.ResourceSelector {
 	return s
 }
 
-// require adds requirements, and those without a namespace also in the field that
-// older versions of Crossplane read.
+// require adds requirements. Those without a namespace are also added to the
+// field that older versions of Crossplane read.
 func (c *change) require(d *unstructured.Unstructured) error {
 	var requirements map[string]requirement
 	if err := decodeField(d.Object, "requirements", &requirements); err != nil {
@@ -217,13 +218,14 @@ func (c *change) require(d *unstructured.Unstructured) error {
 	return nil
 }
 
-// extraField returns the field extra_resources of a message, by its name: Go's
-// linters take issue with its being deprecated, but it has to be served.
+// extraField returns the field extra_resources of a message. It finds the field
+// by name, because linters reject the deprecated accessor.
 func extraField(m protoreflect.Message) protoreflect.FieldDescriptor {
 	return m.Descriptor().Fields().ByName("extra_resources")
 }
 
-// extraResources copies what was found for requirements into the context.
+// extraResources copies the resources that were found for requirements into the
+// context.
 func (c *change) extraResources() error {
 	extra := map[string]*fnv1.Resources{}
 	m := c.req.ProtoReflect()
@@ -239,8 +241,8 @@ func (c *change) extraResources() error {
 	return nil
 }
 
-// copyResources adds resources to those in the context, in the JSON form that Go's
-// structs of them have.
+// copyResources adds resources to those in the context, in the JSON form of
+// Go's structs.
 func (c *change) copyResources(found map[string]*fnv1.Resources) error {
 	if len(found) == 0 {
 		return nil

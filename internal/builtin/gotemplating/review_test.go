@@ -10,17 +10,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// What is merged twice is merged, and does not come to hold itself.
+// TestMergeShared checks that merging maps twice never makes a map contain
+// itself.
 func TestMergeShared(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
-		"SourceTwice":   {"a source may hold the destination, twice", `{{ $d := dict "a" (dict "b" 1) }}{{ $_ := merge $d.a $d $d }}{{ fail (toJson $d.a.a) }}`, `{"b":1}`},
-		"Wrapped":       {"and be within another", `{{ $d := dict "x" 1 }}{{ $_ := merge $d (dict "a" $d) (dict "a" $d) }}{{ fail (toJson $d) }}`, `{"a":{"x":1},"x":1}`},
-		"Overwrite":     {"also where it wins", `{{ $d := dict "a" (dict "b" 1) }}{{ $_ := mergeOverwrite $d.a $d $d }}{{ fail (toJson $d.a) }}`, `"b":1}`},
-		"Must":          {"also where it may fail", `{{ $d := dict "x" 1 }}{{ $_ := mustMerge $d (dict "a" $d) }}{{ fail (toJson $d) }}`, `{"a":{"x":1},"x":1}`},
-		"NumberedKeys":  {"also maps whose keys are no text", `{{ $m := fromYaml "1: {2: 3}" }}{{ $d := dict "a" $m }}{{ $_ := merge $d (dict "a" (dict "x" $m)) (dict "a" (dict "x" $m)) }}{{ fail (toString (index $d.a "x")) }}`, `map[1:map[2:3]]`},
-		"Untouched":     {"a source that shares nothing stays the one that it is", `{{ $s := dict "m" (dict "k" 1) }}{{ $d := merge (dict) $s }}{{ $_ := set $s.m "k" 2 }}{{ fail (toJson $d) }}`, `{"m":{"k":2}}`},
-		"Loop":          {"a map that grows by merging is not too much", `{{ $d := dict }}{{ range $i := until 400 }}{{ $d = merge $d (dict (printf "key-%d" $i) (dict "name" "a" "n" $i)) }}{{ end }}{{ fail (toString (len $d)) }}`, "400"},
-		"LeadingBreaks": {"YAML is written as the real function does", `{{ fail (toYaml (dict "a" "\nx")) }}`, "a: |4-\n"},
+		"SourceTwice":   {"a source may contain the destination twice", `{{ $d := dict "a" (dict "b" 1) }}{{ $_ := merge $d.a $d $d }}{{ fail (toJson $d.a.a) }}`, `{"b":1}`},
+		"Wrapped":       {"a source may be part of another source", `{{ $d := dict "x" 1 }}{{ $_ := merge $d (dict "a" $d) (dict "a" $d) }}{{ fail (toJson $d) }}`, `{"a":{"x":1},"x":1}`},
+		"Overwrite":     {"a source of a function that overwrites may contain the destination", `{{ $d := dict "a" (dict "b" 1) }}{{ $_ := mergeOverwrite $d.a $d $d }}{{ fail (toJson $d.a) }}`, `"b":1}`},
+		"Must":          {"a source of a function that returns an error may contain the destination", `{{ $d := dict "x" 1 }}{{ $_ := mustMerge $d (dict "a" $d) }}{{ fail (toJson $d) }}`, `{"a":{"x":1},"x":1}`},
+		"NumberedKeys":  {"maps whose keys are not strings may be shared", `{{ $m := fromYaml "1: {2: 3}" }}{{ $d := dict "a" $m }}{{ $_ := merge $d (dict "a" (dict "x" $m)) (dict "a" (dict "x" $m)) }}{{ fail (toString (index $d.a "x")) }}`, `map[1:map[2:3]]`},
+		"Untouched":     {"a source without shared maps is not copied", `{{ $s := dict "m" (dict "k" 1) }}{{ $d := merge (dict) $s }}{{ $_ := set $s.m "k" 2 }}{{ fail (toJson $d) }}`, `{"m":{"k":2}}`},
+		"Loop":          {"a map may grow by merging", `{{ $d := dict }}{{ range $i := until 400 }}{{ $d = merge $d (dict (printf "key-%d" $i) (dict "name" "a" "n" $i)) }}{{ end }}{{ fail (toString (len $d)) }}`, "400"},
+		"LeadingBreaks": {"YAML is written as by the real function", `{{ fail (toYaml (dict "a" "\nx")) }}`, "a: |4-\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -31,12 +32,13 @@ func TestMergeShared(t *testing.T) {
 	}
 }
 
-// Documents are judged one after the other, and by the names that fields have.
+// TestDocumentOrder checks that documents are validated in order, and that
+// field names are case-sensitive.
 func TestDocumentOrder(t *testing.T) {
 	cases := map[string]struct{ reason, template, want string }{
-		"AnnotationsFirst": {"what is wrong with a document is said before the next is read", "kind: A\nmetadata: {annotations: {a: 1}}\n---\nkind: [", "invalid annotations in resource '/, Kind=A resource-name=<nil>'"},
-		"SyntaxFirst":      {"in their order", "kind: [\n---\nkind: A\nmetadata: {annotations: {a: 1}}", "cannot decode manifest: "},
-		"Capitals":         {"a field in other capitals is another", metaAPI + "kind: ClaimConditions\nconditions: [{type: Ready, Type: Mine}]", "Ready is a reserved Crossplane Condition"},
+		"AnnotationsFirst": {"an invalid document is reported before the next one is read", "kind: A\nmetadata: {annotations: {a: 1}}\n---\nkind: [", "invalid annotations in resource '/, Kind=A resource-name=<nil>'"},
+		"SyntaxFirst":      {"a syntax error is reported before later documents are validated", "kind: [\n---\nkind: A\nmetadata: {annotations: {a: 1}}", "cannot decode manifest: "},
+		"Capitals":         {"a field name with other capitals is ignored", metaAPI + "kind: ClaimConditions\nconditions: [{type: Ready, Type: Mine}]", "Ready is a reserved Crossplane Condition"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +49,8 @@ func TestDocumentOrder(t *testing.T) {
 	}
 }
 
-// A folder that its name hides is an empty template, wherever it is: nothing in it
-// is read.
+// TestHiddenParents checks that a folder with a hidden name is an empty
+// template and is not read.
 func TestHiddenParents(t *testing.T) {
 	for _, path := range []string{"..", "../..", "sub/../..", ".", "./."} {
 		got := answer(t, gotemplating.Options{Dir: t.TempDir()}, fmt.Sprintf("input: {source: FileSystem, fileSystem: {dirPath: %q}}", path))
@@ -58,7 +60,8 @@ func TestHiddenParents(t *testing.T) {
 	}
 }
 
-// A call that takes long does not keep a render that is to end.
+// TestLongCall checks that a long function call does not delay the end of a
+// canceled render.
 func TestLongCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")

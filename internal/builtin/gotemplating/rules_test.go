@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// answer runs the function on a request, without changing it, and returns the
-// response.
+// answer returns the function's response to a request, and asserts that the
+// request does not change.
 func answer(t *testing.T, o gotemplating.Options, request string) any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(request))
@@ -62,13 +62,14 @@ const (
 	metaAPI  = "apiVersion: meta.gotemplating.fn.crossplane.io/v1alpha1\n"
 )
 
-// crane is a document of a composed resource.
+// crane returns the document of a composed resource.
 func crane(name string) string {
 	return "apiVersion: d/v1\nkind: Crane\nmetadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: " + name + "}}\n"
 }
 
-// TestRules has what golden cases do not cover. An answer is the response without
-// its meta, but for the messages of its results a list of these.
+// TestRules checks rules that golden cases do not cover. want is the response
+// without its meta; if it is a list, only the messages of the results are
+// compared.
 func TestRules(t *testing.T) {
 	text := func(template string) string {
 		quoted, _ := json.Marshal(template)
@@ -103,7 +104,7 @@ desired:
 `,
 		},
 		"EnvironmentNoObject": {
-			reason: "an environment that is no object is none",
+			reason: "an environment that is not an object is ignored",
 			request: `context: {apiextensions.crossplane.io/environment: x}
 input: {source: Environment, environment: {key: a}}`,
 			want: `
@@ -114,7 +115,7 @@ results:
 `,
 		},
 		"NoInput": {
-			reason:  "no input is an empty one",
+			reason:  "a missing input is an empty input",
 			request: "meta: {tag: t}",
 			want: `
 results:
@@ -130,7 +131,7 @@ results:
 `,
 		},
 		"EmptyTemplates": {
-			reason:  "an empty list is nothing",
+			reason:  "an empty list of templates is a missing template",
 			request: "input: {source: Inline, inline: {templates: []}}",
 			want: `
 results:
@@ -138,7 +139,7 @@ results:
 `,
 		},
 		"RightDelimOnly": {
-			reason:  "one delimiter alone is ignored",
+			reason:  "a single delimiter is ignored",
 			request: "input: {source: Inline, inline: {template: '# {{ 1 }} ]]'}, delims: {right: ']]'}}",
 			want: `
 desired:
@@ -147,7 +148,7 @@ desired:
 `,
 		},
 		"LinesRunThrough": {
-			reason:  "lines of later templates count on",
+			reason:  "line numbers continue in later templates",
 			request: "input: {source: Inline, inline: {templates: [\"a\\n\", \"{{ upper 1 }}\"]}}",
 			want: `
 results:
@@ -155,7 +156,7 @@ results:
 `,
 		},
 		"LaterOptionWins": {
-			reason:  "of two options the later one holds",
+			reason:  "the last of two options applies",
 			request: "input: {source: Inline, inline: {template: '# {{ .x }}'}, options: [missingkey=error, missingkey=default]}",
 			want: `
 desired:
@@ -164,7 +165,7 @@ desired:
 `,
 		},
 		"EmptyOption": {
-			reason:  "an empty option is none that exists",
+			reason:  "an empty option among others is invalid",
 			request: "input: {source: Inline, inline: {template: x}, options: [missingkey=zero, '']}",
 			want: `
 results:
@@ -172,7 +173,7 @@ results:
 `,
 		},
 		"OnlyEmptyOption": {
-			reason:  "a single empty option is refused",
+			reason:  "a single empty option is invalid",
 			request: "input: {source: Inline, inline: {template: x}, options: ['']}",
 			want: `
 results:
@@ -180,7 +181,7 @@ results:
 `,
 		},
 		"OptionsInside": {
-			reason:  "options hold in defined templates",
+			reason:  "options apply to defined templates",
 			request: "input: {source: Inline, inline: {template: '{{ define \"t\" }}{{ .x }}{{ end }}{{ include \"t\" . }}'}, options: [missingkey=error]}",
 			want: `
 results:
@@ -188,7 +189,7 @@ results:
 `,
 		},
 		"ParseBeforeOptions": {
-			reason:  "what does not parse fails first",
+			reason:  "a syntax error is reported before an invalid option",
 			request: "input: {source: Inline, inline: {template: '{{'}, options: [x]}",
 			want: `
 results:
@@ -197,7 +198,7 @@ results:
 		},
 
 		"Ready": {
-			reason: "READY_TRUE, bytes and aliases are as in JSON",
+			reason: "enums, bytes and aliases have their JSON form",
 			request: `desired: {resources: {a: {ready: READY_TRUE, connectionDetails: {k: aGk=}}}}
 ` + text(metaAPI+`kind: Context
 data: {r: {{ .desired.resources.a.ready }}, k: {{ .desired.resources.a.connectionDetails.k }}, e: {{ hasKey . "extraResources" }}}`),
@@ -216,7 +217,7 @@ desired:
 `,
 		},
 		"NoMixing": {
-			reason: "extra resources hide the required ones",
+			reason: "extra resources hide the required resources",
 			request: `extraResources: {e: {}}
 requiredResources: {r: {}}
 ` + text(metaAPI+`kind: Context
@@ -233,14 +234,14 @@ desired:
 `,
 		},
 		"LargeInts": {
-			reason: "the shortest digits that are the number count",
+			reason: "a number has the shortest digits that identify it",
 			request: `context: {nn: 4611686018427387904, z: -0.0, m: 9223372036854775807}
 ` + text("# {{ fail (printf `%v %v %v` .context.nn .context.z .context.m) }}"),
 			want: `{"context":{"nn":4611686018427387904,"z":0,"m":9223372036854775808},"results":["cannot execute template: template: manifests:1:5: executing \"manifests\" at <fail (printf ` + "`%v %v %v`" + ` .context.nn .context.z .context.m)>: error calling fail: 4611686018427388000 0 9.223372036854776e+18"]}`,
 		},
 
 		"SeparatorComment": {
-			reason: "a separator has blanks and a comment",
+			reason: "a separator may have spaces and a comment",
 			request: text(crane("a") + `---  # c
 ` + crane("b") + `...
 `),
@@ -264,7 +265,7 @@ desired:
 `,
 		},
 		"YAMLAfterJSON": {
-			reason: "YAML follows JSON after a separator",
+			reason: "YAML may follow JSON after a separator",
 			request: text(`{"kind":"A","metadata":{"annotations":{"gotemplating.fn.crossplane.io/composition-resource-name":"j"}}}` + `
 ---
 ` + crane("a")),
@@ -287,7 +288,7 @@ desired:
 `,
 		},
 		"YAML11": {
-			reason: "values of YAML 1.1",
+			reason: "values are those of YAML 1.1",
 			request: text(crane("a") + `v: [y, no, on, 0777, 0o17, 1_000, !!binary aGk=, 2026-01-02, 12:30, 1.0]
 n: 5
 `),
@@ -317,7 +318,7 @@ desired:
 `,
 		},
 		"Null": {
-			reason: "documents of null and comments are skipped",
+			reason: "null documents and comments are skipped",
 			request: text(`null
 ---
 # c
@@ -331,7 +332,7 @@ desired:
 `,
 		},
 		"List": {
-			reason:  "a list is no object",
+			reason:  "a document must not be a list",
 			request: text("- a"),
 			want: `
 results:
@@ -339,7 +340,7 @@ results:
 `,
 		},
 		"EmptyKind": {
-			reason:  "an empty kind is none",
+			reason:  "a kind must not be empty",
 			request: text("kind: ''"),
 			want: `
 results:
@@ -347,7 +348,7 @@ results:
 `,
 		},
 		"NullShiftsNothing": {
-			reason: "a document of null is not counted",
+			reason: "a null document does not count",
 			request: text(`null
 ---
 ` + crane("a") + `a: b: c
@@ -373,7 +374,7 @@ results:
 `,
 		},
 		"LongLine": {
-			reason: "what is there is cut after 80 bytes",
+			reason: "the quoted text is cut after 80 bytes",
 			request: text(`kind: A
 ---
 kind: B
@@ -381,7 +382,7 @@ b: c: ` + strings.Repeat("x", 100)),
 			want: `{"results":["cannot decode manifest: error converting YAML to JSON: yaml: line 4 (document 2, line 2) near: 'b: c: ` + strings.Repeat("x", 74) + `...': mapping values are not allowed in this context"]}`,
 		},
 		"LongLineRune": {
-			reason: "a character that is cut is still text",
+			reason: "a character that is cut stays valid UTF-8",
 			request: text(`kind: A
 ---
 kind: B
@@ -390,7 +391,7 @@ b: c:  ` + strings.Repeat("ä", 100)),
 		},
 
 		"NullAnnotations": {
-			reason: "annotations are no null",
+			reason: "annotations must not be null",
 			request: text(`kind: A
 metadata: {annotations: null}`),
 			want: `
@@ -399,7 +400,7 @@ results:
 `,
 		},
 		"AnnotationsFirst": {
-			reason: "annotations are checked before anything takes effect",
+			reason: "annotations are validated before any document is applied",
 			request: text(reserved + `---
 kind: A
 metadata: []
@@ -411,7 +412,7 @@ results:
 		},
 
 		"CompositeNamed": {
-			reason: "a composite resource with a name is composed",
+			reason: "a composite resource with a resource name is a composed resource",
 			request: observed + text(pier+`metadata: {annotations: {gotemplating.fn.crossplane.io/composition-resource-name: nn}}
 status: {a: 1}`),
 			want: `
@@ -430,7 +431,7 @@ desired:
 `,
 		},
 		"StatusMerge": {
-			reason: "objects merge, everything else is replaced",
+			reason: "objects are merged and other values are replaced",
 			request: observed + `desired: {composite: {resource: {status: {o: {a: 1, b: {}}, l: [1, 2], s: x, nn: 1, t: true, k: {z: 1}}}}}
 ` + text(pier+"status: {o: {a: 2, c: 3, b: {}}, l: [3], s: '', nn: null, t: {x: 1}, k: 5}"),
 			want: `
@@ -452,7 +453,7 @@ desired:
 `,
 		},
 		"StatusEmpty": {
-			reason: "an empty object changes nothing of one",
+			reason: "an empty object does not change an object",
 			request: observed + `desired: {composite: {resource: {status: {o: {a: 1}}}}}
 ` + text(pier+"status: {o: {}}"),
 			want: `
@@ -465,7 +466,7 @@ desired:
 `,
 		},
 		"StatusNull": {
-			reason:  "a status of null is an empty one",
+			reason:  "a null status is an empty status",
 			request: observed + text(pier+"status: null"),
 			want: `
 desired:
@@ -475,7 +476,7 @@ desired:
 `,
 		},
 		"StatusLate": {
-			reason: "a failure after a status leaves the request's",
+			reason: "after an error the status of the request is kept",
 			request: observed + `desired: {composite: {resource: {status: {a: 1}}}}
 ` + text(pier+`status: {a: 2}
 ---
@@ -492,7 +493,7 @@ results:
 `,
 		},
 		"ReadyReset": {
-			reason: "what was ready is so if it is said again",
+			reason: "a readiness of an earlier step is kept if it is set again",
 			request: observed + `desired: {composite: {resource: {a: 1}, ready: READY_TRUE, connectionDetails: {k: YQ==}}, resources: {o: {resource: {b: 1}, ready: READY_FALSE, connectionDetails: {k: YQ==}}}}
 ` + text("# x"),
 			want: `
@@ -510,7 +511,7 @@ desired:
 `,
 		},
 		"LastWins": {
-			reason: "of two with one name the last is desired",
+			reason: "of two documents with the same name the last applies",
 			request: text(crane("a") + `x: 1
 ---
 ` + crane("a")),
@@ -528,7 +529,7 @@ desired:
 `,
 		},
 		"ReadyBeforeName": {
-			reason: "readiness is looked at before the name",
+			reason: "readiness is validated before the name",
 			request: text(`kind: A
 metadata: {annotations: {gotemplating.fn.crossplane.io/ready: x}}`),
 			want: `
@@ -538,7 +539,7 @@ results:
 		},
 
 		"Leaks": {
-			reason: "context and conditions stay on a failure",
+			reason: "context and conditions stay after an error",
 			request: `context: {a: {x: 1}}
 ` + text(metaAPI+`kind: Context
 data: {a: {yy: 2}}
@@ -559,7 +560,7 @@ results:
 `,
 		},
 		"DetailsLeak": {
-			reason: "connection details of the request stay if there were some",
+			reason: "connection details stay after an error if the request had some",
 			request: `desired: {composite: {resource: {a: 1}, ready: READY_TRUE, connectionDetails: {k: YQ==}}, resources: {o: {connectionDetails: {k: YQ==}}}}
 ` + text(metaAPI+`kind: CompositeConnectionDetails
 data: {nn: Yg==}
@@ -583,7 +584,7 @@ results:
 `,
 		},
 		"DetailsLeakNot": {
-			reason: "connection details are not added where there were none",
+			reason: "connection details are dropped after an error if the request had none",
 			request: `desired: {composite: {resource: {a: 1}}}
 ` + text(metaAPI+`kind: CompositeConnectionDetails
 data: {nn: Yg==}
@@ -599,7 +600,7 @@ results:
 `,
 		},
 		"DetailsNumber": {
-			reason: "one value that is no text drops them all",
+			reason: "a value that is not a string drops all connection details",
 			request: text(metaAPI + `kind: CompositeConnectionDetails
 data: {nn: Yg==, m: 1}`),
 			want: `
@@ -609,7 +610,7 @@ desired:
 `,
 		},
 		"DetailsBroken": {
-			reason: "what is before the break of base64 counts",
+			reason: "invalid base64 is decoded up to the error",
 			request: text(metaAPI + `kind: CompositeConnectionDetails
 data: {nn: 'YWJjZGV!'}`),
 			want: `
@@ -621,7 +622,7 @@ desired:
 `,
 		},
 		"Conditions": {
-			reason: "other states are unknown, other targets the composite resource",
+			reason: "an unknown state is Unknown, and an unknown target is the composite resource",
 			request: text(metaAPI + `kind: ClaimConditions
 conditions: [{type: '', status: Maybe, reason: R, message: m, target: CompositeAndClaim}, {type: B, target: Else, message: ''}]`),
 			want: `
@@ -639,7 +640,7 @@ desired:
 `,
 		},
 		"ContextTwice": {
-			reason: "without a context before the second replaces",
+			reason: "without a context in the request the second document replaces the first",
 			request: text(metaAPI + `kind: Context
 data: {m: {a: 1}, k: 1}
 ---
@@ -656,7 +657,7 @@ desired:
 `,
 		},
 		"ContextEmpty": {
-			reason: "an empty context before is one",
+			reason: "an empty context of the request is a context",
 			request: `context: {}
 ` + text(metaAPI+`kind: Context
 data: {m: {a: 1}}
@@ -674,7 +675,7 @@ desired:
 `,
 		},
 		"Namespaced": {
-			reason: "a namespace is for a name, and for newer versions",
+			reason: "a namespace needs a name, and a newer version of Crossplane",
 			request: text(metaAPI + `kind: ExtraResources
 requirements: {nn: {apiVersion: v1, kind: S, matchName: s, namespace: x}, l: {apiVersion: v1, kind: S, namespace: x}}
 ---
@@ -702,7 +703,7 @@ requirements:
 `,
 		},
 		"BothNoContext": {
-			reason: "without a context only the required ones remain",
+			reason: "without a context only required resources are copied",
 			request: `extraResources: {e: {}}
 requiredResources: {r: {}}
 ` + text("# x"),
@@ -716,7 +717,7 @@ desired:
 `,
 		},
 		"ExtraReplaces": {
-			reason: "what is no object is replaced",
+			reason: "a value that is not an object is replaced",
 			request: `context: {apiextensions.crossplane.io/extra-resources: x}
 extraResources: {e: {}}
 ` + text("# x"),
@@ -730,7 +731,7 @@ desired:
 `,
 		},
 		"ExtraOverData": {
-			reason: "they come over what a document put there",
+			reason: "extra resources replace the value of a document",
 			request: `context: {a: 1}
 extraResources: {e: {}}
 ` + text(metaAPI+`kind: Context
@@ -767,7 +768,7 @@ desired:
 	}
 }
 
-// TestTTL has how long an answer may be kept.
+// TestTTL checks the time to live of responses.
 func TestTTL(t *testing.T) {
 	annotated := func(ttl string) string {
 		return "observed: {composite: {resource: {metadata: {annotations: {gotemplating.fn.crossplane.io/ttl: " + ttl + "}}}}}\n"
@@ -777,56 +778,56 @@ func TestTTL(t *testing.T) {
 		reason, annotation, template, ttl, want string
 	}{
 		"None": {
-			reason:     "it is a minute",
+			reason:     "the default is a minute",
 			annotation: "",
 			template:   ok,
 			ttl:        "''",
 			want:       "60s",
 		},
 		"Input": {
-			reason:     "the input says so",
+			reason:     "the input sets the time",
 			annotation: "",
 			template:   ok,
 			ttl:        "5m",
 			want:       "300s",
 		},
 		"NoDuration": {
-			reason:     "what is no duration does not count",
+			reason:     "an invalid duration in the input is ignored",
 			annotation: "",
 			template:   ok,
 			ttl:        "soon",
 			want:       "60s",
 		},
 		"Annotation": {
-			reason:     "the annotation wins",
+			reason:     "the annotation takes precedence over the input",
 			annotation: annotated("7s"),
 			template:   ok,
 			ttl:        "5m",
 			want:       "7s",
 		},
 		"Unparsable": {
-			reason:     "one that is no duration is nothing",
+			reason:     "an invalid duration in the annotation is zero",
 			annotation: annotated("soon"),
 			template:   ok,
 			ttl:        "5m",
 			want:       "0s",
 		},
 		"Number": {
-			reason:     "if one annotation is no text, there are none",
+			reason:     "an annotation that is not a string invalidates all annotations",
 			annotation: annotated("7"),
 			template:   ok,
 			ttl:        "5m",
 			want:       "300s",
 		},
 		"LateFatal": {
-			reason:     "it holds for failures after decoding",
+			reason:     "the time applies to errors after decoding",
 			annotation: annotated("7s"),
 			template:   fatal,
 			ttl:        "5m",
 			want:       "7s",
 		},
 		"DecodeFatal": {
-			reason:     "a failure of decoding ignores the annotation's TTL",
+			reason:     "the time does not apply to decoding errors",
 			annotation: annotated("7s"),
 			template:   undecodable,
 			ttl:        "5m",

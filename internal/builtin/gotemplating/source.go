@@ -20,17 +20,17 @@ import (
 // environmentKey is the context key of the environment.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// separator stands between the parts of a template.
+// separator joins the parts of a template.
 const separator = "\n---\n"
 
-// A template is at most maxTemplate bytes long, and made of maxFiles files. The
-// real function takes no message above 4 MiB.
+// Limits of a template in bytes and files. The real function accepts no message
+// above 4 MiB.
 const (
 	maxTemplate = 4 << 20
 	maxFiles    = 10_000
 )
 
-// text returns the template that the input names.
+// text returns the template that the input selects.
 func (r *runner) text(ctx context.Context, in *GoTemplate, req *fnv1.RunFunctionRequest) (string, error) {
 	switch in.Source {
 	case "":
@@ -75,8 +75,7 @@ func (e *environment) text(in *structpb.Struct) (string, error) {
 	return v.GetStringValue(), nil
 }
 
-// folders returns the folders that may be read, in the order in which they are
-// asked.
+// folders returns the folders that may be read, in search order.
 func (o Options) folders() []string {
 	dir := o.Dir
 	if dir == "" {
@@ -85,8 +84,8 @@ func (o Options) folders() []string {
 	return append([]string{dir}, o.Templates...)
 }
 
-// files returns the text of the files that the input names, out of the first
-// folder that has them.
+// files returns the text of the files that the input names, from the first
+// folder that contains them.
 func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	if f == nil || f.DirPath == "" {
 		return "", errors.New("fileSystem.dirPath should be provided")
@@ -104,7 +103,7 @@ func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	return "", fmt.Errorf("cannot read tmpl from the folder {%s}: %w", f.DirPath, failed)
 }
 
-// errOutside keeps a template from what is nobody's business.
+// errOutside denies access to files outside of the folders.
 var errOutside = errors.New("it is outside of the folders that templates are read from")
 
 func absent(err error) bool {
@@ -113,7 +112,7 @@ func absent(err error) bool {
 
 func readFolder(ctx context.Context, folder, dirPath string) (string, error) {
 	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
-		return "", nil // It is there, and hidden by its name.
+		return "", nil // The name is hidden, so the template is empty.
 	}
 	inside, err := within(folder, dirPath)
 	if err != nil {
@@ -153,8 +152,8 @@ func within(folder, dirPath string) (string, error) {
 	return inside, nil
 }
 
-// A tree gathers the text of files. Of their errors it says where they are from
-// the input's point of view.
+// A tree reads and joins files. Its errors contain paths as the input gave
+// them.
 type tree struct {
 	root            *os.Root
 	inside, dirPath string
@@ -164,8 +163,8 @@ type tree struct {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// read adds a file, or all that is in a folder and not hidden, in lexical order.
-// A link to a file is followed.
+// read adds a file, or the files of a folder that are not hidden, in lexical
+// order. It follows links to files.
 func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -191,8 +190,8 @@ func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	return nil
 }
 
-// open opens what a name stands for, which can be something else than it was before.
-// So it does not wait for the writer of a pipe.
+// open opens a file, which may have been replaced since it was listed. It
+// therefore does not wait for the writer of a pipe.
 func (t *tree) open(name string) (*os.File, error) {
 	return t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
@@ -221,7 +220,7 @@ func (t *tree) readFile(name string) error {
 	case info.IsDir():
 		return t.explain("read", name, syscall.EISDIR)
 	case !info.Mode().IsRegular():
-		return t.explain("read", name, errors.New("it is no regular file"))
+		return t.explain("read", name, errors.New("not a regular file"))
 	}
 	left := int64(maxTemplate - t.text.Len())
 	n, err := io.Copy(&t.text, io.LimitReader(f, left+1))
@@ -237,8 +236,8 @@ func (t *tree) readFile(name string) error {
 
 var errTemplateSize = fmt.Errorf("the template is larger than %d MiB", maxTemplate>>20)
 
-// explain tells of a failure at name in the words of the os package, with the
-// path that the input gave.
+// explain returns an error at name as the os package would, with the path of
+// the input.
 func (t *tree) explain(op, name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

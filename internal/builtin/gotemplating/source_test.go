@@ -10,7 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// write makes files of texts, and links of those that begin with "-> ".
+// write creates files with these texts, and links for texts that begin with "->
+// ".
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -31,8 +32,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestFiles has what a FileSystem source may read. What was read is the message
-// of the failure that the template makes of itself.
+// TestFiles checks which files a FileSystem source can read. The template fails
+// with the text that was read.
 func TestFiles(t *testing.T) {
 	top := t.TempDir()
 	say := func(text string) string { return "{{ fail `" + text + "` }}" }
@@ -64,27 +65,27 @@ func TestFiles(t *testing.T) {
 		want    string
 	}{
 		"Folder": {
-			reason:  "files are one text, in lexical order, without what is hidden",
+			reason:  "files are joined in lexical order without hidden files",
 			dirPath: "a",
 			want:    "12",
 		},
 		"Slash": {
-			reason:  "a slash at the end does not matter",
+			reason:  "a slash at the end is ignored",
 			dirPath: "a/",
 			want:    "12",
 		},
 		"DotSlash": {
-			reason:  "a leading dot does not matter",
+			reason:  "a dot at the beginning is ignored",
 			dirPath: "./a",
 			want:    "12",
 		},
 		"Up": {
-			reason:  "a path may go up, and down again",
+			reason:  "a path may contain .. inside of the folder",
 			dirPath: "a/../a/b/../c.txt",
 			want:    "undefined variable \"$all\"",
 		},
 		"File": {
-			reason:  "it may be a file",
+			reason:  "a path may be a file",
 			dirPath: "file",
 			want:    "file",
 		},
@@ -94,7 +95,7 @@ func TestFiles(t *testing.T) {
 			want:    "file",
 		},
 		"LinkedFolder": {
-			reason:  "the folder itself may be a link",
+			reason:  "the folder may be a link",
 			dirPath: "linked",
 			want:    "12",
 		},
@@ -104,7 +105,7 @@ func TestFiles(t *testing.T) {
 			want:    "open out/secret: path escapes from parent",
 		},
 		"EscapeFile": {
-			reason:  "a link that leaves the folder is not followed as the path itself",
+			reason:  "a path through a link out of the folder is not followed",
 			dirPath: "out/secret",
 			want:    "open out/secret: path escapes from parent",
 		},
@@ -114,57 +115,57 @@ func TestFiles(t *testing.T) {
 			want:    "open outfolder: path escapes from parent",
 		},
 		"EscapeAbsolute": {
-			reason:  "a link with an absolute target is not followed",
+			reason:  "an absolute link is not followed",
 			dirPath: "absolute",
 			want:    "open absolute/secret: path escapes from parent",
 		},
 		"ParentFile": {
-			reason:  "a file in the parent folder cannot be read",
+			reason:  "a parent of the folder cannot be read",
 			dirPath: "../secret",
 			want:    outside,
 		},
 		"Root": {
-			reason:  "the root folder cannot be read",
+			reason:  "other files of the machine cannot be read",
 			dirPath: "/",
 			want:    outside,
 		},
 		"AbsoluteOutside": {
-			reason:  "an absolute path may lie elsewhere",
+			reason:  "an absolute path outside of the folders is denied",
 			dirPath: filepath.Join(top, "secret"),
 			want:    outside,
 		},
 		"AbsoluteInside": {
-			reason:  "an absolute path to a file in the folder can be read",
+			reason:  "an absolute path inside of the folder is read",
 			dirPath: filepath.Join(top, "work", "file"),
 			want:    "file",
 		},
 		"AbsoluteLater": {
-			reason:  "an absolute path in one of the later folders can be read",
+			reason:  "an absolute path inside of a later folder is read",
 			dirPath: filepath.Join(top, "more", "only"),
 			want:    "more",
 		},
 		"Later": {
-			reason:  "a later folder has what the first has not, and the first of them counts",
+			reason:  "files that the first folder lacks are read from the next folder that has them",
 			dirPath: "only",
 			want:    "more",
 		},
 		"First": {
-			reason:  "the first folder comes first",
+			reason:  "the first folder takes precedence",
 			dirPath: "file",
 			want:    "file",
 		},
 		"Missing": {
-			reason:  "none has it",
+			reason:  "a file that no folder has is an error",
 			dirPath: "gone/x",
 			want:    "open gone/x: no such file or directory",
 		},
 		"Large": {
-			reason:  "the sum of all files counts",
+			reason:  "the size limit applies to all files together",
 			dirPath: "large",
 			want:    "the template is larger than 4 MiB",
 		},
 		"HiddenParent": {
-			reason:  "only the last name of the path hides",
+			reason:  "only the last element of a path can hide it",
 			dirPath: ".keep/hidden",
 			want:    "hidden",
 		},

@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 )
 
-// TestPipes has named pipes without a writer, which keep whoever opens them.
+// TestPipes checks named pipes without a writer, on which opening would block.
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"folder/a": "x", "linked/pipe": "-> ../folder/pipe"})
@@ -21,9 +21,9 @@ func TestPipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"folder":      "read folder/pipe: it is no regular file",
-		"folder/pipe": "read folder/pipe: it is no regular file",
-		"linked":      "read linked/pipe: it is no regular file",
+		"folder":      "read folder/pipe: not a regular file",
+		"folder/pipe": "read folder/pipe: not a regular file",
+		"linked":      "read linked/pipe: not a regular file",
 	} {
 		got := fatal(t, gotemplating.Options{Dir: dir}, fmt.Sprintf("input: {source: FileSystem, fileSystem: {dirPath: %s}}", path))
 		if !strings.HasSuffix(got, want) {
@@ -36,6 +36,6 @@ func TestPipes(t *testing.T) {
 	}
 	defer root.Close()
 	if err := gotemplating.ReadAs(t.Context(), root, "folder/pipe", true); err == nil || !strings.HasSuffix(err.Error(), "folder/pipe: not a directory") {
-		t.Errorf("a folder that became a pipe: got %v", err)
+		t.Errorf("a folder that was replaced by a pipe: got %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// known returns the functions of Sprig as a template can call them: without env and
-// expandenv, in UTC, and with bounds. The map must not be changed.
+// known returns the functions of Sprig for templates: without env and
+// expandenv, in UTC, and with limits. Callers must not change the map.
 var known = sync.OnceValue(func() map[string]any {
 	all := sprig.GenericFuncMap()
 	delete(all, "env")
@@ -36,8 +36,8 @@ var known = sync.OnceValue(func() map[string]any {
 	return all
 })
 
-// set is that of Sprig, but refuses to make a dict contain itself: the functions
-// that walk a value would overflow the stack.
+// set is Sprig's set, but it rejects a dict that would contain itself.
+// Functions that walk such a value would overflow the stack.
 func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	if contains(value, dict) {
 		return nil, errContainsItself
@@ -46,12 +46,12 @@ func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	return dict, nil
 }
 
-// maxCall bounds what a single call allocates, in bytes.
+// maxCall limits the memory that a single call allocates, in bytes.
 const maxCall = 256 << 20
 
-// bounds are for the functions of which a single call allocates without a bound
-// from small arguments, faster than the memory of the process is measured. Each
-// returns about how many bytes a call allocates.
+// bounds has the functions that can allocate unlimited memory from small
+// arguments in a single call, faster than the watchdog measures. Each entry
+// estimates the bytes of a call.
 var bounds = map[string]func(args []reflect.Value) float64{
 	"repeat":         func(args []reflect.Value) float64 { return number(args[0]) * length(args[1]) },
 	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
@@ -85,8 +85,8 @@ func length(v reflect.Value) float64 { return float64(v.Len()) }
 
 func count(v reflect.Value, part string) float64 { return float64(strings.Count(v.String(), part)) }
 
-// integers returns the size of a list of integers. If the number after the last one
-// overflows, the list has no end.
+// integers returns the size of a list of integers. If the number after the last
+// one overflows, the list is infinite.
 func integers(from, to, step float64) float64 {
 	if math.Abs(to)+math.Abs(step) > math.MaxInt64/2 {
 		return math.Inf(1)
@@ -94,8 +94,8 @@ func integers(from, to, step float64) float64 {
 	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
 }
 
-// bounded returns a function of f's type that fails before a call that would
-// allocate more than maxCall. text/template makes an error of a panic.
+// bounded returns a function with f's type that panics before a call would
+// allocate more than maxCall. text/template converts the panic to an error.
 func bounded(f any, bytes func(args []reflect.Value) float64) any {
 	call := reflect.ValueOf(f)
 	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {

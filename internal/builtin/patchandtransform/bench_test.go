@@ -26,8 +26,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// requestWith returns a request for n resources with ten patches each, of the
-// kinds that people write.
+// requestWith returns a request for n resources with ten typical patches each.
 func requestWith(b *testing.B, n int) *fnv1.RunFunctionRequest {
 	patch := func(from, to string, transforms ...any) any {
 		return map[string]any{"type": "FromCompositeFieldPath", "fromFieldPath": from, "toFieldPath": to, "transforms": transforms}

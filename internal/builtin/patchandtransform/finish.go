@@ -9,8 +9,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// finish writes what the run has made into the response. What earlier steps
-// desire is kept, but for its connection details.
+// finish writes the results of the run into the response. It keeps the desired
+// state of earlier steps, without its connection details.
 func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	xr, err := sdk.Struct(r.desired.Fields)
 	if err != nil {

@@ -13,13 +13,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options of a function.
+// Options configure a function.
 type Options struct {
-	// Progress hears, once, of input that does what nobody will expect.
+	// Progress receives one warning for each part of an input that has an
+	// unexpected effect.
 	Progress progress.Func
 }
 
-// New returns the function. It keeps what it compiles out of inputs.
+// New returns the function. It caches compiled inputs.
 func New(opts Options) function.Runner {
 	f := &fn{progress: opts.Progress}
 	return function.RunnerFunc(f.run)
@@ -56,8 +57,8 @@ func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*
 	return rsp, nil
 }
 
-// leak puts connection details into an answer that is fatal: of a desired XR
-// that had some, the real function has changed them by then.
+// leak adds connection details to a fatal response: if a desired XR had some,
+// the real function has changed them before it fails.
 func (r *run) leak(req *fnv1.RunFunctionRequest) {
 	before := req.GetDesired().GetComposite()
 	if len(before.GetConnectionDetails()) == 0 || maps.EqualFunc(before.GetConnectionDetails(), r.details, bytes.Equal) {

@@ -22,7 +22,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Inputs on which the real function dies end in a fatal result.
+// TestCrashes checks inputs that crash the real function: they cause a fatal
+// result.
 func TestCrashes(t *testing.T) {
 	cases := map[string]string{
 		"matchcondition-nil":    `cannot check readiness of composed resource "r": cannot run readiness check at index 0: matchCondition: Required value`,
@@ -40,8 +41,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// base is a request with an XR, an observed resource and a template for each of
-// several resources, to which a case adds.
+// base is a request with an XR and observed resources. A case adds its own
+// input and state.
 const base = `
 observed:
   composite: {resource: {apiVersion: example.org/v1, kind: Pier, metadata: {name: p, namespace: n}, spec: {s: text, num: 7, big: 4611686018427387904, l: [1, 2], withNull: {x: null}}}}
@@ -53,152 +54,152 @@ observed:
 func TestRules(t *testing.T) {
 	cases := map[string]struct{ reason, input, more, want, results string }{
 		"LargeIntegers": {
-			"an integer of the XR has the digits that JSON gives its float",
+			"an integer of the XR is written as JSON formats its float",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.big, toFieldPath: a}, {type: FromCompositeFieldPath, fromFieldPath: spec.big, toFieldPath: b, transforms: [{type: convert, convert: {toType: string}}]}]}]", "",
 			"{r: {kind: K, a: 4611686018427388000, b: '4611686018427388000'}}", "",
 		},
 		"CombinedNumber": {
-			"what is combined are the floats of the XR",
+			"values of the XR are combined as floats",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, combine: {strategy: string, string: {fmt: '%d'}, variables: [{fromFieldPath: spec.num}]}, toFieldPath: a}]}]", "",
 			"{r: {kind: K, a: '%!d(float64=7)'}}", "",
 		},
 		"NaN": {
-			"a number that JSON lacks cannot be written",
+			"a number that JSON cannot represent is an error",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: a, transforms: [{type: map, map: {text: 'NaN'}}, {type: convert, convert: {toType: float64}}]}]}]", "",
 			"", `cannot render composed resource "r" "FromCompositeFieldPath" patch at index 0: cannot marshal value to JSON: json: unsupported value: NaN`,
 		},
 		"NotUTF8": {
-			"text that is no UTF-8 is made so, byte by byte",
+			"each byte of invalid UTF-8 is replaced",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: a, transforms: [{type: map, map: {text: '//8='}}, {type: string, string: {type: Convert, convert: FromBase64}}]}]}]", "",
 			"{r: {kind: K, a: \"\uFFFD\uFFFD\"}}", "",
 		},
 		"WildcardQuotes": {
-			"keys that a path cannot carry are another key's, as in the real function",
+			"quotes of a key are lost in an expanded path, as in the real function",
 			`resources: [{name: r, base: {kind: K, m: {"'q'": {k: 1}}}, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*].k'}]}]`, "",
 			`{r: {kind: K, m: {"'q'": {k: 1}, q: {k: text}}}}`, "",
 		},
 		"WildcardPolicy": {
-			"policies hold for each element",
+			"the policy applies to each element",
 			"resources: [{name: r, base: {kind: K, m: {a: [1], b: []}}, patches: [{fromFieldPath: spec.l, toFieldPath: 'm[*]', policy: {toFieldPath: AppendArray}}]}]", "",
 			"{r: {kind: K, m: {a: [1, 2], b: [1, 2]}}}", "",
 		},
 		"WildcardKind": {
-			"what has no kind is said without more words",
+			"a missing kind is an error without a prefix",
 			"resources: [{name: seen, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*]'}]}]", "desired: {resources: {seen: {resource: {m: {a: 1}}}}}",
 			"", `cannot render composed resource "seen" "FromCompositeFieldPath" patch at index 0: Object 'Kind' is missing in '{"m":{"a":"text"},"metadata":{"name":"c"}}'`,
 		},
 		"PatchSetTwice": {
-			"of patch sets with one name the last counts",
+			"of patch sets with the same name the last one applies",
 			"{patchSets: [{name: a, patches: [{fromFieldPath: spec.s, toFieldPath: one}]}, {name: a, patches: [{fromFieldPath: spec.s, toFieldPath: two}]}], resources: [{name: r, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a}]}]}", "",
 			"{r: {kind: K, two: text}}", "",
 		},
 		"PatchSetOfPatchSets": {
-			"a patch set has no patch sets",
+			"a patch set must not contain a patch set",
 			"{patchSets: [{name: a, patches: [{type: PatchSet}]}], resources: [{name: r}]}", "",
 			"", `invalid Function input: patches[0].type: Invalid value: "PatchSet": patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet`,
 		},
 		"DetailUnknownType": {
-			"a type that is none comes before a name that is not there",
+			"an unknown type is reported before a missing name",
 			"resources: [{name: r, base: {kind: K}, connectionDetails: [{type: X}]}]", "",
 			"", `invalid Function input: resources[0].connectionDetails[0].type: Invalid value: "X": unknown connection detail type`,
 		},
 		"DetailNoName": {
-			"a name comes before a value",
+			"a missing name is reported before a missing value",
 			"resources: [{name: r, base: {kind: K}, connectionDetails: [{type: FromValue}]}]", "",
 			"", `invalid Function input: resources[0].connectionDetails[0].name: Required value: name is required`,
 		},
 		"CombineVariable": {
-			"each variable has a path",
+			"each variable needs a path",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, combine: {strategy: string, string: {fmt: x}, variables: [{fromFieldPath: a}, {}]}}]}]", "",
 			"", `invalid Function input: resources[0].patches[0].combine.variables[1].fromFieldPath: Required value: fromFieldPath must be set for each combine variable`,
 		},
 		"CombineStrategy": {
-			"a strategy has to be written",
+			"a combination needs a strategy",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, combine: {variables: [{fromFieldPath: a}]}}]}]", "",
 			"", `invalid Function input: resources[0].patches[0].combine.strategy: Required value: a combine strategy must be provided`,
 		},
 		"CombineTransforms": {
-			"transforms of combinations are only found out when they run",
+			"transforms of a combination are not validated before the run",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, transforms: [{type: math}], combine: {strategy: string, string: {fmt: x}, variables: [{fromFieldPath: spec.s}]}}]}]", "",
 			"", `cannot render composed resource "r" "CombineFromComposite" patch at index 0: transform at index 0 returned error: given transform type math requires configuration`,
 		},
 		"PatchSetTransforms": {
-			"those beside a patch set are looked at",
+			"transforms of a patch of type PatchSet are validated",
 			"{patchSets: [{name: a, patches: []}], resources: [{name: r, base: {kind: K}, patches: [{type: PatchSet, patchSetName: a, transforms: [{type: nope}]}]}]}", "",
 			"", `invalid Function input: resources[0].patches[0].transforms[0].type: Invalid value: "nope": unknown transform type`,
 		},
 		"RegexpTooLong": {
-			"a regular expression is bounded",
+			"the size of a regular expression is limited",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: a, transforms: [{type: string, string: {type: Regexp, regexp: {match: " + strings.Repeat("a", 17000) + "}}}]}]}]", "",
 			"", "invalid regexp: it is too large",
 		},
 		"AppendDuplicates": {
-			"what is there already is not appended, but an integer of a base is no float of the XR until something was written",
+			"an existing value is not appended, but an integer of the base differs from a float of the XR until a value is written",
 			"resources: [{name: r, base: {kind: K, l: [2, 3]}, patches: [{fromFieldPath: spec.l, toFieldPath: l, policy: {toFieldPath: MergeObjectsAppendArrays}}]}]", "",
 			"{r: {kind: K, l: [2, 3, 1]}}", "",
 		},
 		"AppendToText": {
-			"a list cannot be appended to a text",
+			"a list cannot be appended to a string",
 			"resources: [{name: r, base: {kind: K, l: ''}, patches: [{fromFieldPath: spec.l, toFieldPath: l, policy: {toFieldPath: AppendArray}}]}]", "",
 			"", `cannot render composed resource "r" "FromCompositeFieldPath" patch at index 0: cannot patch to object: failed to merge values: cannot append two slices with different type ([]interface {}, string)`,
 		},
 		"CombinePolicy": {
-			"a policy that is none shows when something is to be written",
+			"an unknown policy of a combination is an error when the patch is applied",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: CombineFromComposite, toFieldPath: a, policy: {toFieldPath: Bogus}, combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: spec.s}]}}]}]", "",
 			"", `cannot render composed resource "r" "CombineFromComposite" patch at index 0: invalid patch policy Bogus`,
 		},
 		"EmptyPolicy": {
-			"an empty policy is none",
+			"a policy must not be empty",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, policy: {toFieldPath: ''}}]}]", "",
 			"", `invalid Function input: resources[0].patches[0].policy.toFieldPathPolicy: Invalid value: "": unknown toFieldPathPolicy`,
 		},
 		"WildcardAllKind": {
-			"a wildcard writes all before the kind is looked at",
+			"a wildcard writes all elements before the kind is checked",
 			"resources: [{name: seen, patches: [{fromFieldPath: spec.s, toFieldPath: 'm[*]'}]}]", "desired: {resources: {seen: {resource: {m: {a: 1, b: 2}}}}}",
 			"", `Object 'Kind' is missing in '{"m":{"a":"text","b":"text"},"metadata":{"name":"c"}}'`,
 		},
 		"WildcardFloats": {
-			"and before floats become integers",
+			"a wildcard writes all elements before floats become integers",
 			"resources: [{name: seen, patches: [{fromFieldPath: spec.l, toFieldPath: 'm[*]', policy: {toFieldPath: AppendArray}}]}]", "desired: {resources: {seen: {resource: {kind: K, m: {a: [1], b: [1]}}}}}",
 			"{seen: {kind: K, m: {a: [1, 1, 2], b: [1, 1, 2]}, metadata: {name: c}}}", "",
 		},
 		"MergeIntoEmpty": {
-			"what is empty when it was merged is replaced",
+			"a merge into an empty object replaces it",
 			"resources: [{name: r, base: {kind: K, o: {}}, patches: [{fromFieldPath: spec.withNull, toFieldPath: o, policy: {toFieldPath: MergeObjects}}]}]", "",
 			"{r: {kind: K, o: {x: null}}}", "",
 		},
 		"NoStatus": {
-			"a resource without status has no condition, not even an unknown one",
+			"a resource without a status has no condition, not even with the status Unknown",
 			"resources: [{name: bare, base: {kind: K}, readinessChecks: [{type: MatchCondition, matchCondition: {type: Ready, status: Unknown}}]}]", "",
 			"{bare: {kind: K, metadata: {name: b}}}", "",
 		},
 		"EnvironmentSlash": {
-			"a slash is no type",
+			"an invalid apiVersion of the environment is replaced",
 			"resources: [{name: r, base: {kind: K}, patches: [{type: FromEnvironmentFieldPath, fromFieldPath: apiVersion, toFieldPath: a}]}]", "context: {apiextensions.crossplane.io/environment: {apiVersion: /}}",
 			"{r: {kind: K, a: internal.crossplane.io/v1alpha1}}", "",
 		},
 		"IndexHuge": {
-			"lists end long before memory does",
+			"a huge list index is an error",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'l[4294967295]'}]}]", "",
 			"", `cannot patch to object: index 4294967295 is greater than max allowed index 1024`,
 		},
 		"IndexTooLarge": {
-			"lists end",
+			"a list index has a maximum",
 			"resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'l[1025]'}]}]", "",
 			"", `cannot patch to object: index 1025 is greater than max allowed index 1024`,
 		},
 		"ReadinessPath": {
-			"a path that is none is a warning",
+			"an invalid path of a readiness check is a warning",
 			"resources: [{name: seen, base: {kind: K}, readinessChecks: [{type: NonEmpty, fieldPath: a..b}]}]", "",
 			"{seen: {kind: K, metadata: {name: c}}}", `cannot check readiness of composed resource "seen": cannot run readiness check at index 0: cannot parse path "a..b": unexpected '.' at position 2`,
 		},
 		"ReadinessShape": {
-			"so is one that leads through a list",
+			"a path of a readiness check through a list is a warning",
 			"resources: [{name: seen, base: {kind: K}, readinessChecks: [{type: NonEmpty, fieldPath: status.l.x}]}]", "",
 			"{seen: {kind: K, metadata: {name: c}}}", `cannot check readiness of composed resource "seen": cannot run readiness check at index 0: status.l: not an object`,
 		},
 		"MatchInteger": {
-			"no observed number is an integer",
+			"MatchInteger never matches an observed number",
 			"resources: [{name: seen, base: {kind: K}, readinessChecks: [{type: MatchInteger, fieldPath: status.v, matchInteger: 1}]}]", "",
 			"{seen: {kind: K, metadata: {name: c}}}", `cannot check readiness of composed resource "seen": cannot run readiness check at index 0: status.v: not a (int64) number`,
 		},
@@ -231,22 +232,22 @@ func compare(t *testing.T, reason, want string, got *fnv1.RunFunctionResponse) {
 	}
 }
 
-// Of a fatal answer nothing is changed but connection details, and those only if
-// there were some.
+// TestLeak checks that a fatal response changes only connection details, and
+// only if the desired XR had some.
 func TestLeak(t *testing.T) {
 	const input = `{resources: [{name: seen, base: {kind: K}, connectionDetails: [{name: new, type: FromConnectionSecretKey, fromConnectionSecretKey: k}]}, {name: bad}]}`
 	before := request(t, base+"desired: {composite: {resource: {a: 1}, ready: READY_TRUE, connectionDetails: {old: eA==}}, resources: {x: {connectionDetails: {y: eA==}}}}\ninput: "+input)
 	got := run(t, before).GetDesired()
 	if string(got.GetComposite().GetConnectionDetails()["new"]) != "v1" || len(got.GetComposite().GetConnectionDetails()) != 2 {
-		t.Errorf("got the details %v", got.GetComposite().GetConnectionDetails())
+		t.Errorf("got connection details %v", got.GetComposite().GetConnectionDetails())
 	}
 	if got.GetComposite().GetReady() != fnv1.Ready_READY_TRUE || len(got.GetResources()["x"].GetConnectionDetails()) != 1 {
-		t.Errorf("more has changed: %v", got)
+		t.Errorf("other parts of the desired state changed: %v", got)
 	}
 }
 
-// What an input does that nobody expects is said once, however often it runs,
-// and it runs for several at the same time.
+// TestOddities checks that each warning of an input is sent once, also for
+// concurrent runs.
 func TestOddities(t *testing.T) {
 	var mu sync.Mutex
 	var warnings []string
@@ -266,7 +267,7 @@ func TestOddities(t *testing.T) {
 	}
 	e2e.Wait(t, &wg)
 	want := []string{
-		`composed resource "r", readiness check at index 1: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer`,
+		`composed resource "r", readiness check at index 1: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer`,
 		`composed resource "r", patch at index 0: Join cuts only one byte off the end, though its separator ", " has more`,
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
@@ -284,7 +285,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Hostile inputs end in an error or finish, in bounded memory.
+// TestHostile checks that hostile inputs use limited memory, whether they
+// succeed or fail.
 func TestHostile(t *testing.T) {
 	list, keys := make([]any, 100_000), map[string]any{}
 	for i := range list {
@@ -299,13 +301,13 @@ func TestHostile(t *testing.T) {
 		return fmt.Sprintf("{resources: [{name: r, base: {kind: K, l: %s}, patches: [{fromFieldPath: %s, toFieldPath: 'l[*].k'}]}]}", elements, from)
 	}
 	cases := map[string]struct{ reason, input, want string }{
-		"Wildcard":      {"a hundred thousand elements are not too many", wildcard("spec.num", keys), ""},
-		"WildcardList":  {"but a list may not be as long", wildcard("spec.num", list), "is greater than max allowed index 1024"},
-		"WildcardLarge": {"and what is written has to be small", wildcard("spec.big", keys), "the patches make more than 256 MiB"},
-		"PatchSets":     {"a short input can stand for many patches", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
-		"LongWildcard":  {"so can a long path", wildcardBelow(900, 20_000), "there are more than 4194304 segments"},
-		"Deep":          {"a path is not endless", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
-		"Lists":         {"nor are the lists on its way", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{fromFieldPath: spec.num, toFieldPath: '"+"a"+strings.Repeat("[1024]", 900)+"'},", 40) + "]}]}", "the patches make more than 256 MiB"},
+		"Wildcard":      {"a hundred thousand elements are permitted", wildcard("spec.num", keys), ""},
+		"WildcardList":  {"a list index has a maximum", wildcard("spec.num", list), "is greater than max allowed index 1024"},
+		"WildcardLarge": {"the memory of the patches is limited", wildcard("spec.big", keys), "the patches make more than 256 MiB"},
+		"PatchSets":     {"the number of patches is limited, including those of patch sets", "{patchSets: [{name: p, patches: [" + strings.Repeat("{fromFieldPath: a},", 1000) + "]}], resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{type: PatchSet, patchSetName: p},", 200) + "]}]}", "cannot resolve PatchSets: the resources have more than 100000 patches"},
+		"LongWildcard":  {"the number of expanded path segments is limited", wildcardBelow(900, 20_000), "there are more than 4194304 segments"},
+		"Deep":          {"the length of a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.num, toFieldPath: '" + strings.Repeat("a.", 2000) + "a'}]}]}", "it has more than 1000 segments"},
+		"Lists":         {"the memory of lists in a path is limited", "{resources: [{name: r, base: {kind: K}, patches: [" + strings.Repeat("{fromFieldPath: spec.num, toFieldPath: '"+"a"+strings.Repeat("[1024]", 900)+"'},", 40) + "]}]}", "the patches make more than 256 MiB"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +324,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// wildcardBelow is an input with a path of so many segments to so many keys.
+// wildcardBelow returns an input with a wildcard path of this many segments,
+// which expands to this many keys.
 func wildcardBelow(segments, keys int) string {
 	var object strings.Builder
 	for i := range keys {
@@ -332,7 +335,7 @@ func wildcardBelow(segments, keys int) string {
 		"}, patches: [{fromFieldPath: spec.num, toFieldPath: 'a" + strings.Repeat(".a", segments) + "[*]'}]}]}"
 }
 
-// The Secret of an XR's connection details is where the XR or the input says.
+// TestSecretReference checks which Secret gets the connection details of an XR.
 func TestSecretReference(t *testing.T) {
 	const base = `
 observed:
@@ -344,14 +347,14 @@ input: {environment: {patches: [{fromFieldPath: a}]}, writeConnectionSecretToRef
 		return "{type: CombineFromComposite, toFieldPath: name, combine: {variables: [{fromFieldPath: metadata.name}]" + rest + "}}"
 	}
 	cases := map[string]struct{ reason, spec, patches, want, wantErr string }{
-		"Input":      {"the input says where", "", "", "{name: given}", ""},
-		"Null":       {"an XR that says nowhere has a Secret without metadata", ", writeConnectionSecretToRef: null", "", "", ""},
-		"Capitals":   {"names of fields are what they are", ", writeConnectionSecretToRef: {Name: x, namespace: ns}", "", "{namespace: ns}", ""},
-		"Kind":       {"what is patched is a SecretReference", "", "{fromFieldPath: spec.num, toFieldPath: kind, policy: {fromFieldPath: Required}}", "", `cannot apply patch type FromCompositeFieldPath at index 0: cannot patch to object: Object 'Kind' is missing in '{"apiVersion":"v1","kind":7,"name":"given","namespace":""}'`},
+		"Input":      {"the input names the Secret", "", "", "{name: given}", ""},
+		"Null":       {"a null reference of the XR results in a Secret without metadata", ", writeConnectionSecretToRef: null", "", "", ""},
+		"Capitals":   {"field names are case-sensitive", ", writeConnectionSecretToRef: {Name: x, namespace: ns}", "", "{namespace: ns}", ""},
+		"Kind":       {"patches apply to a SecretReference", "", "{fromFieldPath: spec.num, toFieldPath: kind, policy: {fromFieldPath: Required}}", "", `cannot apply patch type FromCompositeFieldPath at index 0: cannot patch to object: Object 'Kind' is missing in '{"apiVersion":"v1","kind":7,"name":"given","namespace":""}'`},
 		"NoStrategy": {"a combination needs a strategy", "", combine(""), "", "cannot apply patch type CombineFromComposite at index 0: combine strategy  is not supported"},
-		"NoString":   {"and a format", "", combine(", strategy: string"), "", "given combine strategy string requires configuration"},
-		"Policy":     {"a policy that is none is not optional", "", "{fromFieldPath: spec.none, toFieldPath: name, policy: {fromFieldPath: Bogus}}", "", "spec.none: no such field"},
-		"Optional":   {"an optional patch may fail in any way", "", "{fromFieldPath: 'spec..', toFieldPath: name, policy: {fromFieldPath: Optional}}", "{name: given}", ""},
+		"NoString":   {"a combination needs a format", "", combine(", strategy: string"), "", "given combine strategy string requires configuration"},
+		"Policy":     {"a patch with an unknown policy is required", "", "{fromFieldPath: spec.none, toFieldPath: name, policy: {fromFieldPath: Bogus}}", "", "spec.none: no such field"},
+		"Optional":   {"an optional patch may fail for any reason", "", "{fromFieldPath: 'spec..', toFieldPath: name, policy: {fromFieldPath: Optional}}", "{name: given}", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -374,8 +377,8 @@ input: {environment: {patches: [{fromFieldPath: a}]}, writeConnectionSecretToRef
 	}
 }
 
-// FuzzFunction holds that no input kills the function, and that all it answers
-// can be sent.
+// FuzzFunction checks that no input causes a panic, and that every response can
+// be sent.
 func FuzzFunction(f *testing.F) {
 	for _, seed := range []string{
 		"{resources: [{name: r, base: {kind: K}, patches: [{fromFieldPath: spec.s, toFieldPath: 'a[0].b'}]}]}",

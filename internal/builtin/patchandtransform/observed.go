@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// An observed resource, whose body is decoded if anything asks for it.
+// An observed resource. Its body is decoded at the first use.
 type observed struct {
 	resource *fnv1.Resource
 	body     map[string]any
@@ -30,7 +30,7 @@ func (o *observed) hasCondition(conditionType, status string) bool {
 	return sdk.ConditionStatus(o.resource.GetResource(), conditionType) == status
 }
 
-// A detail is a connection detail that is ready to be read.
+// A detail is a compiled connection detail.
 type detail struct {
 	*spec.ConnectionDetail
 	from patch.Path
@@ -47,7 +47,7 @@ func compileDetails(all []spec.ConnectionDetail) []detail {
 	return compiled
 }
 
-// read returns the detail's value, unless there is none.
+// read returns the detail's value. ok is false if there is none.
 func (d *detail) read(o *observed) ([]byte, bool) {
 	switch d.Type {
 	case spec.FromValue:
@@ -68,7 +68,7 @@ func (d *detail) read(o *observed) ([]byte, bool) {
 	}
 }
 
-// A check is a readiness check that is ready to run.
+// A check is a compiled readiness check.
 type check struct {
 	*spec.ReadinessCheck
 	at patch.Path
@@ -85,9 +85,9 @@ func compileChecks(all []spec.ReadinessCheck) []check {
 	return compiled
 }
 
-// isReady reports whether all checks pass: without any, that the resource has the
-// condition Ready. The error is for a check that cannot be run, and ends the
-// others.
+// isReady reports whether all checks pass. Without checks the resource must
+// have the condition Ready. The first check that cannot run ends isReady with
+// an error.
 func isReady(checks []check, o *observed) (bool, error) {
 	if len(checks) == 0 {
 		return o.hasCondition("Ready", "True"), nil
@@ -104,8 +104,8 @@ func isReady(checks []check, o *observed) (bool, error) {
 	return true, nil
 }
 
-// errUncheckable is for a check that passes validation without what it needs.
-// The real function dies of it.
+// errUncheckable is the error of a check that lacks a required field but passes
+// validation. The real function crashes on it.
 var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
 
 func (c *check) passes(o *observed) (bool, error) {
@@ -137,7 +137,7 @@ func (c *check) compare(v any) (bool, error) {
 		}
 		return s == *c.MatchString, nil
 	case spec.CheckMatchInteger:
-		// What is observed comes as floats, and the real function takes none.
+		// Observed numbers are floats, which the real function rejects.
 		return false, fmt.Errorf("%s: not a (int64) number", c.at.Text)
 	case spec.CheckMatchTrue, spec.CheckMatchFalse:
 		b, ok := v.(bool)

@@ -12,20 +12,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A program is an input that is ready to run, for any composite resource.
+// A program is a compiled input, for any composite resource.
 type program struct {
 	environment []patch.Patch
 	templates   []template
 	secret      *spec.ConnectionSecret
-	// secretPatches are those of secret.
+	// secretPatches are the patches of secret.
 	secretPatches []patch.Patch
 }
 
-// A template is a composed resource that is ready to be made.
+// A template is the compiled template of a composed resource.
 type template struct {
 	name string
-	// base is nil if the template has none, or if baseErr says why it cannot
-	// be used.
+	// base is nil if the template has none, or if baseErr says why it is
+	// invalid.
 	base    map[string]any
 	baseErr error
 	patches []patch.Patch
@@ -33,8 +33,8 @@ type template struct {
 	checks  []check
 }
 
-// compile makes a program of an input. The error is what the function says of
-// one that it does not take.
+// compile compiles an input. The error is the text of the real function's fatal
+// result.
 func compile(in *structpb.Struct) (*program, error) {
 	resources := &spec.Resources{}
 	if err := sdk.Decode(in, resources); err != nil {
@@ -74,8 +74,9 @@ func compilePatches(all []spec.Patch) []patch.Patch {
 	return compiled
 }
 
-// compileTemplate puts patch sets in their place, so that a patch has the index
-// that results give it. There may be most patches.
+// compileTemplate replaces references to patch sets by their patches, so that
+// patches have the indexes of the real function's results. The template may
+// have at most most patches.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
 	compiled.base, compiled.baseErr = decodeBase(t)
@@ -114,8 +115,8 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	return base, nil
 }
 
-// oddities says what of a program will do what nobody expects. Patches have the
-// indexes that results give them.
+// oddities returns warnings for the parts of a program with an unexpected
+// effect. Patches have the indexes of results.
 func (p *program) oddities() []string {
 	var odd []string
 	for i, p := range p.environment {
@@ -126,7 +127,7 @@ func (p *program) oddities() []string {
 	for _, t := range p.templates {
 		for i, c := range t.checks {
 			if c.Type == spec.CheckMatchInteger {
-				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check at index %d: MatchInteger never holds, since function-patch-and-transform takes no number that it observes for an integer", t.name, i))
+				odd = append(odd, fmt.Sprintf("composed resource %q, readiness check at index %d: MatchInteger never passes, because function-patch-and-transform does not accept an observed number as an integer", t.name, i))
 			}
 		}
 		for i, p := range t.patches {

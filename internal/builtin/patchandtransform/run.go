@@ -16,29 +16,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// environmentKey is where the environment is in the context.
+// environmentKey is the key of the environment in the context.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// A run is what becomes of one request.
+// A run is the state of one request.
 type run struct {
 	req    *fnv1.RunFunctionRequest
 	rsp    *fnv1.RunFunctionResponse
 	budget patch.Budget
 
-	// xr is the observed XR, which nothing changes.
+	// xr is the observed XR. It is never changed.
 	xr map[string]any
-	// desired and environment are what patches may change besides composed
-	// resources.
+	// desired and environment are the objects besides composed resources
+	// that patches may change.
 	desired, environment patch.Object
 	// details are the connection details of the desired XR.
 	details map[string][]byte
-	// composed are the resources that templates made, by name.
+	// composed are the resources of templates, by name.
 	composed map[string]*composed
 	observed map[string]*observed
 	dropped  bool
 }
 
-// composed is a resource that a template has made.
+// composed is the resource of a template.
 type composed struct {
 	fields map[string]any
 	ready  fnv1.Ready
@@ -61,7 +61,8 @@ func begin(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	return r
 }
 
-// run runs a program, and completes the response. Its error is the fatal result.
+// run executes a program and completes the response. Its error is the fatal
+// result.
 func (r *run) run(ctx context.Context, p *program) error {
 	for i := range p.environment {
 		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
@@ -96,10 +97,11 @@ func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	return err
 }
 
-// errNoBase is for a template that has nothing to begin with.
+// errNoBase is the error of a template without a base and without an earlier
+// resource.
 var errNoBase = errors.New("has no base template, and was not produced by a previous Function in the pipeline")
 
-// compose makes a template's resource.
+// compose composes a template's resource.
 func (r *run) compose(ctx context.Context, t *template) error {
 	if t.baseErr != nil {
 		return t.baseErr
@@ -128,7 +130,7 @@ func (r *run) compose(ctx context.Context, t *template) error {
 	return nil
 }
 
-// earlier returns a copy of what is desired by a name already.
+// earlier returns a copy of the resource that is desired by this name already.
 func (r *run) earlier(name string) (map[string]any, bool) {
 	if c, ok := r.composed[name]; ok {
 		return runtime.DeepCopyJSON(c.fields), true
@@ -150,8 +152,8 @@ func (r *run) observe(name string) *observed {
 	return o
 }
 
-// adopt gives a resource the name of the one that exists, and reads what that
-// one says: its connection details, and whether it is ready.
+// adopt sets the name of the observed resource, and reads its connection
+// details and readiness.
 func (r *run) adopt(t *template, made *composed, o *observed) error {
 	name, namespace := o.identity()
 	u := unstructured.Unstructured{Object: made.fields}
@@ -178,9 +180,8 @@ func (r *run) adopt(t *template, made *composed, o *observed) error {
 	return nil
 }
 
-// patch runs a template's patches, and reports whether the resource is to be
-// kept: one that does not exist is not, if something is missing that a patch
-// requires for it.
+// patch applies a template's patches. It reports whether to keep the resource:
+// a new resource is dropped if a required value is missing.
 func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
 	target := patch.Object{Fields: made.fields}
 	defer func() { made.fields = target.Fields }()
@@ -209,8 +210,8 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 	return true, nil
 }
 
-// ends returns what a template's patch reads and writes. It reads nothing if
-// that is a resource that does not exist.
+// ends returns what a template's patch reads and writes. from is nil if the
+// patch reads a resource that does not exist.
 func (r *run) ends(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
 	switch p.Type {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:

@@ -14,14 +14,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A reference names a Secret.
+// A reference is the name and namespace of a Secret.
 type reference struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 }
 
-// connectionSecret composes the Secret of the XR's connection details. An XR of
-// before Crossplane v2 has none, nor has one without details.
+// connectionSecret composes the Secret of the XR's connection details. It
+// returns nil for XRs before Crossplane v2, and for XRs without details.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec, _ := r.xr["spec"].(map[string]any)
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
@@ -67,8 +67,8 @@ func identity(obj *structpb.Struct) (name, namespace string) {
 
 func (o *observed) identity() (name, namespace string) { return identity(o.resource.GetResource()) }
 
-// reference is where the Secret goes before patches: where the XR says, or the
-// input, or beside the XR.
+// reference returns the Secret's name before patches: from the XR, else from
+// the input, else derived from the XR's name.
 func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference

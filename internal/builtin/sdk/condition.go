@@ -8,8 +8,9 @@ import (
 )
 
 // ConditionStatus returns the status of an object's first condition of a type,
-// as "True". It is "Unknown" if there is none, and "" if the object has no status,
-// or one whose conditions are not of the form that Crossplane gives them.
+// such as "True". It returns "Unknown" if there is no such condition. It
+// returns "" if the object has no status, or if its conditions do not have
+// Crossplane's types.
 func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	conditions, ok := conditionsOf(obj)
 	if !ok {
@@ -28,7 +29,8 @@ func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	return status
 }
 
-// conditionsOf returns the conditions of an object, if it can have any.
+// conditionsOf returns the conditions of an object. ok is false if its status
+// has the wrong type.
 func conditionsOf(obj *structpb.Struct) (conditions []*structpb.Value, ok bool) {
 	status, ok := obj.GetFields()["status"]
 	if !ok || !isNothing(status) && status.GetStructValue() == nil {
@@ -41,8 +43,8 @@ func conditionsOf(obj *structpb.Struct) (conditions []*structpb.Value, ok bool) 
 	return list.GetListValue().GetValues(), true
 }
 
-// isCondition reports whether v is a condition: all fields are optional, a null
-// is as good as nothing, and fields that Crossplane does not know may be anything.
+// isCondition reports whether v is a condition. All fields are optional and may
+// be null. Unknown fields may have any type.
 func isCondition(v *structpb.Value) bool {
 	if isNothing(v) {
 		return true
@@ -65,8 +67,8 @@ func isTime(v *structpb.Value) bool {
 	return err == nil || isNothing(v)
 }
 
-// isInteger reports whether v fits 64 bits. The lowest of all does not, since the
-// shortest text that stands for its float is a lower number.
+// isInteger reports whether v fits into 64 bits. The smallest int64 does not:
+// the shortest text for its float is a smaller number.
 func isInteger(v *structpb.Value) bool {
 	n, ok := v.GetKind().(*structpb.Value_NumberValue)
 	if !ok {

@@ -1,4 +1,3 @@
-// Package sdk is to the builtins what a function SDK is to functions of their
-// own: how a response begins, how results are said, and how input, objects and
-// what was compiled out of them come and go.
+// Package sdk is the function SDK of the builtins. It begins responses, adds
+// results, decodes input, converts objects, and caches compiled input.
 package sdk

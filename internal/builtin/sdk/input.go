@@ -10,13 +10,13 @@ import (
 )
 
 // Decode decodes a function's input into the struct that into points to, by its
-// json tags. It is strict: a field that the struct lacks or spells with other
-// capitals, and a value of another type, are errors. A null is as good as
-// nothing, and no input is an empty one.
+// json tags. It is strict: unknown fields, names with other capitals, and
+// values of other types are errors. A null leaves the field unset, and a nil
+// input is an empty input.
 //
-// The error begins as that of the real functions, whose input types are all of
-// the Go package v1beta1; only what follows "json: " is our own, as theirs is an
-// accident of a library.
+// The error begins like that of the real functions, whose input types are in Go
+// packages v1beta1. The text after "json: " differs, because theirs depends on
+// a library.
 func Decode(input *structpb.Struct, into any) error {
 	kind := reflect.TypeOf(into).Elem().Name()
 	err := decode(input, into)

@@ -9,10 +9,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// Struct returns obj as a message. Its values are those of JSON: nil, bool,
-// int64, float64, string, []any and map[string]any. A byte that is no UTF-8
-// becomes U+FFFD, as in encoding/json; a number that JSON lacks is an error, in
-// the words of that package.
+// Struct converts obj to a message. Values have the types nil, bool, int64,
+// float64, string, []any and map[string]any. Invalid UTF-8 becomes U+FFFD, as
+// in encoding/json. A number that JSON cannot represent is an error with
+// encoding/json's text.
 func Struct(obj map[string]any) (*structpb.Struct, error) {
 	fields := make(map[string]*structpb.Value, len(obj))
 	for k, v := range obj {

@@ -7,12 +7,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// TTL is how long an answer may be kept, unless a function says otherwise.
+// TTL is the default time to live of a response.
 const TTL = 60 * time.Second
 
-// To begins the answer to req: with its tag, TTL, and the desired state and the
-// context that it came with. These are the request's own messages, so whoever
-// changes one has to put another in its place.
+// To returns a response to req with its tag, desired state and context, and the
+// default TTL. It shares the messages with the request: replace a message to
+// change it.
 func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(TTL)},
@@ -21,12 +21,12 @@ func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	}
 }
 
-// Fatal adds err to rsp as a result that ends the pipeline, and returns rsp.
+// Fatal adds err to rsp as a fatal result, and returns rsp.
 func Fatal(rsp *fnv1.RunFunctionResponse, err error) *fnv1.RunFunctionResponse {
 	return result(rsp, fnv1.Severity_SEVERITY_FATAL, err)
 }
 
-// Warn adds err to rsp as a result that people should see, and returns rsp.
+// Warn adds err to rsp as a warning, and returns rsp.
 func Warn(rsp *fnv1.RunFunctionResponse, err error) *fnv1.RunFunctionResponse {
 	return result(rsp, fnv1.Severity_SEVERITY_WARNING, err)
 }

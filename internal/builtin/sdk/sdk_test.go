@@ -31,7 +31,7 @@ func TestTo(t *testing.T) {
 		}
 	}
 	if got := sdk.To(&fnv1.RunFunctionRequest{}); got.Desired != nil || got.Context != nil || got.GetMeta().GetTag() != "" {
-		t.Errorf("nothing became %v", got)
+		t.Errorf("an empty request: got response %v", got)
 	}
 }
 
@@ -49,15 +49,15 @@ func TestDecode(t *testing.T) {
 		want          Sample
 		wantErr       string
 	}{
-		"Fields":   {"fields are those of the tags", "{name: a, list: [{name: b}]}", Sample{Name: "a", List: []Sample{{Name: "b"}}}, ""},
-		"Nulls":    {"a null is nothing", "{name: null, count: null, list: null}", Sample{}, ""},
+		"Fields":   {"fields have the names of the tags", "{name: a, list: [{name: b}]}", Sample{Name: "a", List: []Sample{{Name: "b"}}}, ""},
+		"Nulls":    {"a null leaves the field unset", "{name: null, count: null, list: null}", Sample{}, ""},
 		"Whole":    {"a float without a fraction is an integer", "{count: 3.0}", Sample{Count: &three}, ""},
-		"Nothing":  {"no input is empty", "", Sample{}, ""},
+		"Nothing":  {"a nil input is empty", "", Sample{}, ""},
 		"Unknown":  {"an unknown field is named by its path", "{list: [{}, {nam: a}]}", Sample{}, `unknown field "list[1].nam"`},
-		"Capitals": {"so is one in other capitals", "{Name: a}", Sample{}, `unknown field "Name"`},
-		"Fraction": {"a fraction is no integer", "{count: 1.5}", Sample{}, "cannot unmarshal number 1.5"},
-		"Large":    {"nor is what has more than 64 bits", "{count: 9223372036854775808}", Sample{}, "cannot unmarshal number"},
-		"Type":     {"types count", "{name: 1}", Sample{}, "cannot unmarshal number into"},
+		"Capitals": {"a name with other capitals is an unknown field", "{Name: a}", Sample{}, `unknown field "Name"`},
+		"Fraction": {"a fraction is not an integer", "{count: 1.5}", Sample{}, "cannot unmarshal number 1.5"},
+		"Large":    {"an integer has at most 64 bits", "{count: 9223372036854775808}", Sample{}, "cannot unmarshal number"},
+		"Type":     {"a value must have the field's type", "{name: 1}", Sample{}, "cannot unmarshal number into"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,18 +102,18 @@ func TestStruct(t *testing.T) {
 
 func TestConditionStatus(t *testing.T) {
 	cases := map[string]struct{ reason, object, want string }{
-		"First":      {"the first of a type counts", `{status: {conditions: [{type: Synced, status: "False"}, {type: Ready, status: "True"}, {type: Ready, status: "False"}]}}`, "True"},
-		"None":       {"without one it is unknown", `{status: {conditions: []}}`, "Unknown"},
+		"First":      {"the first condition of a type is used", `{status: {conditions: [{type: Synced, status: "False"}, {type: Ready, status: "True"}, {type: Ready, status: "False"}]}}`, "True"},
+		"None":       {"a missing condition is Unknown", `{status: {conditions: []}}`, "Unknown"},
 		"NullStatus": {"a status may be null", `{status: null}`, "Unknown"},
-		"NoStatus":   {"without status it is nothing", `{}`, ""},
-		"TextStatus": {"nor with one that is no object", `{status: ok}`, ""},
-		"TextList":   {"or conditions that are no list", `{status: {conditions: {}}}`, ""},
-		"Nulls":      {"nulls are nothing", `{status: {conditions: [null, {type: Ready, status: "True", message: null}]}}`, "True"},
-		"More":       {"other fields may be anything", `{status: {conditions: [{type: Ready, status: "True", x: [1]}]}}`, "True"},
-		"BadTime":    {"one condition with a time that is none spoils all", `{status: {conditions: [{type: Ready, status: "True"}, {type: A, lastTransitionTime: noon}]}}`, ""},
-		"BadStatus":  {"or with a status that is no text", `{status: {conditions: [{type: Ready, status: true}]}}`, ""},
-		"BadNumber":  {"or with half a generation", `{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1.5}]}}`, ""},
-		"NoObject":   {"or one that is no object", `{status: {conditions: [{type: Ready, status: "True"}, 7]}}`, ""},
+		"NoStatus":   {"without a status the result is empty", `{}`, ""},
+		"TextStatus": {"a status must be an object", `{status: ok}`, ""},
+		"TextList":   {"conditions must be a list", `{status: {conditions: {}}}`, ""},
+		"Nulls":      {"nulls are ignored", `{status: {conditions: [null, {type: Ready, status: "True", message: null}]}}`, "True"},
+		"More":       {"unknown fields may have any type", `{status: {conditions: [{type: Ready, status: "True", x: [1]}]}}`, "True"},
+		"BadTime":    {"an invalid time in one condition invalidates all", `{status: {conditions: [{type: Ready, status: "True"}, {type: A, lastTransitionTime: noon}]}}`, ""},
+		"BadStatus":  {"a condition's status must be a string", `{status: {conditions: [{type: Ready, status: true}]}}`, ""},
+		"BadNumber":  {"an observed generation must be an integer", `{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1.5}]}}`, ""},
+		"NoObject":   {"a condition must be an object", `{status: {conditions: [{type: Ready, status: "True"}, 7]}}`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -137,20 +137,20 @@ func TestMemo(t *testing.T) {
 	}
 	e2e.Wait(t, &wg)
 	if made.Load() != 1 {
-		t.Errorf("it was made %d times", made.Load())
+		t.Errorf("compute was called %d times", made.Load())
 	}
 	failed := errors.New("no")
 	if _, err := memo.Get(2, func() (int, error) { return 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
-	// However many keys there are, what is kept has an end.
+	// The number of cached values is limited.
 	for i := range 1000 {
 		if v, _ := memo.Get(i+10, func() (int, error) { return i, nil }); v != i {
-			t.Fatalf("key %d has %d", i, v)
+			t.Fatalf("key %d: got %d", i, v)
 		}
 	}
 	if _, err := memo.Get(1, func() (int, error) { made.Add(1); return 7, nil }); err != nil || made.Load() != 2 {
-		t.Errorf("the first was kept: it was made %d times (%v)", made.Load(), err)
+		t.Errorf("the first key is still cached: compute was called %d times (%v)", made.Load(), err)
 	}
 }
 
@@ -163,15 +163,15 @@ func TestSum(t *testing.T) {
 	for _, text := range texts {
 		sum := sdk.SumOf(object(t, text))
 		if other, ok := seen[sum]; ok {
-			t.Errorf("%s and %s have one sum", other, text)
+			t.Errorf("%s and %s have the same sum", other, text)
 		}
 		seen[sum] = text
 		if again := sdk.SumOf(proto.CloneOf(object(t, text))); again != sum {
-			t.Errorf("%s has two sums", text)
+			t.Errorf("%s has two different sums", text)
 		}
 	}
 	if sdk.SumOf(nil) != sdk.SumOf(object(t, "{}")) {
-		t.Error("no input is not the empty one")
+		t.Error("the sum of a nil input differs from that of an empty input")
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A Sum stands for an input.
+// A Sum is a digest of an input.
 type Sum [sha256.Size]byte
 
-// SumOf returns the sum of an input: inputs with the same content have the same.
-// It takes a tenth of the time that a deterministic proto.Marshal does.
+// SumOf returns the sum of an input. Equal inputs have equal sums. It is ten
+// times as fast as a deterministic proto.Marshal.
 func SumOf(input *structpb.Struct) Sum {
 	return sha256.Sum256(appendObject(nil, input))
 }

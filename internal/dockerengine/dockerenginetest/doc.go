@@ -1,3 +1,3 @@
-// Package dockerenginetest lets tests use a real engine, and holds them to
-// leaving nothing there.
+// Package dockerenginetest gives tests a real engine, and checks that they
+// leave nothing in it.
 package dockerenginetest

@@ -20,9 +20,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// Environment is that of the engine at XFN_TEST_DOCKER_HOST, or else DOCKER_HOST.
-// Without one the test is skipped, or fails if XFN_REQUIRE, a comma-separated
-// list, holds "docker".
+// Environment returns the environment for the engine at XFN_TEST_DOCKER_HOST,
+// or else DOCKER_HOST. Without an engine it skips the test, or fails it if
+// XFN_REQUIRE, a comma-separated list, contains "docker".
 func Environment(t testing.TB) dockerengine.Environment {
 	t.Helper()
 	for _, name := range []string{"XFN_TEST_DOCKER_HOST", "DOCKER_HOST"} {
@@ -31,15 +31,15 @@ func Environment(t testing.TB) dockerengine.Environment {
 		}
 	}
 	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "docker") {
-		t.Fatal("XFN_REQUIRE asks for an engine, but neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names one")
+		t.Fatal("XFN_REQUIRE requires an engine, but neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names one")
 	}
 	t.Skip("neither XFN_TEST_DOCKER_HOST nor DOCKER_HOST names an engine")
 	return dockerengine.Environment{}
 }
 
-// Open returns the engine of Environment. Until the test ends no other test has
-// it, also of another process. The test fails if there are other containers,
-// networks or volumes then.
+// Open returns the engine of Environment, which no other test of any process
+// uses until the test ends. The test fails if it adds or removes containers,
+// networks or volumes.
 func Open(t testing.TB) *dockerengine.Engine {
 	t.Helper()
 	env := Environment(t)
@@ -48,13 +48,14 @@ func Open(t testing.TB) *dockerengine.Engine {
 	before := things(t, e)
 	t.Cleanup(func() {
 		if diff := cmp.Diff(before, things(t, e)); diff != "" {
-			t.Errorf("the engine has other things than before (-before +after):\n%s", diff)
+			t.Errorf("containers, networks or volumes changed (-before +after):\n%s", diff)
 		}
 	})
 	return e
 }
 
-// Connect returns the engine of an environment, until the test ends.
+// Connect returns the engine of an environment, and closes it at the end of the
+// test.
 func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	t.Helper()
 	e, err := dockerengine.Connect(t.Context(), env, "xfn/test")
@@ -68,7 +69,7 @@ func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 // seizeLimit is longer than all tests with an engine take together.
 const seizeLimit = 20 * time.Minute
 
-// seize waits until no other test uses the engine.
+// seize locks the engine until the test ends. It waits for other tests.
 func seize(t testing.TB, host string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(host))
@@ -93,7 +94,8 @@ func seize(t testing.TB, host string) {
 	}
 }
 
-// things are what docker ps -a, docker network ls and docker volume ls show.
+// things returns what docker ps -a, docker network ls and docker volume ls
+// list.
 func things(t testing.TB, e *dockerengine.Engine) []string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

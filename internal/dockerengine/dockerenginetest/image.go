@@ -21,7 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
-// childLayer is the child's, compressed once.
+// childLayer returns the layer of the child program, compressed once.
 var childLayer = sync.OnceValues(func() (v1.Layer, error) {
 	program, err := functiontest.BuildChild()
 	if err != nil {
@@ -40,8 +40,8 @@ func layerOf(program []byte) (v1.Layer, error) {
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 }
 
-// Function returns the image of a function that behaves so, with what change
-// makes of its config.
+// Function returns the image of a function with this behavior. change edits its
+// config.
 func Function(t testing.TB, b functiontest.Behaviour, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := childLayer()
@@ -56,8 +56,7 @@ func Function(t testing.TB, b functiontest.Behaviour, change func(*v1.ConfigFile
 	})
 }
 
-// Image returns an image for the host's architecture that holds a program, which
-// it starts.
+// Image returns an image for the host's architecture that runs a program.
 func Image(t testing.TB, program []byte, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := layerOf(program)
@@ -85,7 +84,8 @@ func image(t testing.TB, layer v1.Layer, change func(*v1.ConfigFile)) v1.Image {
 	return img
 }
 
-// Load gives an engine an image under a name, until the test ends.
+// Load loads an image into an engine under a name, and removes it at the end of
+// the test.
 func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 	t.Helper()
 	tag, err := name.NewTag(as)
@@ -98,11 +98,11 @@ func Load(t testing.TB, e *dockerengine.Engine, as string, img v1.Image) {
 	Forget(t, e, as)
 }
 
-// Forget removes an image from an engine when the test ends, if it is there.
+// Forget removes an image from an engine at the end of the test, if it exists.
 func Forget(t testing.TB, e *dockerengine.Engine, name string) {
 	t.Helper()
 	t.Cleanup(func() {
-		// It may be that nothing was pulled.
+		// Nothing may have been pulled.
 		_, _ = e.ImageRemove(context.WithoutCancel(t.Context()), name, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 	})
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// BenchmarkUnpack compares unpacking with decompressing the same layer to
-// nowhere, and with finding it unpacked. The images are what a Go function is, a
-// program and little else, and what a distribution is, 8000 files of 1 to 50 kB.
+// BenchmarkUnpack compares unpacking an image with decompressing its layer to
+// io.Discard, and with finding it unpacked. One image is like a Go function's,
+// a program and a few files. The other is like a distribution's, 8000 files of
+// 1 to 50 kB.
 func BenchmarkUnpack(b *testing.B) {
 	program := programs(b)
 	var many []tar.Header
@@ -41,7 +42,7 @@ func BenchmarkUnpack(b *testing.B) {
 	}
 }
 
-// programs returns 50 MB of what compilers make.
+// programs returns 50 MB of compiled programs.
 func programs(b *testing.B) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,8 +60,8 @@ func compare(b *testing.B, img v1.Image) {
 	var cold, warm, plain []time.Duration
 	for b.Loop() {
 		plain = append(plain, timed(b, func() error { return toNowhere(b, img) }))
-		// It is removed at the end of all: ext4 without a journal is slow to make
-		// files for minutes after many were removed.
+		// Remove it after all measurements: ext4 without a journal
+		// creates files slowly for minutes after many were removed.
 		dir := b.TempDir()
 		unpack := func() error {
 			root, err := rootfs.Unpack(b.Context(), img, rootfs.Options{Dir: dir})

@@ -1,15 +1,16 @@
-// Package rootfs unpacks the layers of an image into a root file system, once
-// for all that run it, and takes the image for hostile: nothing of it leads out
-// of the root, and its size, its entries and their depth are bounded.
+// Package rootfs unpacks the layers of an image into a root file system, which
+// all processes that run the image share. It treats the image as hostile: no
+// entry leads out of the root, and its size, its entries and their depth are
+// limited.
 //
 // A store is a directory that processes share:
 //
-//	DIR/roots/sha256/HEX/rootfs    a root, whole
-//	DIR/roots/sha256/HEX/partial   one that is being unpacked or removed, or
-//	                               was when its process was killed
+//	DIR/roots/sha256/HEX/rootfs    a complete root
+//	DIR/roots/sha256/HEX/partial   a root that a process unpacks or removes, or
+//	                               that a killed process left
 //
-// HEX stands for what a root is made of: the contents of the layers, and whom
-// its files belong to. Its directory is what is locked: shared by those that
-// use the root, exclusively by one that makes or removes it. Such a lock ends
-// with its process, however that ends.
+// HEX is a digest of the contents of the layers and the owner of the files. Its
+// directory is locked: shared by the users of the root, exclusively by a
+// process that creates or removes it. The kernel releases a lock when its
+// process ends for any reason.
 package rootfs

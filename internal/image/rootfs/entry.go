@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// apply makes of the tree what an entry of a layer says.
+// apply applies an entry of a layer to the tree.
 func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	if size := max(len(h.Name), len(h.Linkname)); size > t.limits.PathBytes {
 		return fmt.Errorf("an entry has a path of %d bytes, more than the limit of %d", size, t.limits.PathBytes)
@@ -24,7 +24,7 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	}
 	name, err := inside(h.Name)
 	if err == nil {
-		err = t.take(1, 0)
+		err = t.count(1, 0)
 	}
 	if err == nil {
 		err = t.put(name, h, content)
@@ -35,11 +35,11 @@ func (t *tree) apply(h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// inside returns a name of an entry as a clean path relative to the root.
+// inside returns the name of an entry as a clean path relative to the root.
 func inside(name string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(name, "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", errors.New("it leads out of the root")
+		return "", errors.New("it is outside of the root")
 	}
 	return clean, nil
 }
@@ -67,24 +67,24 @@ func (t *tree) put(name string, h *tar.Header, content io.Reader) error {
 	case tar.TypeSymlink:
 		return t.putLink(base, h)
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return fsx.RemoveAll(t.here(), base) // It is left out, and takes the place of what was there.
+		return fsx.RemoveAll(t.here(), base) // The entry is not created, but replaces what exists.
 	default:
-		return fmt.Errorf("it is of the unknown type %q", h.Typeflag)
+		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
 }
 
-// A description is what a file or directory is besides its content.
+// A description is the metadata of a file or directory.
 type description struct {
 	uid, gid int // in the image
 	mode     fs.FileMode
 	mtime    time.Time
 }
 
-// undescribed is a directory that no entry describes.
+// undescribed is the metadata of a directory without an entry.
 var undescribed = description{mode: 0o755, mtime: time.Unix(0, 0)}
 
-// latest is the time from which on a time is taken for nonsense, in seconds
-// since 1970: file systems end in the years 2106 to 2486.
+// latest is the first modification time that is ignored, in seconds since 1970.
+// File systems support times up to the years 2106 to 2486.
 const latest = 1 << 32
 
 func describe(h *tar.Header) description {
@@ -98,7 +98,7 @@ func describe(h *tar.Header) description {
 	return d
 }
 
-// describe makes a directory what d says.
+// describe sets the metadata of a file or directory.
 func (t *tree) describe(name string, d description) error {
 	if err := t.own(name, d); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (t *tree) describe(name string, d description) error {
 	return t.here().Chtimes(name, d.mtime, d.mtime)
 }
 
-// own gives a file, link or directory to whom it should belong.
+// own sets the owner of a file, link or directory.
 func (t *tree) own(name string, d description) error {
 	if t.owner == nil {
 		return nil
@@ -118,7 +118,8 @@ func (t *tree) own(name string, d description) error {
 	return t.here().Lchown(name, uid, gid)
 }
 
-// describeRoot makes the root what d says, once it is left.
+// describeRoot sets the metadata of the root. It takes effect when the root is
+// left.
 func (t *tree) describeRoot(d description) error {
 	if err := t.leaveTo(1); err != nil {
 		return err
@@ -130,12 +131,12 @@ func (t *tree) describeRoot(d description) error {
 
 func (t *tree) putRoot(h *tar.Header) error {
 	if h.Typeflag != tar.TypeDir {
-		return errors.New("it is the root, and no directory")
+		return errors.New("the root must be a directory")
 	}
 	return t.describeRoot(describe(h))
 }
 
-// putDir makes a directory. One that is there keeps what it has.
+// putDir creates a directory. An existing directory keeps its content.
 func (t *tree) putDir(name string, d description) error {
 	info, err := t.here().Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -155,8 +156,8 @@ func (t *tree) putLink(name string, h *tar.Header) error {
 	return t.own(name, describe(h))
 }
 
-// putHardLink links to a file of the image. A symbolic link is linked to as it
-// is: none is followed but on the way to a directory, by enter.
+// putHardLink links to a file of the image. Only links in the path of target
+// are followed, by enter; a target that is a symbolic link is linked itself.
 func (t *tree) putHardLink(dir, name, target string) error {
 	target, err := inside(target)
 	if err != nil {
@@ -183,7 +184,7 @@ func (t *tree) putHardLink(dir, name, target string) error {
 }
 
 func (t *tree) putFile(name string, d description, size int64, content io.Reader) error {
-	if err := t.take(0, size); err != nil {
+	if err := t.count(0, size); err != nil {
 		return err
 	}
 	err := t.replace(name, func() (err error) {
@@ -206,11 +207,11 @@ func (t *tree) putFile(name string, d description, size int64, content io.Reader
 	return t.here().Chtimes(name, d.mtime, d.mtime)
 }
 
-// zeros is what a hole of a file reads as.
+// zeros is the content of a hole.
 var zeros [64 << 10]byte
 
-// fill writes a file. What is zeros becomes a hole: however large a sparse file
-// says that it is, it takes what its layer has.
+// fill writes a file. Blocks of zeros become holes, so that a sparse file needs
+// no more disk space than its data, whatever its size is.
 func (t *tree) fill(f *os.File, size int64, content io.Reader) error {
 	hole := false
 	for left := size; left > 0; {

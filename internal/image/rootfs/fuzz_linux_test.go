@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Nothing appears outside of the root, whatever the layers are.
+// FuzzUnpack checks that no layer creates files outside of the root.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, dir("a/"), file("a/b", "x"), link("l", "../../../.."), file("l/x", "y")), pack(f, whiteout(".wh.a"), hardLink("h", "l")))
 	f.Add(pack(f, link("p", "/"), file("p/f", "x"), device("d"), fifo("e")), pack(f, whiteout("p/.wh..wh..opq"), dir("p/"), file("../x", "")))
@@ -27,8 +27,9 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// Nor whatever their entries are. Each line is one: its kind, its name, and
-// what else its kind needs. An empty line begins a layer.
+// FuzzEntries checks that no entries create files outside of the root. Each
+// line is one entry: its kind, its name, and the arguments of its kind. An
+// empty line begins a layer.
 func FuzzEntries(f *testing.F) {
 	f.Add("2 l ../../../../..\n0 l/x y\n\n5 l\n0 l/x y\n0 .wh.l")
 	f.Add("5 a\n0 a/b x\n1 h a/b\n2 a/l /a\n0 a/l/l/l/c z\n\n0 a/.wh..wh..opq\n0 a/l/d x\n3 h")
@@ -51,8 +52,8 @@ func FuzzEntries(f *testing.F) {
 	})
 }
 
-// assertContained unpacks an image and fails the test if it did anything but to
-// make its root, or left anything after an error.
+// assertContained unpacks an image. It fails the test if unpacking changes
+// anything outside of the root, or leaves anything behind after an error.
 func assertContained(t *testing.T, img v1.Image) {
 	t.Helper()
 	o := newOutside(t)
@@ -68,7 +69,7 @@ func assertContained(t *testing.T, img v1.Image) {
 	}
 }
 
-// plainOf returns a layer decompressed, or as it is where it cannot be.
+// plainOf returns a layer decompressed, or unchanged if that fails.
 func plainOf(stored []byte) []byte {
 	left := int64(1 << 20)
 	l, err := oci.Layer(bytes.NewReader(stored), oci.Blob{Digest: v1.Hash{Algorithm: "sha256"}, Size: int64(len(stored))})
@@ -96,7 +97,7 @@ func (u unverified) Compressed() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(u.stored)), nil
 }
 
-// assertPlain fails the test if a root holds what may do harm.
+// assertPlain fails the test if a root contains dangerous files.
 func assertPlain(t testing.TB, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {

@@ -20,8 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// outside is a place on the host that a hostile image would like to reach: a
-// store, and beside it a directory with a file.
+// outside is a place on the host that a hostile image tries to reach: a store,
+// and beside it a directory with a file.
 type outside struct{ top, store, target string }
 
 func newOutside(t testing.TB) outside {
@@ -37,7 +37,7 @@ func newOutside(t testing.TB) outside {
 	return o
 }
 
-// assertUntouched fails the test if anything but the store has changed.
+// assertUntouched fails the test if anything outside of the store changed.
 func (o outside) assertUntouched(t testing.TB) {
 	t.Helper()
 	entries, err := os.ReadDir(o.top)
@@ -46,11 +46,11 @@ func (o outside) assertUntouched(t testing.TB) {
 	}
 	for _, e := range entries {
 		if e.Name() != "store" && e.Name() != "outside" {
-			t.Errorf("%q appeared on the host", e.Name())
+			t.Errorf("%q was created on the host", e.Name())
 		}
 	}
 	if got := contentOf(t, o.target); !slices.Equal(got, []string{"secret=the host's"}) {
-		t.Errorf("the host's directory has %q", got)
+		t.Errorf("the host's directory contains %q", got)
 	}
 	info, sys := statOf(t, filepath.Join(o.target, "secret"))
 	if sys.Nlink != 1 || info.Mode() != 0o600 || sys.Uid != uint32(os.Getuid()) {
@@ -58,26 +58,26 @@ func (o outside) assertUntouched(t testing.TB) {
 	}
 }
 
-// assertRefused unpacks an image that has to fail, and to leave nothing behind.
+// assertRefused checks that unpacking an image fails and leaves nothing behind.
 func assertRefused(t testing.TB, img v1.Image, want string, limits rootfs.Limits) {
 	t.Helper()
 	o := newOutside(t)
 	_, err := unpack(t, img, rootfs.Options{Dir: o.store, Limits: limits})
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q in it", err, want)
+		t.Errorf("got %v, want an error with %q", err, want)
 	}
 	assertNoRoot(t, o.store)
 	o.assertUntouched(t)
 }
 
-// up leads from a root of the store to the directory that the store is in.
+// up is the path from a root of the store to the directory of the store.
 const up = "../../../../../"
 
 func TestHostilePathTraversal(t *testing.T) {
 	for _, name := range []string{"../evil", up + "evil", "a/../../evil", "/../" + up + "evil", ".."} {
 		for _, kind := range []byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeChar} {
 			h := tar.Header{Typeflag: kind, Name: name, Mode: 0o755}
-			assertRefused(t, imageOf(t, []tar.Header{h}), "it leads out of the root", rootfs.Limits{})
+			assertRefused(t, imageOf(t, []tar.Header{h}), "it is outside of the root", rootfs.Limits{})
 		}
 	}
 }
@@ -90,12 +90,12 @@ func TestHostileAbsoluteNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(root.Path, o.target, "secret")); string(got) != "evil" {
-		t.Errorf("an absolute name is of the image: got %q, %v", got, err)
+		t.Errorf("an absolute name is relative to the root: got %q, %v", got, err)
 	}
 	o.assertUntouched(t)
 }
 
-// A file is never written through a link, whatever it leads to.
+// TestHostileAbsoluteLink checks that a file is never written through a link.
 func TestHostileAbsoluteLink(t *testing.T) {
 	o := newOutside(t)
 	secret := filepath.Join(o.target, "secret")
@@ -118,8 +118,9 @@ func TestHostileAbsoluteLink(t *testing.T) {
 	o.assertUntouched(t)
 }
 
-// An absolute link on the way to a file is of the image. It leads to nothing
-// that the host has, and makes no directory that the image has not.
+// TestHostileSymlinkedParent checks links in the path of an entry. An absolute
+// link is relative to the root. Links to missing directories are not followed,
+// and the directories are not created.
 func TestHostileSymlinkedParent(t *testing.T) {
 	host := newOutside(t)
 	for _, target := range []string{host.target, "/etc", "../../..", up + "outside", "a/../../..", "loop"} {
@@ -142,12 +143,12 @@ func TestHostileSymlinkedParent(t *testing.T) {
 	host.assertUntouched(t)
 }
 
-// A whiteout hides nothing of the host.
+// TestHostileWhiteout checks that a whiteout removes no file of the host.
 func TestHostileWhiteout(t *testing.T) {
 	for _, name := range []string{".wh...", ".wh..", ".wh.", "a/.wh..."} {
-		assertRefused(t, imageOf(t, []tar.Header{dir("a/"), whiteout(name)}), "it hides no file", rootfs.Limits{})
+		assertRefused(t, imageOf(t, []tar.Header{dir("a/"), whiteout(name)}), "the whiteout names no file", rootfs.Limits{})
 	}
-	assertRefused(t, imageOf(t, []tar.Header{link("p", up+"outside"), whiteout("p/.wh..wh..opq")}), "leads out of the root", rootfs.Limits{})
+	assertRefused(t, imageOf(t, []tar.Header{link("p", up+"outside"), whiteout("p/.wh..wh..opq")}), "it is outside of the root", rootfs.Limits{})
 	o := newOutside(t)
 	img := imageOf(t, []tar.Header{link("p", o.target)}, []tar.Header{whiteout("p/.wh.secret"), whiteout("p/.wh..wh..opq")})
 	if _, err := unpack(t, img, rootfs.Options{Dir: o.store}); err != nil {
@@ -159,9 +160,9 @@ func TestHostileWhiteout(t *testing.T) {
 func TestHostileHardLinkToOutside(t *testing.T) {
 	o := newOutside(t)
 	for target, want := range map[string]string{
-		up + "outside/secret": "it leads out of the root",
-		o.target + "/secret":  "the image has no such file", // under its root
-		"..":                  "it leads out of the root",
+		up + "outside/secret": "it is outside of the root",
+		o.target + "/secret":  "the image has no such file", // inside of its root
+		"..":                  "it is outside of the root",
 		".":                   "the image has no such file",
 		"a":                   "the image has no such file", // a directory
 	} {
@@ -192,13 +193,14 @@ func TestHostileSparse10GB(t *testing.T) {
 	assertRefused(t, imageOfLayers(t, sparse(t, 10_000_000_000)), "more than 8589934592 bytes", rootfs.Limits{})
 }
 
-// A sparse file that is not too large takes no more of the disk than it has.
+// TestHostileSparseStaysSparse checks that a sparse file below the limit keeps
+// its holes.
 func TestHostileSparseStaysSparse(t *testing.T) {
 	const size = 1 << 30
 	root := mustUnpack(t, imageOfLayers(t, sparse(t, size)))
 	info, sys := statOf(t, filepath.Join(root, "big"))
 	if taken := sys.Blocks * 512; info.Size() != size || taken > 1<<20 {
-		t.Errorf("got a file of %d bytes that takes %d", info.Size(), taken)
+		t.Errorf("got a file of %d bytes that uses %d on disk", info.Size(), taken)
 	}
 	f, err := os.Open(filepath.Join(root, "big"))
 	if err != nil {
@@ -211,10 +213,11 @@ func TestHostileSparseStaysSparse(t *testing.T) {
 	}
 }
 
-// Files that are not too large are bounded together.
+// TestHostileSparseTogether checks that the limit applies to all files
+// together.
 func TestHostileSparseTogether(t *testing.T) {
 	img := imageOfLayers(t, sparse(t, 600_000_000), sparse(t, 600_000_000))
-	assertRefused(t, img, "layer 2: unpacking \"big\": its files and those of the layers below it have more than 1000000000 bytes",
+	assertRefused(t, img, "layer 2: unpacking \"big\": the files of this layer and the layers below it have more than 1000000000 bytes",
 		rootfs.Limits{Bytes: 1_000_000_000})
 }
 
@@ -232,7 +235,7 @@ func TestHostileMillionFiles(t *testing.T) {
 	assertRefused(t, sameMillion(t), "more than 262144 entries", rootfs.Limits{})
 }
 
-// sameMillion is an image with a million entries that make nothing.
+// sameMillion returns an image with a million entries that create no files.
 func sameMillion(t testing.TB) v1.Image {
 	return imageOfLayers(t, madeLayer{layerOf(t, nil, nil), func(w io.Writer) error {
 		files := tar.NewWriter(w)
@@ -245,7 +248,7 @@ func sameMillion(t testing.TB) v1.Image {
 	}})
 }
 
-// Directories that no entry names count, too.
+// TestHostileImpliedDirectories checks that directories without an entry count.
 func TestHostileImpliedDirectories(t *testing.T) {
 	var all []tar.Header
 	for i := range 10 {
@@ -268,7 +271,8 @@ func TestHostileLongNames(t *testing.T) {
 	assertRefused(t, imageOf(t, []tar.Header{file(strings.Repeat("x", 300), "")}), "file name too long", rootfs.Limits{})
 }
 
-// Many whiteouts of a full directory take no more time than one.
+// TestHostileManyWhiteouts checks that many whiteouts of a full directory take
+// no longer than one.
 func TestHostileManyWhiteouts(t *testing.T) {
 	var all []tar.Header
 	for i := range 500 {
@@ -287,23 +291,24 @@ func TestHostileManyLinks(t *testing.T) {
 	for i := range 200 {
 		all = append(all, link(fmt.Sprint(i+1), fmt.Sprint("./", i)))
 	}
-	assertRefused(t, imageOf(t, append(all, file("200/f", ""))), "too many links lead to its directory", rootfs.Limits{})
+	assertRefused(t, imageOf(t, append(all, file("200/f", ""))), "too many symbolic links in its path", rootfs.Limits{})
 	zigzag := []tar.Header{dir("d/"), link("l", strings.Repeat("d/../", 200)), file("l/f", "")}
-	assertRefused(t, imageOf(t, zigzag), "too many links lead to its directory", rootfs.Limits{})
+	assertRefused(t, imageOf(t, zigzag), "too many symbolic links in its path", rootfs.Limits{})
 }
 
 func TestHostileRoot(t *testing.T) {
 	for _, kind := range []byte{tar.TypeReg, tar.TypeSymlink, tar.TypeFifo} {
-		assertRefused(t, imageOf(t, []tar.Header{{Typeflag: kind, Name: ".", Linkname: "x"}}), "it is the root, and no directory", rootfs.Limits{})
+		assertRefused(t, imageOf(t, []tar.Header{{Typeflag: kind, Name: ".", Linkname: "x"}}), "the root must be a directory", rootfs.Limits{})
 	}
 }
 
 func TestHostileType(t *testing.T) {
-	assertRefused(t, imageOf(t, []tar.Header{{Typeflag: '7', Name: "a"}}), `it is of the unknown type '7'`, rootfs.Limits{})
+	assertRefused(t, imageOf(t, []tar.Header{{Typeflag: '7', Name: "a"}}), `unknown entry type '7'`, rootfs.Limits{})
 }
 
-// A layer whose bytes are others than its digest says, and one whose content is
-// other than the config says: both are known only at the end.
+// TestHostileBadDigest checks a layer that does not match its digest, and a
+// layer whose content does not match the config. Both are detected only at the
+// end of the layer.
 func TestHostileBadDigest(t *testing.T) {
 	good, bad := pack(t, file("a", "good")), pack(t, file("a", "evil"))
 	l, err := oci.Layer(bytes.NewReader(bad), oci.Blob{Digest: digestOf(t, good), Size: int64(len(good)), MediaType: types.OCILayer})
@@ -314,10 +319,10 @@ func TestHostileBadDigest(t *testing.T) {
 	assertRefused(t, img, "has other content than its digest says", rootfs.Limits{})
 
 	img = imageOfLayers(t, layerOf(t, good, zip(t, bad)))
-	assertRefused(t, img, "has other content than the image's config says: its SHA-256 sum is "+digestOf(t, bad).Hex, rootfs.Limits{})
+	assertRefused(t, img, "its content does not match the image's config: got sha256:"+digestOf(t, bad).Hex, rootfs.Limits{})
 
 	img = imageOfLayers(t, layerOf(t, good, append(slices.Clone(good), make([]byte, 512)...)))
-	assertRefused(t, img, "has other content than the image's config says", rootfs.Limits{}) // behind all entries
+	assertRefused(t, img, "its content does not match the image's config", rootfs.Limits{}) // after all entries
 }
 
 func TestHostileConfig(t *testing.T) {
@@ -332,7 +337,7 @@ func TestHostileConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assertRefused(t, img, "it has 1 layers, and its config describes 0", rootfs.Limits{})
+	assertRefused(t, img, "it has 1 layers, but its config lists 0", rootfs.Limits{})
 }
 
 func TestHostileTruncatedLayer(t *testing.T) {
@@ -349,8 +354,8 @@ func TestHostileTruncatedLayer(t *testing.T) {
 	}
 }
 
-// A small layer that decompresses to much more than is allowed, in one file, in
-// many, and behind the last of them.
+// TestHostileGzipBomb checks small layers that decompress to more than the
+// limit: in one file, in many files, and after the last file.
 func TestHostileGzipBomb(t *testing.T) {
 	const limit = 1 << 20
 	zeros := make([]byte, 8<<20)
@@ -365,15 +370,15 @@ func TestHostileGzipBomb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stored := zip(t, plain)
 			if len(stored) > 1<<17 {
-				t.Fatalf("it is no bomb: %d bytes", len(stored))
+				t.Fatalf("the layer is too large for a bomb: %d bytes", len(stored))
 			}
 			assertRefused(t, imageOfLayers(t, layerOf(t, plain, stored)), "more than 1048576 bytes", rootfs.Limits{Bytes: limit})
 		})
 	}
 }
 
-// What a layer says is never more than what is read: the first bytes of a file
-// of 8 EiB.
+// TestHostileSize checks that a layer is not read beyond the limit, whatever
+// sizes its headers state: here a file of 8 EiB.
 func TestHostileSize(t *testing.T) {
 	buf := &bytes.Buffer{}
 	if err := tar.NewWriter(buf).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: math.MaxInt64 - 1024}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Entries of layers. The content of a regular file is in its Linkname.
+// Entries of layers. Linkname contains the content of a regular file.
 
 func file(name, content string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Linkname: content}
@@ -36,7 +36,7 @@ func whiteout(name string) tar.Header { return file(name, "") }
 
 type layers = [][]tar.Header
 
-// pack makes a tar.
+// pack returns a tar.
 func pack(t testing.TB, entries ...tar.Header) []byte {
 	t.Helper()
 	buf := &bytes.Buffer{}
@@ -83,7 +83,7 @@ func digestOf(t testing.TB, data []byte) v1.Hash {
 	return digest
 }
 
-// layerOf makes a layer that is stored as it is given.
+// layerOf returns a layer with this content, stored as given.
 func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
 	t.Helper()
 	l, err := oci.Layer(bytes.NewReader(stored), oci.Blob{
@@ -95,7 +95,7 @@ func layerOf(t testing.TB, plain, stored []byte) v1.Layer {
 	return honest{l, digestOf(t, plain)}
 }
 
-// honest knows its DiffID without being read.
+// honest returns its DiffID without reading the layer.
 type honest struct {
 	v1.Layer
 	diffID v1.Hash
@@ -112,7 +112,7 @@ func imageOfLayers(t testing.TB, all ...v1.Layer) v1.Image {
 	return img
 }
 
-// imageOf makes an image of layers, bottom first.
+// imageOf returns an image of layers, the bottom layer first.
 func imageOf(t testing.TB, all ...[]tar.Header) v1.Image {
 	t.Helper()
 	var made []v1.Layer
@@ -123,8 +123,8 @@ func imageOf(t testing.TB, all ...[]tar.Header) v1.Image {
 	return imageOfLayers(t, made...)
 }
 
-// sparse returns a layer with one file that says that it has so many bytes: a
-// hole, and at its end one byte (GNU's sparse format 1.0).
+// sparse returns a layer with one file of this size: a hole, and one byte at
+// its end (GNU's sparse format 1.0).
 func sparse(t testing.TB, size int64) v1.Layer {
 	t.Helper()
 	content := fmt.Appendf(nil, "1\n%d\n1\n", size-1)
@@ -134,12 +134,12 @@ func sparse(t testing.TB, size int64) v1.Layer {
 		Typeflag: tar.TypeReg, Name: "GNUSparseFile.0/big", Mode: 0o644, Linkname: string(content), Format: tar.FormatPAX,
 		PAXRecords: map[string]string{"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "big", "XNU.sparse.realsize": fmt.Sprint(size)},
 	})
-	// The writer does not let such names pass.
+	// The tar writer rejects these names.
 	plain = bytes.ReplaceAll(plain, []byte("XNU.sparse"), []byte("GNU.sparse"))
 	return layerOf(t, plain, plain)
 }
 
-// A madeLayer has content that is made as it is read.
+// A madeLayer generates its content while it is read.
 type madeLayer struct {
 	v1.Layer
 	make func(io.Writer) error

@@ -16,12 +16,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// readAhead is how much of a layer is decompressed while what is before it is
-// written, in bytes.
+// readAhead is the number of bytes of a layer that are decompressed before they
+// are written.
 const readAhead = 1 << 20
 
-// layer applies a layer to the tree. left is how many bytes of layers may
-// still be read.
+// layer applies a layer to the tree. left is the number of bytes of layers that
+// may still be read.
 func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int64) (err error) {
 	plain, err := oci.Plain(ctx, l, left)
 	if err != nil {
@@ -35,16 +35,16 @@ func (t *tree) layer(ctx context.Context, l v1.Layer, diffID v1.Hash, left *int6
 	t.made = made{}
 	err = t.applyAll(ctx, tar.NewReader(in))
 	if err == nil {
-		_, err = io.Copy(io.Discard, in) // The digest is that of all, not only of the entries.
+		_, err = io.Copy(io.Discard, in) // The digest includes the bytes after the last entry.
 	}
 	if errors.Is(err, oci.ErrTooLarge) {
-		return fmt.Errorf("it and those below it have more than %d bytes", t.limits.Bytes)
+		return fmt.Errorf("this layer and the layers below it have more than %d bytes", t.limits.Bytes)
 	}
 	if err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); diffID.Algorithm != "sha256" || diffID.Hex != got {
-		return fmt.Errorf("it has other content than the image's config says: its SHA-256 sum is %s, and should be %s", got, diffID)
+		return fmt.Errorf("its content does not match the image's config: got sha256:%s, want %s", got, diffID)
 	}
 	return nil
 }
@@ -67,8 +67,8 @@ func (t *tree) applyAll(ctx context.Context, layer *tar.Reader) error {
 	}
 }
 
-// inBackground returns a reader of what r holds, which another goroutine reads
-// at the same time. No other may read r until stop returns.
+// inBackground returns a reader of r's content. A goroutine reads r in advance,
+// so r must not be read elsewhere until stop returns.
 func inBackground(r io.Reader) (ahead io.Reader, stop func()) {
 	out, in := io.Pipe()
 	ended := make(chan struct{})
@@ -87,11 +87,11 @@ func inBackground(r io.Reader) (ahead io.Reader, stop func()) {
 	}
 }
 
-// An onlyWriter hides that a bufio.Writer would rather read by itself, and in
-// the small pieces that a decompressor gives.
+// An onlyWriter hides the ReadFrom of a bufio.Writer, which would read the
+// small blocks of a decompressor without buffering.
 type onlyWriter struct{ io.Writer }
 
-// A meter counts what is read of layers as they are stored.
+// A meter counts the stored bytes of layers that have been read.
 type meter struct {
 	done, total int64
 	report      progress.Func
@@ -102,7 +102,7 @@ func newMeter(layers []v1.Layer, report progress.Func) (*meter, error) {
 	for _, l := range layers {
 		size, err := l.Size()
 		if err != nil {
-			return nil, fmt.Errorf("finding the size of a layer: %w", err)
+			return nil, fmt.Errorf("reading the size of a layer: %w", err)
 		}
 		m.total += size
 	}
@@ -114,7 +114,7 @@ func (m *meter) add(n int) {
 	m.report.Send(progress.Event{Kind: progress.Bytes, Text: "unpacking", Done: m.done, Total: m.total})
 }
 
-// A metered layer tells a meter what is read of it.
+// A metered layer reports the bytes that are read from it to a meter.
 type metered struct {
 	v1.Layer
 	meter *meter

@@ -19,8 +19,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
-// isStuck is the argument that makes it unpack an image into the directory that
-// follows, say so when it is in the middle of it, and go no further.
+// isStuck is the argument for the role that unpacks an image into the directory
+// that follows. It prints a line in the middle of the unpacking, and then
+// blocks.
 const isStuck = "rootfs-test-stuck"
 
 func TestMain(m *testing.M) {
@@ -41,8 +42,8 @@ func unpackStuck(dir string) {
 	fmt.Println("unpacked:", err)
 }
 
-// stuckEntries are a layer so large that a half of it is written before the
-// other is read.
+// stuckEntries returns entries for a layer so large that its first half is
+// written before its second half is read.
 func stuckEntries() (all []tar.Header) {
 	for i := range 100 {
 		all = append(all, file(fmt.Sprintf("d/%d", i), strings.Repeat("content ", 10_000)))
@@ -50,7 +51,7 @@ func stuckEntries() (all []tar.Header) {
 	return append(all, tar.Header{Typeflag: tar.TypeDir, Name: "locked/", Mode: 0o500})
 }
 
-// A stuck layer stops in the middle.
+// A stuck layer blocks in the middle.
 type stuck struct {
 	v1.Layer
 	half []byte
@@ -60,7 +61,7 @@ func (s stuck) Compressed() (io.ReadCloser, error) {
 	return io.NopCloser(io.MultiReader(bytes.NewReader(s.half), forever{})), nil
 }
 
-// forever says that it was reached, and blocks.
+// forever prints that it was reached, and blocks.
 type forever struct{}
 
 func (forever) Read([]byte) (int, error) {
@@ -69,7 +70,7 @@ func (forever) Read([]byte) (int, error) {
 	return 0, err
 }
 
-// unpack unpacks an image, and releases it when the test ends.
+// unpack unpacks an image, and releases it at the end of the test.
 func unpack(t testing.TB, img v1.Image, o rootfs.Options) (*rootfs.Root, error) {
 	t.Helper()
 	root, err := rootfs.Unpack(t.Context(), img, o)
@@ -89,8 +90,8 @@ func mustUnpack(t testing.TB, img v1.Image) string {
 	return root.Path
 }
 
-// storeDir returns a directory for a store that may be removed even where files
-// in it forbid that.
+// storeDir returns a directory for a store. It is removed at the end of the
+// test, even if the modes of its files forbid that.
 func storeDir(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -105,8 +106,8 @@ func unlock(path string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// contentOf lists what is in a directory: a file by its content, a link by its
-// target after an arrow, a directory by a slash.
+// contentOf lists a directory: files with their content, links with an arrow
+// and their target, directories with a slash.
 func contentOf(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
@@ -141,11 +142,11 @@ func describe(path string, d fs.DirEntry) (string, error) {
 	}
 }
 
-// assertNoRoot fails the test if the store has anything of a root.
+// assertNoRoot fails the test if the store contains any part of a root.
 func assertNoRoot(t testing.TB, store string) {
 	t.Helper()
 	if left := contentOf(t, store); !slices.Equal(left, []string{"roots/", "roots/sha256/"}) {
-		t.Errorf("the store holds %d files and directories: %.10q", len(left), left)
+		t.Errorf("the store contains %d files and directories: %.10q", len(left), left)
 	}
 }
 

@@ -11,16 +11,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// errSystem is why this system unpacks no image, or nil.
+// errSystem is the reason why this system cannot unpack images, or nil.
 var errSystem error
 
-// openDir opens a directory, and not one that a link leads to.
+// openDir opens a directory. It does not follow a link.
 func openDir(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// isOwn fails for an entry that another user made, or may write to: what is in
-// it need not be what its name says. A cache may be shared.
+// isOwn returns an error if another user created the directory or may write to
+// it, because its content may not be what its name says. Users may share a
+// cache.
 func isOwn(entry *os.File) error {
 	info, err := entry.Stat()
 	if err != nil {
@@ -28,19 +29,20 @@ func isOwn(entry *os.File) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%q is not this user's alone: use another cache, or remove it", entry.Name())
+		return fmt.Errorf("%q is owned by other users, or accessible to them: use another cache, or remove it", entry.Name())
 	}
 	return nil
 }
 
-// mayNotRun tells whether the file system of an open file lets no program run.
+// mayNotRun reports whether the file system of an open file forbids to execute
+// programs.
 func mayNotRun(f *os.File) bool {
 	var stat unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
 }
 
-// syncFiles forces to disk what is in the file system of dir: one call for all
-// files, where one for each would take longer than unpacking them.
+// syncFiles writes the file system of dir to disk. One call for all files is
+// faster: one call for each would take longer than unpacking.
 func syncFiles(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

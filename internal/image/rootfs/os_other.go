@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// errSystem is why this system unpacks no image: what runs such roots is on
-// Linux, and other file systems do not have all that they are made of.
-var errSystem = errors.New("root file systems of images are unpacked on Linux only")
+// errSystem is the reason why this system cannot unpack images. Only Linux can
+// run such roots, and other file systems lack some of their features.
+var errSystem = errors.New("unpacking root file systems of images needs Linux")
 
 func openDir(path string) (*os.File, error) { return os.Open(path) }
 

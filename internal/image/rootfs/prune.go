@@ -12,27 +12,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// Usage is what a store, or a part of it, takes.
+// Usage is the disk space that a store, or a part of it, uses.
 type Usage struct {
-	// Roots is how many roots there are.
+	// Roots is the number of roots.
 	Roots int
-	// Bytes is how large their files are together, and those that killed
-	// processes have left.
+	// Bytes is the total size of their files, and of files that killed
+	// processes left.
 	Bytes int64
 }
 
-// Used says what is in the store in dir. It waits for nobody.
+// Used returns the usage of the store in dir. It does not wait for locks.
 func Used(ctx context.Context, dir string) (Usage, error) {
 	u, err := each(ctx, dir, func(entry) (bool, error) { return true, nil })
 	if err != nil {
-		return u, fmt.Errorf("looking through the unpacked images: %w", err)
+		return u, fmt.Errorf("listing the unpacked images: %w", err)
 	}
 	return u, nil
 }
 
-// Prune removes from the store in dir the roots that were asked for last before
-// a time, and what killed processes have left, and says what that was. It keeps
-// the roots that a process uses. With dry set it only says what it would remove.
+// Prune removes from the store in dir the roots whose last use was before a
+// time, and files that killed processes left. It returns their usage. Roots in
+// use stay. With dry set it removes nothing.
 func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, error) {
 	u, err := each(ctx, dir, func(e entry) (bool, error) { return e.prune(before, dry) })
 	if err != nil {
@@ -41,7 +41,7 @@ func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, 
 	return u, nil
 }
 
-// prune removes the entry if it is old or not whole, and free.
+// prune removes the entry if it is old or incomplete, and not in use.
 func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
 	lock, err := e.lock(fsx.ExclusiveLock)
 	if err != nil {
@@ -64,8 +64,8 @@ func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
 	return true, e.discard()
 }
 
-// sweep removes what killed processes have left in a folder of entries. What it
-// cannot remove does not matter to another root; Prune says why.
+// sweep removes what killed processes left in a folder of entries. It ignores
+// errors, because other roots do not need this; Prune returns them.
 func sweep(folder string) {
 	entries, _ := entriesIn(folder)
 	for _, e := range entries {
@@ -73,8 +73,8 @@ func sweep(folder string) {
 	}
 }
 
-// each adds up the entries of a store that take returns true for.
-func each(ctx context.Context, dir string, take func(entry) (bool, error)) (u Usage, err error) {
+// each returns the total usage of the entries for which match returns true.
+func each(ctx context.Context, dir string, match func(entry) (bool, error)) (u Usage, err error) {
 	entries, err := entriesIn(filepath.Join(dir, rootsFolder))
 	for _, e := range entries {
 		if err == nil && ctx.Err() != nil {
@@ -83,24 +83,24 @@ func each(ctx context.Context, dir string, take func(entry) (bool, error)) (u Us
 		if err != nil {
 			return u, err
 		}
-		err = u.addIf(e, take)
+		err = u.addIf(e, match)
 	}
 	return u, err
 }
 
-// addIf adds an entry if take returns true for it. It looks before, as nothing
-// may be there after.
-func (u *Usage) addIf(e entry, take func(entry) (bool, error)) error {
+// addIf adds the usage of an entry if match returns true. It determines the
+// usage first, because match may remove the entry.
+func (u *Usage) addIf(e entry, match func(entry) (bool, error)) error {
 	whole, err := e.whole()
 	if err != nil {
 		return err
 	}
 	size := sizeOf(e.dir)
-	taken, err := take(e)
-	if taken {
+	matched, err := match(e)
+	if matched {
 		u.Bytes += size
 	}
-	if taken && whole {
+	if matched && whole {
 		u.Roots++
 	}
 	return err
@@ -127,8 +127,7 @@ func ignoreMissing(err error) error {
 	return fsx.Cause(err)
 }
 
-// sizeOf returns how large the files in dir are together, as far as they can be
-// seen.
+// sizeOf returns the total size of the readable files in dir.
 func sizeOf(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

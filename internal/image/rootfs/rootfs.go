@@ -13,31 +13,32 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options say where and how to unpack. Only Dir is needed.
+// Options configure where and how to unpack. Only Dir is required.
 type Options struct {
-	// Dir is the directory of the store, which is made if it is not there.
+	// Dir is the directory of the store. Unpack creates it if it does not
+	// exist.
 	Dir string
-	// Owner is whom the files belong to. With nil they are all the caller's.
+	// Owner is the owner of the files. If it is nil, the caller owns all of
+	// them.
 	Owner *Owner
 	Limits
-	// Progress is told how many bytes of the layers, as they are stored, have
-	// been read.
+	// Progress receives how many stored bytes of the layers have been read.
 	Progress progress.Func
 }
 
-// idRange is how many ids an Owner has. An id of the image that is beyond them
-// becomes nobody's.
+// idRange is the number of ids of an Owner. Ids of the image outside of the
+// range become nobody.
 const (
 	idRange = 1 << 16
 	nobody  = idRange - 2
 )
 
-// An Owner gives the ids 0 to 65535 of an image to as many ids of the host,
-// from UID and GID on, as a user namespace with such a map will show them.
-// The caller needs the right to change owners (CAP_CHOWN and CAP_FOWNER).
+// An Owner maps the ids 0 to 65535 of an image to ids of the host, beginning at
+// UID and GID. A user namespace with the same map shows the original ids. The
+// caller needs CAP_CHOWN and CAP_FOWNER.
 type Owner struct{ UID, GID int }
 
-// of returns the ids on the host for those in an image.
+// of returns the ids on the host for ids of the image.
 func (o Owner) of(uid, gid int) (int, int) {
 	return o.UID + withinRange(uid), o.GID + withinRange(gid)
 }
@@ -49,18 +50,18 @@ func withinRange(id int) int {
 	return id
 }
 
-// Limits bound what an image may make of a disk. Zero means the default.
+// Limits restrict what an image may use. Zero means the default.
 type Limits struct {
-	// Bytes is how large all files, and all layers as they are read, may be
-	// together. The default is 8 GiB.
+	// Bytes limits the total size of the files, and of the layers as they
+	// are read. The default is 8 GiB.
 	Bytes int64
-	// Entries is how many entries the layers may have together, directories
-	// that no entry names included. The default is 262144.
+	// Entries limits the number of entries in all layers, including
+	// directories without an entry. The default is 262144.
 	Entries int
-	// PathBytes is how long the name of an entry, and the target of a link, may
-	// be. The default is 4096.
+	// PathBytes limits the length of an entry's name and of a link's
+	// target. The default is 4096.
 	PathBytes int
-	// Depth is how many directories may lie in each other. The default is 64.
+	// Depth limits the number of nested directories. The default is 64.
 	Depth int
 }
 
@@ -78,34 +79,34 @@ func set[T int | int64](n *T, def T) {
 	}
 }
 
-// A Root is an unpacked root file system. Others may use it at the same time,
-// so nobody may write to it.
+// A Root is an unpacked root file system. Other processes may use it at the
+// same time, so it must not be written to.
 type Root struct {
-	// Path is its directory. Only its owner may enter the directory above: files
-	// that anyone may write are the image's matter, and not that of the host.
+	// Path is the directory of the root. Only its owner can enter the
+	// parent directory, so that other users of the host cannot access files
+	// that the image permits everyone to write.
 	Path string
-	// Config is how the image is to be run.
+	// Config is the image's configuration for running it.
 	Config v1.Config
 
 	lease *os.File
 }
 
-// Release ends the use of the root, which Prune may remove from then on.
+// Release ends the use of the root. Prune may remove it afterwards.
 func (r *Root) Release() error { return r.lease.Close() }
 
-// Unpack returns the root file system of img, whose Release must be called. It
-// is unpacked if the store has it not yet; else only the image's config is read.
-// Callers that ask for the same root at the same time, in any process, wait for
-// the first of them. After an error nothing of the root is left.
+// Unpack returns the root file system of img. The caller must call Release.
+// Unpack reads only the image's config if the store has the root already.
+// Concurrent calls for one root, from any process, wait for the first of them.
+// After an error no part of the root is left.
 //
-// Layers are applied in their order (OCI image spec, "Image Layer Filesystem
-// Changeset") and have to match the DiffIDs of the config. Modes of files and
-// directories and their times of modification are kept; Python trusts its
-// compiled files by the latter. Not kept are setuid and setgid bits, extended
-// attributes, and device nodes and pipes: through a pipe, runs that share a root
-// could reach each other. A link is never followed out of the root: a directory
-// that an entry lies in may be a link only if it leads to a directory that the
-// image has.
+// Layers are applied in order (OCI image spec, "Image Layer Filesystem
+// Changeset"), and must match the DiffIDs of the config. Modes and modification
+// times of files and directories are kept; Python needs the times to use its
+// compiled files. Setuid and setgid bits, extended attributes, device nodes and
+// pipes are not kept: processes that share a root could communicate through a
+// pipe. A link is never followed out of the root. The parent directory of an
+// entry may be a link only if the link leads to a directory of the image.
 func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	if errSystem != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", errSystem)
@@ -117,7 +118,7 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	e := entryOf(o.Dir, config.RootFS.DiffIDs, o.Owner)
 	lease, err := e.get(ctx, func(dir *os.Root) error { return unpack(ctx, img, config.RootFS.DiffIDs, dir, o) })
 	if err == nil && mayNotRun(lease) {
-		err = errors.Join(hint.Wrap(fmt.Errorf("no program may be run in %q: its file system is mounted noexec", o.Dir), "name another cache by XFN_CACHE_DIR"), lease.Close())
+		err = errors.Join(hint.Wrap(fmt.Errorf("programs cannot run from %q: its file system is mounted noexec", o.Dir), "name another cache by XFN_CACHE_DIR"), lease.Close())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the image: %w", err)
@@ -132,7 +133,7 @@ func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, 
 		return fmt.Errorf("reading its layers: %w", err)
 	}
 	if len(layers) != len(diffIDs) {
-		return fmt.Errorf("it has %d layers, and its config describes %d", len(layers), len(diffIDs))
+		return fmt.Errorf("it has %d layers, but its config lists %d", len(layers), len(diffIDs))
 	}
 	meter, err := newMeter(layers, o.Progress)
 	if err != nil {

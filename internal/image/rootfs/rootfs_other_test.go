@@ -13,7 +13,7 @@ import (
 
 func TestLinuxOnly(t *testing.T) {
 	_, err := rootfs.Unpack(t.Context(), empty.Image, rootfs.Options{Dir: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "on Linux only") {
+	if err == nil || !strings.Contains(err.Error(), "needs Linux") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// The names in a store.
+// Names in a store.
 const (
 	rootsFolder = "roots/sha256"
 	rootName    = "rootfs"
 	partialName = "partial"
 )
 
-// format is a part of what entries are named by. Another one makes the roots of
-// older versions unknown, for when they were unpacked in another way.
+// format is part of the digest of an entry. A new format hides roots that older
+// versions unpacked differently.
 const format = "xfn root file system 2"
 
-// poll is how often a lock is tried that another process has.
+// poll is the time between attempts to lock an entry.
 const poll = 5 * time.Millisecond
 
-// An entry is the directory of a store that is for one root.
+// An entry is the directory of one root in a store.
 type entry struct {
 	dir   string
 	owner *Owner
 }
 
-// entryOf returns the entry of the root that layers make, in the order of these
-// digests of their content.
+// entryOf returns the entry for the root of the layers with these DiffIDs, in
+// order.
 func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 	sum := sha256.New()
 	fmt.Fprintln(sum, format)
@@ -54,7 +54,7 @@ func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 func (e entry) root() string    { return filepath.Join(e.dir, rootName) }
 func (e entry) partial() string { return filepath.Join(e.dir, partialName) }
 
-// whole tells whether the entry has its root.
+// whole reports whether the entry has a complete root.
 func (e entry) whole() (bool, error) {
 	_, err := os.Lstat(e.root())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,21 +63,21 @@ func (e entry) whole() (bool, error) {
 	return err == nil, fsx.Cause(err)
 }
 
-// get returns a lease of the root, which ends when it is closed. The root is
-// made by fill if it is not there. While another process makes it, get waits;
-// it waits for no other lease, as that may last as long as a function runs.
+// get returns a lease of the root; closing it releases the root. If the root
+// does not exist, fill creates it. While another process creates it, get waits.
+// It does not wait for other leases, which may last as long as a function runs.
 func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, error) {
 	for {
 		lease, err := e.use()
 		if err == nil && lease == nil {
-			err = e.make(fill)
+			err = e.create(fill)
 		}
 		switch {
 		case errors.Is(err, errLocked):
 		case err != nil || lease != nil:
 			return lease, err
 		default:
-			continue // It is there now, if it has not been pruned at once.
+			continue // The root exists now, unless another process has pruned it already.
 		}
 		if err := proc.Sleep(ctx, poll); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (e entry) get(ctx context.Context, fill func(*os.Root) error) (*os.File, er
 	}
 }
 
-// use returns a lease of the root, or nil if there is none yet.
+// use returns a lease of the root, or nil if the root does not exist.
 func (e entry) use() (*os.File, error) {
 	lease, err := e.lock(fsx.SharedLock)
 	if err != nil {
@@ -99,12 +99,12 @@ func (e entry) use() (*os.File, error) {
 		return nil, errors.Join(err, lease.Close())
 	}
 	now := time.Now()
-	_ = os.Chtimes(e.dir, now, now) // For Prune. A store may be one that can only be read.
+	_ = os.Chtimes(e.dir, now, now) // The time is for Prune. The store may be read-only.
 	return lease, nil
 }
 
-// make makes the root by fill, unless another process has done so before.
-func (e entry) make(fill func(*os.Root) error) (err error) {
+// create creates the root with fill, unless another process has created it.
+func (e entry) create(fill func(*os.Root) error) (err error) {
 	lock, err := e.lock(fsx.ExclusiveLock)
 	if err != nil {
 		return err
@@ -123,7 +123,8 @@ func (e entry) make(fill func(*os.Root) error) (err error) {
 	return nil
 }
 
-// build makes the root. It needs the entry to be locked, as discard does.
+// build creates the root. The caller must have locked the entry, as for
+// discard.
 func (e entry) build(fill func(*os.Root) error) (err error) {
 	dir, err := os.OpenRoot(e.dir)
 	if err != nil {
@@ -140,15 +141,16 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	if err := errors.Join(fill(root), root.Close()); err != nil {
 		return err
 	}
-	// After a power failure the name must not be there without the content.
+	// After a power failure a root must not have its name without its
+	// content.
 	if err := syncFiles(e.dir); err != nil {
 		return fsx.Cause(err)
 	}
 	return fsx.Cause(dir.Rename(partialName, rootName))
 }
 
-// prepare makes an empty directory for the root, in the place of what a killed
-// process may have left.
+// prepare creates an empty directory for the root, and removes what a killed
+// process left there.
 func (e entry) prepare(dir *os.Root) error {
 	if err := fsx.RemoveAll(dir, partialName); err != nil {
 		return err
@@ -156,8 +158,8 @@ func (e entry) prepare(dir *os.Root) error {
 	return dir.Mkdir(partialName, 0o700)
 }
 
-// discard removes the entry. Its root loses its name first, so that a part of
-// it is never taken for the whole.
+// discard removes the entry. It first renames the root, so that an incomplete
+// root never has the name of a complete one.
 func (e entry) discard() error {
 	err := os.Rename(e.root(), e.partial())
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -181,11 +183,11 @@ func (e entry) removePartial() (err error) {
 	return fsx.RemoveAll(dir, partialName)
 }
 
-// errLocked is the error of lock if another process has it.
+// errLocked says that another process has locked the entry.
 var errLocked = errors.New("another process uses it")
 
-// lock makes the entry's directory if it is not there, and locks it, shared or
-// exclusively, until the file that it returns is closed. It does not wait.
+// lock creates the entry's directory if it does not exist, and locks it until
+// the returned file is closed. It does not wait.
 func (e entry) lock(mode fsx.LockMode) (*os.File, error) {
 	for {
 		f, err := openDir(e.dir)
@@ -207,14 +209,14 @@ func (e entry) lock(mode fsx.LockMode) (*os.File, error) {
 		if fsx.IsAt(f, e.dir) {
 			return f, nil
 		}
-		// It was removed before it was locked.
+		// The directory was removed before it was locked.
 		if err := f.Close(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// makeDir makes the entry's directory. Only its owner may enter it.
+// makeDir creates the entry's directory. Only its owner can enter it.
 func (e entry) makeDir() error {
 	if err := os.MkdirAll(filepath.Dir(e.dir), 0o755); err != nil {
 		return err

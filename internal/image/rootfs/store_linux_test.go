@@ -74,7 +74,8 @@ func TestUnpackedOnce(t *testing.T) {
 	}
 }
 
-// The layers decide, and not how they are stored or the image is run.
+// TestSameLayersShareARoot checks that only the content of the layers
+// identifies a root, and not their compression or the image's config.
 func TestSameLayersShareARoot(t *testing.T) {
 	dir := storeDir(t)
 	plain := pack(t, file("a", "x"))
@@ -95,7 +96,8 @@ func TestSameLayersShareARoot(t *testing.T) {
 	}
 }
 
-// After a failure, others that wait for the same root try by themselves.
+// TestFailureIsNotShared checks that other callers try again after the first
+// caller failed.
 func TestFailureIsNotShared(t *testing.T) {
 	dir := storeDir(t)
 	plain := pack(t, file("a", "x"))
@@ -123,8 +125,8 @@ func TestFailureIsNotShared(t *testing.T) {
 	}
 }
 
-// startStuck starts a process that is in the middle of unpacking once this
-// returns.
+// startStuck starts a process, and returns when it is in the middle of
+// unpacking.
 func startStuck(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), os.Args[0], isStuck, dir)
@@ -155,7 +157,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	_ = e2e.Await(t, cmd.Wait)
 }
 
-// leftovers returns the directories of unpackings that did not come to an end.
+// leftovers returns the directories of incomplete roots.
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "roots/sha256/*/partial"))
@@ -179,14 +181,14 @@ func TestKilledWhileUnpacking(t *testing.T) {
 			kill(t, startStuck(t, dir))
 			left := leftovers(t, dir)
 			if len(left) != 1 || len(contentOf(t, left[0])) == 0 {
-				t.Fatalf("it was not killed in the middle: it left %q", left)
+				t.Fatalf("the process was not killed in the middle: it left %q", left)
 			}
 			root, err := unpack(t, imageOf(t, tc.then), rootfs.Options{Dir: dir})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if left := leftovers(t, dir); len(left) != 0 {
-				t.Errorf("%s: %q is still there", tc.reason, left)
+				t.Errorf("%s: %q was not removed", tc.reason, left)
 			}
 			want := contentOf(t, mustUnpack(t, imageOf(t, tc.then)))
 			if got := contentOf(t, root.Path); !slices.Equal(got, want) {
@@ -196,7 +198,8 @@ func TestKilledWhileUnpacking(t *testing.T) {
 	}
 }
 
-// One waits for the other process, and unpacks by itself once that is dead.
+// TestKilledWhileOthersWait checks that a caller waits for a process that
+// unpacks, and unpacks itself after that process was killed.
 func TestKilledWhileOthersWait(t *testing.T) {
 	dir := storeDir(t)
 	cmd := startStuck(t, dir)
@@ -216,7 +219,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 		done <- err
 	}()
 	if got, err := rootfs.Prune(t.Context(), dir, time.Now(), false); err != nil || got.Roots != 0 || len(leftovers(t, dir)) != 1 {
-		t.Errorf("what is being unpacked was pruned: %+v, %v", got, err)
+		t.Errorf("a root was pruned while a process unpacked it: %+v, %v", got, err)
 	}
 	kill(t, cmd)
 	if err := e2e.Receive(t, done); err != nil {
@@ -233,7 +236,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := rootfs.Used(t.Context(), dir); err != nil || got != (rootfs.Usage{Roots: 1, Bytes: 5}) {
-		t.Errorf("used: got %+v, %v", got, err)
+		t.Errorf("Used(): got %+v, %v", got, err)
 	}
 	later := time.Now().Add(time.Hour)
 	prune := func(why string, before time.Time, dry bool, want rootfs.Usage) {
@@ -243,18 +246,18 @@ func TestPrune(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", why, got, err, want)
 		}
 	}
-	prune("it is in use", later, false, rootfs.Usage{})
+	prune("a root in use is kept", later, false, rootfs.Usage{})
 	if err := root.Release(); err != nil {
 		t.Fatal(err)
 	}
-	prune("it was used since", later.Add(-2*time.Hour), false, rootfs.Usage{})
-	prune("it would be removed", later, true, rootfs.Usage{Roots: 1, Bytes: 5})
+	prune("a root that was used recently is kept", later.Add(-2*time.Hour), false, rootfs.Usage{})
+	prune("a dry run returns the usage", later, true, rootfs.Usage{Roots: 1, Bytes: 5})
 	if _, err := os.Stat(root.Path); err != nil {
-		t.Errorf("nothing may be removed by then: %v", err)
+		t.Errorf("a dry run must not remove the root: %v", err)
 	}
-	prune("it is removed", later, false, rootfs.Usage{Roots: 1, Bytes: 5})
+	prune("an old root is removed", later, false, rootfs.Usage{Roots: 1, Bytes: 5})
 	assertNoRoot(t, dir)
-	prune("nothing is left", later, false, rootfs.Usage{})
+	prune("a pruned store is empty", later, false, rootfs.Usage{})
 }
 
 func TestPruneLeftovers(t *testing.T) {
@@ -273,12 +276,12 @@ func TestPruneNothing(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the store was made: %v", err)
+		t.Errorf("Used() created the store: %v", err)
 	}
 }
 
-// Roots are pruned while others unpack and use them: a root that was returned
-// is there until it is released.
+// TestPruneWhileUsed prunes roots while others unpack and use them. A root must
+// exist until it is released.
 func TestPruneWhileUsed(t *testing.T) {
 	dir := storeDir(t)
 	img := imageOf(t, []tar.Header{file("a", "x")})
@@ -321,7 +324,7 @@ func TestPruneWhileUsed(t *testing.T) {
 	}
 }
 
-// A store that can only be read serves what it has.
+// TestReadOnlyStore checks that a read-only store returns its roots.
 func TestReadOnlyStore(t *testing.T) {
 	dir := storeDir(t)
 	img, reads := countedImage(t, file("a", "x"))
@@ -337,7 +340,7 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 }
 
-// A cache that others can write to may hold what they have made.
+// TestEntryOfAnother checks entries that other users can write to or created.
 func TestEntryOfAnother(t *testing.T) {
 	img := imageOf(t, []tar.Header{file("a", "x")})
 	cases := map[string]struct {
@@ -345,10 +348,10 @@ func TestEntryOfAnother(t *testing.T) {
 		change func(entry string) error
 		want   string
 	}{
-		"Writable": {"anyone may have changed it", func(entry string) error { return os.Chmod(entry, 0o777) }, "is not this user's alone"},
-		"Readable": {"anyone may run a program of it that is for its owner", func(entry string) error { return os.Chmod(entry, 0o755) }, "is not this user's alone"},
-		"Foreign":  {"somebody else has made it", func(entry string) error { return os.Chown(entry, 54321, 54321) }, "is not this user's alone"},
-		"Link": {"it leads to another root", func(entry string) error {
+		"Writable": {"other users may have changed the entry", func(entry string) error { return os.Chmod(entry, 0o777) }, "accessible to them"},
+		"Readable": {"other users could run programs that are only for the owner", func(entry string) error { return os.Chmod(entry, 0o755) }, "accessible to them"},
+		"Foreign":  {"another user created the entry", func(entry string) error { return os.Chown(entry, 54321, 54321) }, "is owned by other users"},
+		"Link": {"a link may lead to another root", func(entry string) error {
 			return errors.Join(os.Rename(entry, entry+".moved"), os.Symlink(entry+".moved", entry))
 		}, "not a directory"},
 	}
@@ -368,7 +371,7 @@ func TestEntryOfAnother(t *testing.T) {
 					err = os.Rename(root.Path, filepath.Join(entry, "partial"))
 				}
 				if err := errors.Join(err, tc.change(entry)); errors.Is(err, fs.ErrPermission) {
-					t.Skip("only root may give files away")
+					t.Skip("only root can change owners")
 				} else if err != nil {
 					t.Fatal(err)
 				}
@@ -380,11 +383,11 @@ func TestEntryOfAnother(t *testing.T) {
 	}
 }
 
-// Hardened machines let no program run where anyone may write.
+// TestNoExec checks a store on a file system that is mounted noexec.
 func TestNoExec(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOEXEC, ""); errors.Is(err, fs.ErrPermission) {
-		t.Skip("only root may mount")
+		t.Skip("only root can mount")
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -399,11 +402,11 @@ func TestNoExec(t *testing.T) {
 	}
 }
 
-// TestAsUser runs the tests of this package as somebody who is not root, with a
-// umask that takes all away from others.
+// TestAsUser runs the tests of this package as an ordinary user, with a umask
+// that denies everything to others.
 func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("it is one already")
+		t.Skip("this user is an ordinary user already")
 	}
 	const nobody = 65534
 	home, err := os.MkdirTemp("", "rootfs")

@@ -14,23 +14,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// maxLinks is how many parts the links to the directory of an entry may have,
-// all together and each with itself.
+// maxLinks limits the path elements of links in an entry's path. Each link
+// counts as one more.
 const maxLinks = 256
 
-// A tree is a root file system that is being unpacked. It keeps a trail of open
-// directories from the root to the current one. Names are only ever looked up
-// in the directory at its end, one at a time, so that no link is followed
-// unless enter does.
+// A tree is a root file system while it is unpacked. It keeps a trail of open
+// directories from the root to the current one. A name is looked up only in the
+// last directory of the trail, one element at a time. So no link is followed
+// except by enter.
 type tree struct {
 	trail  []step
 	owner  *Owner
 	limits Limits
-	// entries and content count what the layers have so far: the content is in
-	// bytes, with the holes of sparse files.
+	// entries and content are the totals of the layers so far. content is
+	// in bytes and includes the holes of sparse files.
 	entries int
 	content int64
-	// made is what the current layer has made.
+	// made has the paths that the current layer has created.
 	made   made
 	buffer [len(zeros)]byte
 }
@@ -39,32 +39,32 @@ type tree struct {
 type step struct {
 	name string
 	dir  *os.Root
-	// mode and mtime are what it gets when it is left: to be written to it may
-	// need another mode until then, and gets another time.
+	// mode and mtime are set when the directory is left. Writing to the
+	// directory may need another mode, and changes the time.
 	mode   fs.FileMode
 	mtime  time.Time
 	opened bool
 }
 
-// newTree returns the tree that is to be made of an empty directory.
+// newTree returns the tree for an empty directory.
 func newTree(root *os.Root, owner *Owner, limits Limits) (*tree, error) {
 	t := &tree{trail: []step{{dir: root}}, owner: owner, limits: limits}
 	return t, t.describeRoot(undescribed)
 }
 
-// finish leaves all directories. The one that newTree got stays open.
+// finish leaves all directories. The directory of newTree stays open.
 func (t *tree) finish() error {
 	err := t.leaveTo(1)
 	return errors.Join(err, t.trail[0].settle())
 }
 
-// abandon closes all directories but the one that newTree got.
+// abandon closes all directories except that of newTree.
 func (t *tree) abandon() { _ = t.leaveTo(1) }
 
-// here is the current directory.
+// here returns the current directory.
 func (t *tree) here() *os.Root { return t.trail[len(t.trail)-1].dir }
 
-// path returns the path of a file in the current directory, in parts.
+// path returns the path elements of a file in the current directory.
 func (t *tree) path(base string) []string {
 	parts := make([]string, 0, len(t.trail))
 	for _, s := range t.trail[1:] {
@@ -73,10 +73,10 @@ func (t *tree) path(base string) []string {
 	return append(parts, base)
 }
 
-// enter goes to a directory: a clean path relative to the root. Links on the
-// way lead where they would for a process whose root this is, but only to what
-// is there. Other directories that are missing are made if create is set, else
-// it is an fs.ErrNotExist.
+// enter goes to a directory, a clean path relative to the root. It resolves
+// links as a process with this root would, but only to existing directories. If
+// create is set, it creates other missing directories; otherwise they are an
+// fs.ErrNotExist.
 func (t *tree) enter(dir string, create bool) error {
 	todo := split(dir)
 	shared := t.shared(todo)
@@ -84,11 +84,11 @@ func (t *tree) enter(dir string, create bool) error {
 		return err
 	}
 	todo = todo[shared:]
-	links, linked := 0, 0 // linked is how many of todo are from links
+	links, linked := 0, 0 // linked is the number of elements of todo that come from links
 	for len(todo) > 0 {
 		target, err := t.step(todo[0], create && linked == 0)
 		if err != nil && linked > 0 {
-			return fmt.Errorf("a link leads to no directory of the image: %w", fsx.Cause(err))
+			return fmt.Errorf("a symbolic link does not lead to a directory of the image: %w", fsx.Cause(err))
 		}
 		if err != nil {
 			return err
@@ -99,19 +99,19 @@ func (t *tree) enter(dir string, create bool) error {
 		}
 		parts := split(target)
 		if links += 1 + len(parts); links > maxLinks {
-			return errors.New("too many links lead to its directory")
+			return errors.New("too many symbolic links in its path")
 		}
 		todo, linked = append(parts, todo...), linked+len(parts)
 	}
 	return nil
 }
 
-// step goes to a name in the current directory, or returns the target of the
-// link that it is, to be gone to from where it is then.
+// step goes to a name in the current directory. If the name is a link, step
+// returns its target, which is relative to the new current directory.
 func (t *tree) step(name string, create bool) (target string, err error) {
 	if name == ".." {
 		if len(t.trail) == 1 {
-			return "", errors.New("it leads out of the root")
+			return "", errors.New("it is outside of the root")
 		}
 		return "", t.leave()
 	}
@@ -122,7 +122,7 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	case err == nil && info.Mode().Type() == fs.ModeSymlink:
 		return t.follow(name)
 	case err == nil && !create:
-		return "", syscall.ENOENT // A file is in its place.
+		return "", syscall.ENOENT // The name is a file.
 	case err == nil || create && errors.Is(err, fs.ErrNotExist):
 		return "", t.pushNew(name)
 	default:
@@ -130,8 +130,8 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	}
 }
 
-// follow returns the target of a link. If it is an absolute one, that is
-// relative to the root, which becomes the current directory.
+// follow returns the target of a link. If the target is absolute, the root
+// becomes the current directory.
 func (t *tree) follow(name string) (string, error) {
 	target, err := t.here().Readlink(name)
 	if err == nil && path.IsAbs(target) {
@@ -140,9 +140,9 @@ func (t *tree) follow(name string) (string, error) {
 	return target, err
 }
 
-// pushNew makes and enters a directory that no entry describes.
+// pushNew creates and enters a directory that has no entry.
 func (t *tree) pushNew(name string) error {
-	if err := t.take(1, 0); err != nil {
+	if err := t.count(1, 0); err != nil {
 		return err
 	}
 	if err := t.replace(name, func() error { return t.here().Mkdir(name, 0o700) }); err != nil {
@@ -157,7 +157,7 @@ func (t *tree) pushNew(name string) error {
 // push enters a directory.
 func (t *tree) push(name string, mode fs.FileMode, mtime time.Time) error {
 	if len(t.trail) > t.limits.Depth {
-		return fmt.Errorf("more than %d directories lie in each other", t.limits.Depth)
+		return fmt.Errorf("more than %d directories are nested", t.limits.Depth)
 	}
 	opened := mode&0o700 != 0o700
 	if opened {
@@ -173,14 +173,14 @@ func (t *tree) push(name string, mode fs.FileMode, mtime time.Time) error {
 	return nil
 }
 
-// leave goes to the directory above.
+// leave goes to the parent directory.
 func (t *tree) leave() error {
 	last := t.trail[len(t.trail)-1]
 	t.trail = t.trail[:len(t.trail)-1]
 	return errors.Join(last.settle(), last.dir.Close())
 }
 
-// leaveTo leaves directories until so many are open.
+// leaveTo leaves directories until this number is open.
 func (t *tree) leaveTo(open int) error {
 	var err error
 	for len(t.trail) > open {
@@ -189,8 +189,8 @@ func (t *tree) leaveTo(open int) error {
 	return err
 }
 
-// settle gives a directory the mode and the time that it should have. The mode
-// is last, as it may be one that locks out.
+// settle sets the final time and mode of a directory. The mode is last, because
+// it may deny access.
 func (s step) settle() error {
 	if err := s.dir.Chtimes(".", s.mtime, s.mtime); err != nil || !s.opened {
 		return err
@@ -198,7 +198,7 @@ func (s step) settle() error {
 	return s.dir.Chmod(".", s.mode)
 }
 
-// shared returns how many parts of a path the trail already has.
+// shared returns how many elements of a path are in the trail already.
 func (t *tree) shared(parts []string) int {
 	n := 0
 	for n < len(parts) && n+1 < len(t.trail) && t.trail[n+1].name == parts[n] {
@@ -207,43 +207,44 @@ func (t *tree) shared(parts []string) int {
 	return n
 }
 
-// take counts entries and bytes of files.
-func (t *tree) take(entries int, size int64) error {
+// count adds entries and bytes of files, and returns an error above the limits.
+func (t *tree) count(entries int, size int64) error {
 	t.entries += entries
 	if t.entries > t.limits.Entries {
-		return fmt.Errorf("it and those below it have more than %d entries", t.limits.Entries)
+		return fmt.Errorf("this layer and the layers below it have more than %d entries", t.limits.Entries)
 	}
 	if size > t.limits.Bytes-t.content {
-		return fmt.Errorf("its files and those of the layers below it have more than %d bytes", t.limits.Bytes)
+		return fmt.Errorf("the files of this layer and the layers below it have more than %d bytes", t.limits.Bytes)
 	}
 	t.content += size
 	return nil
 }
 
-// replace makes something in the current directory. If something else is there,
-// it is removed.
-func (t *tree) replace(name string, make func() error) error {
-	err := make()
+// replace calls create in the current directory. If the name exists, replace
+// removes it first.
+func (t *tree) replace(name string, create func() error) error {
+	err := create()
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := fsx.RemoveAll(t.here(), name); err != nil {
 		return err
 	}
-	return make()
+	return create()
 }
 
-// split returns the parts of a path that lead anywhere.
+// split returns the elements of a path, without empty ones and dots.
 func split(name string) []string {
 	parts := strings.Split(name, "/")
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" || p == "." })
 }
 
-// A made is what a layer has made of a directory: each name that it has, or has
-// something below.
+// A made is a directory in which a layer has created something. It has a key
+// for each name that the layer created, and for each parent directory of such a
+// name.
 type made map[string]made
 
-// add takes note of a path.
+// add records a path.
 func (m made) add(parts []string) {
 	for _, p := range parts {
 		if m[p] == nil {
@@ -253,7 +254,7 @@ func (m made) add(parts []string) {
 	}
 }
 
-// at returns what was made of the directory of a path.
+// at returns the record for the directory of a path.
 func (m made) at(parts []string) made {
 	for _, p := range parts {
 		m = m[p]

@@ -34,63 +34,63 @@ func TestUnpack(t *testing.T) {
 		want   []string
 	}{
 		"Empty":          {"an image may have no layers", layers{}, nil},
-		"EmptyLayer":     {"or empty ones", layers{{}, {}}, nil},
-		"Files":          {"files and directories", layers{{dir("a/"), file("a/b", "x"), file("c", "")}}, []string{"a/", "a/b=x", "c="}},
-		"DotSlash":       {"names may begin with ./", layers{{dir("./"), dir("./a/"), file("./a/b", "x")}}, []string{"a/", "a/b=x"}},
-		"Absolute":       {"or with a slash", layers{{file("/a/b", "x"), file("//c", "y")}}, []string{"a/", "a/b=x", "c=y"}},
-		"DotDotInside":   {"names may go up and stay in the root", layers{{file("a/../b/./c", "x")}}, []string{"b/", "b/c=x"}},
-		"NoParents":      {"parents need no entries", layers{{file("a/b/c", "x")}}, []string{"a/", "a/b/", "a/b/c=x"}},
-		"ParentLater":    {"the entry of a parent may come later", layers{{file("a/b", "x"), dir("a/")}}, []string{"a/", "a/b=x"}},
-		"GlobalHeader":   {"a header for all entries is none", layers{{{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"comment": "x"}}, file("a", "x")}}, []string{"a=x"}},
-		"LongName":       {"names may be longer than their field", layers{{file(strings.Repeat("long/", 40)+"f", "x")}}, longList(40)},
+		"EmptyLayer":     {"a layer may be empty", layers{{}, {}}, nil},
+		"Files":          {"files and directories are created", layers{{dir("a/"), file("a/b", "x"), file("c", "")}}, []string{"a/", "a/b=x", "c="}},
+		"DotSlash":       {"a name may begin with ./", layers{{dir("./"), dir("./a/"), file("./a/b", "x")}}, []string{"a/", "a/b=x"}},
+		"Absolute":       {"a name may begin with a slash", layers{{file("/a/b", "x"), file("//c", "y")}}, []string{"a/", "a/b=x", "c=y"}},
+		"DotDotInside":   {"a name may contain .. inside of the root", layers{{file("a/../b/./c", "x")}}, []string{"b/", "b/c=x"}},
+		"NoParents":      {"missing parent directories are created", layers{{file("a/b/c", "x")}}, []string{"a/", "a/b/", "a/b/c=x"}},
+		"ParentLater":    {"the entry of a parent may follow its content", layers{{file("a/b", "x"), dir("a/")}}, []string{"a/", "a/b=x"}},
+		"GlobalHeader":   {"a global header is not an entry", layers{{{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"comment": "x"}}, file("a", "x")}}, []string{"a=x"}},
+		"LongName":       {"a name may be longer than the header field", layers{{file(strings.Repeat("long/", 40)+"f", "x")}}, longList(40)},
 		"TopWins":        {"an upper layer replaces a file", layers{{file("a", "old")}, {file("a", "new")}}, []string{"a=new"}},
-		"Merged":         {"a directory of two layers has what both have", layers{{dir("a/"), file("a/b", "x")}, {dir("a/"), file("a/c", "y")}}, []string{"a/", "a/b=x", "a/c=y"}},
-		"Twice":          {"of two entries the last one counts", layers{{file("a", "first"), file("a", "last")}}, []string{"a=last"}},
+		"Merged":         {"directories of two layers are merged", layers{{dir("a/"), file("a/b", "x")}, {dir("a/"), file("a/c", "y")}}, []string{"a/", "a/b=x", "a/c=y"}},
+		"Twice":          {"the last entry with a name applies", layers{{file("a", "first"), file("a", "last")}}, []string{"a=last"}},
 		"FileToDir":      {"a directory replaces a file", layers{{file("a", "x")}, {dir("a/"), file("a/b", "y")}}, []string{"a/", "a/b=y"}},
-		"FileToParent":   {"so does one without an entry", layers{{file("a", "x")}, {file("a/b", "y")}}, []string{"a/", "a/b=y"}},
-		"DirToFile":      {"a file replaces a directory and all that it has", layers{{dir("a/"), file("a/b/c", "x")}, {file("a", "y")}}, []string{"a=y"}},
-		"DirToLink":      {"so does a link", layers{{file("a/b", "x")}, {link("a", "c")}}, []string{"a -> c"}},
-		"LinkToDir":      {"a directory replaces a link, and not what it leads to", layers{{dir("b/"), file("b/f", "x"), link("a", "b")}, {dir("a/"), file("a/g", "y")}}, []string{"a/", "a/g=y", "b/", "b/f=x"}},
+		"FileToParent":   {"a parent directory without an entry replaces a file", layers{{file("a", "x")}, {file("a/b", "y")}}, []string{"a/", "a/b=y"}},
+		"DirToFile":      {"a file replaces a directory and its content", layers{{dir("a/"), file("a/b/c", "x")}, {file("a", "y")}}, []string{"a=y"}},
+		"DirToLink":      {"a link replaces a directory and its content", layers{{file("a/b", "x")}, {link("a", "c")}}, []string{"a -> c"}},
+		"LinkToDir":      {"a directory replaces a link, not the link's target", layers{{dir("b/"), file("b/f", "x"), link("a", "b")}, {dir("a/"), file("a/g", "y")}}, []string{"a/", "a/g=y", "b/", "b/f=x"}},
 		"LinkToFile":     {"a file replaces a link, and is not written through it", layers{{file("b", "x"), link("a", "b")}, {file("a", "y")}}, []string{"a=y", "b=x"}},
 		"LinkToLink":     {"a link replaces a link", layers{{link("a", "b")}, {link("a", "c")}}, []string{"a -> c"}},
-		"Links":          {"links are kept, wherever they lead", layers{{link("a", "/etc/passwd"), link("b", "../../x"), link("c", "nothing"), link("d", "d")}}, []string{"a -> /etc/passwd", "b -> ../../x", "c -> nothing", "d -> d"}},
+		"Links":          {"the target of a link is not checked", layers{{link("a", "/etc/passwd"), link("b", "../../x"), link("c", "nothing"), link("d", "d")}}, []string{"a -> /etc/passwd", "b -> ../../x", "c -> nothing", "d -> d"}},
 		"LinkedParent":   {"a parent may be a link", layers{{dir("usr/bin/"), link("bin", "usr/bin")}, {file("bin/f", "x")}}, []string{"bin -> usr/bin", "usr/", "usr/bin/", "usr/bin/f=x"}},
-		"AbsoluteParent": {"an absolute one is of the image", layers{{dir("run/"), link("var/run", "/run")}, {file("var/run/a/f", "x")}}, []string{"run/", "run/a/", "run/a/f=x", "var/", "var/run -> /run"}},
-		"LinkChain":      {"links lead to links", layers{{dir("d/e/"), link("a", "b/../../b"), link("b", "/d/./e"), file("a/f", "x")}}, []string{"a -> b/../../b", "b -> /d/./e", "d/", "d/e/", "d/e/f=x"}},
-		"LinkToRoot":     {"a link may lead to the root", layers{{link("a", "/"), file("a/a/f", "x")}}, []string{"a -> /", "f=x"}},
+		"AbsoluteParent": {"an absolute link of a parent is relative to the root", layers{{dir("run/"), link("var/run", "/run")}, {file("var/run/a/f", "x")}}, []string{"run/", "run/a/", "run/a/f=x", "var/", "var/run -> /run"}},
+		"LinkChain":      {"a link of a parent may lead to a link", layers{{dir("d/e/"), link("a", "b/../../b"), link("b", "/d/./e"), file("a/f", "x")}}, []string{"a -> b/../../b", "b -> /d/./e", "d/", "d/e/", "d/e/f=x"}},
+		"LinkToRoot":     {"a link of a parent may lead to the root", layers{{link("a", "/"), file("a/a/f", "x")}}, []string{"a -> /", "f=x"}},
 
-		"HardLink":        {"two names of a file", layers{{file("a", "x"), hardLink("b", "a")}}, []string{"a=x", "b=x"}},
+		"HardLink":        {"a hard link is a second name of a file", layers{{file("a", "x"), hardLink("b", "a")}}, []string{"a=x", "b=x"}},
 		"HardLinkBelow":   {"a hard link may lead to a lower layer", layers{{file("d/a", "x")}, {hardLink("b", "/d/a"), hardLink("e/c", "./b")}}, []string{"b=x", "d/", "d/a=x", "e/", "e/c=x"}},
-		"HardLinkSplit":   {"replacing one of the names leaves the other", layers{{file("a", "x"), hardLink("b", "a")}, {file("a", "y")}}, []string{"a=y", "b=x"}},
-		"HardLinkReplace": {"a hard link replaces what is there", layers{{file("a", "x"), file("b/c", "y")}, {hardLink("b", "a")}}, []string{"a=x", "b=x"}},
+		"HardLinkSplit":   {"replacing a name of a file leaves its other names", layers{{file("a", "x"), hardLink("b", "a")}, {file("a", "y")}}, []string{"a=y", "b=x"}},
+		"HardLinkReplace": {"a hard link replaces a file", layers{{file("a", "x"), file("b/c", "y")}, {hardLink("b", "a")}}, []string{"a=x", "b=x"}},
 		"HardLinkSelf":    {"a hard link to itself changes nothing", layers{{file("a", "x"), hardLink("./a", "a")}}, []string{"a=x"}},
-		"HardLinkParent":  {"its parents may be links", layers{{file("d/a", "x"), link("l", "d"), hardLink("l/b", "l/a")}}, []string{"d/", "d/a=x", "d/b=x", "l -> d"}},
+		"HardLinkParent":  {"a parent of a hard link may be a link", layers{{file("d/a", "x"), link("l", "d"), hardLink("l/b", "l/a")}}, []string{"d/", "d/a=x", "d/b=x", "l -> d"}},
 
-		"Devices":         {"device nodes and pipes are left out", layers{{device("a"), fifo("b"), {Typeflag: tar.TypeBlock, Name: "c"}, file("d", "x")}}, []string{"d=x"}},
-		"DeviceTakesOver": {"and take the places of files all the same", layers{{file("a", "x"), file("b/c", "y")}, {device("a"), fifo("b")}}, nil},
+		"Devices":         {"device nodes and pipes are not created", layers{{device("a"), fifo("b"), {Typeflag: tar.TypeBlock, Name: "c"}, file("d", "x")}}, []string{"d=x"}},
+		"DeviceTakesOver": {"device nodes and pipes remove what they replace", layers{{file("a", "x"), file("b/c", "y")}, {device("a"), fifo("b")}}, nil},
 
-		"Whiteout":            {"a whiteout hides a file of a lower layer", layers{{file("a", "x"), file("b", "y")}, {whiteout(".wh.a")}}, []string{"b=y"}},
-		"WhiteoutLink":        {"or a link, and not what it leads to", layers{{file("d/a", "x"), link("l", "d")}, {whiteout(".wh.l")}}, []string{"d/", "d/a=x"}},
-		"WhiteoutThroughLink": {"its parent may be a link", layers{{file("d/a", "x"), file("d/b", "y"), link("l", "d")}, {whiteout("l/.wh.a")}}, []string{"d/", "d/b=y", "l -> d"}},
-		"WhiteoutMissing":     {"what it hides may not be there", layers{{file("a", "x")}, {whiteout(".wh.b"), whiteout("no/dir/.wh.c"), whiteout("a/.wh.d")}}, []string{"a=x"}},
-		"WhiteoutDeadLink":    {"nor the directory that it is in", layers{{link("l", "/nowhere")}, {whiteout("l/.wh.a")}}, []string{"l -> /nowhere"}},
-		"WhiteoutAlike":       {"a name that begins alike is another", layers{{file("ab", "x")}, {whiteout(".wh.a")}}, []string{"ab=x"}},
-		"WhiteoutDir":         {"it hides a directory with all that it has", layers{{file("a/b/c", "x"), file("d", "y")}, {whiteout(".wh.a")}}, []string{"d=y"}},
-		"WhiteoutRecreate":    {"a later layer may make the directory again", layers{{file("a/b", "x")}, {whiteout(".wh.a")}, {file("a/c", "y")}}, []string{"a/", "a/c=y"}},
-		"WhiteoutSame":        {"so may the same one", layers{{file("a/b", "x")}, {whiteout(".wh.a"), dir("a/"), file("a/c", "y")}}, []string{"a/", "a/c=y"}},
-		"WhiteoutSameBefore":  {"even before it says so", layers{{file("a/b", "x"), file("a/d/e", "x")}, {dir("a/"), file("a/c", "y"), file("a/d/f", "z"), whiteout(".wh.a")}}, []string{"a/", "a/c=y", "a/d/", "a/d/f=z"}},
-		"WhiteoutOwnFile":     {"a whiteout hides nothing of its own layer", layers{{file("a", "old")}, {file("a", "new"), whiteout(".wh.a")}}, []string{"a=new"}},
-		"WhiteoutToFile":      {"a file may take the place of a directory", layers{{file("a/b", "x")}, {whiteout(".wh.a"), file("a", "y")}}, []string{"a=y"}},
-		"WhiteoutThenBack":    {"what is hidden may come back", layers{{file("a", "1")}, {whiteout(".wh.a")}, {file("a", "3")}}, []string{"a=3"}},
-		"WhiteoutAUFS":        {"AUFS has files of its own", layers{{file("a", "x")}, {whiteout(".wh..wh.plnk"), whiteout(".wh..wh.aufs")}}, []string{"a=x"}},
+		"Whiteout":            {"a whiteout removes a file of a lower layer", layers{{file("a", "x"), file("b", "y")}, {whiteout(".wh.a")}}, []string{"b=y"}},
+		"WhiteoutLink":        {"a whiteout removes a link, not the link's target", layers{{file("d/a", "x"), link("l", "d")}, {whiteout(".wh.l")}}, []string{"d/", "d/a=x"}},
+		"WhiteoutThroughLink": {"a parent of a whiteout may be a link", layers{{file("d/a", "x"), file("d/b", "y"), link("l", "d")}, {whiteout("l/.wh.a")}}, []string{"d/", "d/b=y", "l -> d"}},
+		"WhiteoutMissing":     {"a whiteout of a missing file is ignored", layers{{file("a", "x")}, {whiteout(".wh.b"), whiteout("no/dir/.wh.c"), whiteout("a/.wh.d")}}, []string{"a=x"}},
+		"WhiteoutDeadLink":    {"a whiteout in a missing directory is ignored", layers{{link("l", "/nowhere")}, {whiteout("l/.wh.a")}}, []string{"l -> /nowhere"}},
+		"WhiteoutAlike":       {"a whiteout applies to the exact name", layers{{file("ab", "x")}, {whiteout(".wh.a")}}, []string{"ab=x"}},
+		"WhiteoutDir":         {"a whiteout removes a directory and its content", layers{{file("a/b/c", "x"), file("d", "y")}, {whiteout(".wh.a")}}, []string{"d=y"}},
+		"WhiteoutRecreate":    {"a later layer may create the directory again", layers{{file("a/b", "x")}, {whiteout(".wh.a")}, {file("a/c", "y")}}, []string{"a/", "a/c=y"}},
+		"WhiteoutSame":        {"the same layer may create the directory again", layers{{file("a/b", "x")}, {whiteout(".wh.a"), dir("a/"), file("a/c", "y")}}, []string{"a/", "a/c=y"}},
+		"WhiteoutSameBefore":  {"the same layer may create the directory before the whiteout", layers{{file("a/b", "x"), file("a/d/e", "x")}, {dir("a/"), file("a/c", "y"), file("a/d/f", "z"), whiteout(".wh.a")}}, []string{"a/", "a/c=y", "a/d/", "a/d/f=z"}},
+		"WhiteoutOwnFile":     {"a whiteout does not apply to its own layer", layers{{file("a", "old")}, {file("a", "new"), whiteout(".wh.a")}}, []string{"a=new"}},
+		"WhiteoutToFile":      {"a file may replace a removed directory", layers{{file("a/b", "x")}, {whiteout(".wh.a"), file("a", "y")}}, []string{"a=y"}},
+		"WhiteoutThenBack":    {"a removed file may be created again", layers{{file("a", "1")}, {whiteout(".wh.a")}, {file("a", "3")}}, []string{"a=3"}},
+		"WhiteoutAUFS":        {"internal files of AUFS are ignored", layers{{file("a", "x")}, {whiteout(".wh..wh.plnk"), whiteout(".wh..wh.aufs")}}, []string{"a=x"}},
 
-		"Opaque":         {"an opaque directory has nothing of lower layers", layers{{file("a/b", "x"), file("a/c/d", "x"), file("e", "y")}, {dir("a/"), whiteout("a/.wh..wh..opq"), file("a/f", "z")}}, []string{"a/", "a/f=z", "e=y"}},
-		"OpaqueLast":     {"wherever it says so", layers{{file("a/b", "x"), file("a/c/d", "x")}, {dir("a/"), file("a/f", "z"), file("a/c/g", "z"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/c/", "a/c/g=z", "a/f=z"}},
-		"OpaqueTwice":    {"and however often", layers{{file("a/b", "x")}, {whiteout("a/.wh..wh..opq"), file("a/c", "y"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/c=y"}},
+		"Opaque":         {"an opaque directory contains nothing of lower layers", layers{{file("a/b", "x"), file("a/c/d", "x"), file("e", "y")}, {dir("a/"), whiteout("a/.wh..wh..opq"), file("a/f", "z")}}, []string{"a/", "a/f=z", "e=y"}},
+		"OpaqueLast":     {"the opaque whiteout may follow the content", layers{{file("a/b", "x"), file("a/c/d", "x")}, {dir("a/"), file("a/f", "z"), file("a/c/g", "z"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/c/", "a/c/g=z", "a/f=z"}},
+		"OpaqueTwice":    {"the opaque whiteout may be repeated", layers{{file("a/b", "x")}, {whiteout("a/.wh..wh..opq"), file("a/c", "y"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/c=y"}},
 		"OpaqueRoot":     {"the root may be opaque", layers{{file("a/b", "x"), file("c", "x")}, {whiteout(".wh..wh..opq"), file("d", "y")}}, []string{"d=y"}},
-		"OpaqueNested":   {"a directory in an opaque one may be opaque", layers{{file("a/b/c", "x")}, {file("a/b/d", "y"), whiteout("a/b/.wh..wh..opq"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/b/", "a/b/d=y"}},
-		"OpaqueMissing":  {"it may not be there", layers{{file("a", "x")}, {whiteout("b/.wh..wh..opq")}}, []string{"a=x"}},
-		"OpaqueReplaced": {"what replaced a file is its own layer's", layers{{file("a/b", "x")}, {file("a/b/c", "y"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/b/", "a/b/c=y"}},
+		"OpaqueNested":   {"a directory in an opaque directory may be opaque", layers{{file("a/b/c", "x")}, {file("a/b/d", "y"), whiteout("a/b/.wh..wh..opq"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/b/", "a/b/d=y"}},
+		"OpaqueMissing":  {"an opaque directory need not exist", layers{{file("a", "x")}, {whiteout("b/.wh..wh..opq")}}, []string{"a=x"}},
+		"OpaqueReplaced": {"a directory that replaced a file keeps its content", layers{{file("a/b", "x")}, {file("a/b/c", "y"), whiteout("a/.wh..wh..opq")}}, []string{"a/", "a/b/", "a/b/c=y"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func longList(n int) (all []string) {
 	return append(all, strings.Repeat("long/", n)+"f=x")
 }
 
-// described are entries with all that may be kept or dropped, once as a lower
-// layer has them and once as they are made again.
+// described returns entries with every kind of metadata that may be kept or
+// dropped: in a lower layer, and replaced by an upper one.
 func described() []tar.Header {
 	at := time.Unix(1_700_000_000, 0)
 	return []tar.Header{
@@ -139,14 +139,14 @@ func TestAttributes(t *testing.T) {
 		mode   fs.FileMode
 		mtime  int64
 	}{
-		".":            {"the root has an entry of its own", fs.ModeDir | 0o711, at},
+		".":            {"the root may have an entry", fs.ModeDir | 0o711, at},
 		"tmp":          {"the sticky bit of a directory is kept", fs.ModeDir | fs.ModeSticky | 0o777, at},
 		"tmp/f":        {"setuid is dropped", 0o755, at + 1},
 		"setgid":       {"setgid is dropped", fs.ModeDir | 0o775, at},
-		"setgid/f":     {"times before 1970 are not kept", 0o640, 0},
-		"made":         {"a directory without an entry", fs.ModeDir | 0o755, 0},
-		"made/f":       {"times that no file system knows are not kept", 0o600, 0},
-		"locked/below": {"a directory that was written to again has its time", fs.ModeDir | 0o700, at},
+		"setgid/f":     {"a time before 1970 is dropped", 0o640, 0},
+		"made":         {"a directory without an entry has default metadata", fs.ModeDir | 0o755, 0},
+		"made/f":       {"a time that file systems do not support is dropped", 0o600, 0},
+		"locked/below": {"a later write does not change a directory's time", fs.ModeDir | 0o700, at},
 	}
 	for name, tc := range cases {
 		info, _ := statOf(t, filepath.Join(root, name))
@@ -156,7 +156,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// unlockAfter compares modes, and makes directories such that all can be seen.
+// unlockAfter compares modes, and makes directories readable for the rest of
+// the walk.
 func unlockAfter(t *testing.T, want map[string]fs.FileMode) fs.WalkDirFunc {
 	return func(path string, d fs.DirEntry, err error) error {
 		if d == nil || err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -177,7 +178,7 @@ func unlockAfter(t *testing.T, want map[string]fs.FileMode) fs.WalkDirFunc {
 	}
 }
 
-// Hard links are one file.
+// TestHardLinksShareTheFile checks that hard links share one inode.
 func TestHardLinksShareTheFile(t *testing.T) {
 	root := mustUnpack(t, imageOf(t, []tar.Header{file("a", "x"), hardLink("b", "a")}))
 	_, a := statOf(t, filepath.Join(root, "a"))
@@ -189,7 +190,7 @@ func TestHardLinksShareTheFile(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root may give files away")
+		t.Skip("only root can change owners")
 	}
 	dir := storeDir(t)
 	img := imageOf(t, described(), []tar.Header{{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/etc/passwd", Uid: 1, Gid: 2}})
@@ -198,7 +199,7 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][2]uint32{
-		"..":       {0, 0}, // nobody of these ids has a way in
+		"..":       {0, 0}, // the ids below have no mapping
 		".":        {100_007, 300_008},
 		"made":     {100_000, 300_000},
 		"tmp/f":    {101_000, 365_535},
@@ -215,14 +216,14 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, got := statOf(t, filepath.Join(mine.Path, "tmp/f")); mine.Path == root.Path || got.Uid != uint32(os.Getuid()) {
-		t.Errorf("without an owner: got %q of %d", mine.Path, got.Uid)
+		t.Errorf("without an owner: got %q owned by %d", mine.Path, got.Uid)
 	}
 }
 
 func TestStoreIsClosedToOthers(t *testing.T) {
 	root := mustUnpack(t, imageOf(t, described()))
 	if info, _ := statOf(t, filepath.Dir(root)); info.Mode().Perm() != 0o700 {
-		t.Errorf("anyone may get at files that anyone may write: got %v", info.Mode())
+		t.Errorf("other users must not reach files that everyone can write: got %v", info.Mode())
 	}
 }
 
@@ -261,7 +262,7 @@ func TestProgress(t *testing.T) {
 	var events []progress.Event
 	img := imageOf(t, []tar.Header{file("a", "x")}, []tar.Header{file("b", "y")})
 	o := rootfs.Options{Dir: storeDir(t), Progress: func(e progress.Event) { events = append(events, e) }}
-	for range 2 { // The second time it has nothing to do.
+	for range 2 { // The second call finds the root unpacked.
 		if _, err := unpack(t, img, o); err != nil {
 			t.Fatal(err)
 		}

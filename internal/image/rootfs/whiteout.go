@@ -8,22 +8,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// What begins with hide in a layer says what of the layers below it is gone
-// (OCI image spec, "Whiteouts"): hide and a name that name, opaque all of the
-// directory. Others that begin with hide twice are AUFS's own.
+// Names with the prefix hide remove files of lower layers (OCI image spec,
+// "Whiteouts"). hide and a name remove that name; opaque removes all content of
+// the directory. Other names with a double prefix are internal to AUFS.
 const (
 	hide   = ".wh."
 	opaque = hide + hide + ".opq"
 )
 
-// whiteout hides what lower layers have, and nothing that this one has made.
+// whiteout removes files of lower layers, but not files that this layer
+// created.
 func (t *tree) whiteout(dir, name string) error {
 	hidden := strings.TrimPrefix(name, hide)
 	if name != opaque && strings.HasPrefix(hidden, hide) {
 		return nil
 	}
 	if hidden == "" || hidden == "." || hidden == ".." {
-		return errors.New("it hides no file")
+		return errors.New("the whiteout names no file")
 	}
 	if err := t.enter(dir, false); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +32,8 @@ func (t *tree) whiteout(dir, name string) error {
 		}
 		return err
 	}
-	// Once is enough: an image may have many of the same, and each would have
-	// to look at the whole directory.
+	// Repeated whiteouts are ignored, because each would read the whole
+	// directory.
 	at := t.path(name)
 	keep := t.made.at(at[:len(at)-1])
 	if _, done := keep[name]; done {
@@ -45,7 +46,8 @@ func (t *tree) whiteout(dir, name string) error {
 	return t.remove(hidden, keep)
 }
 
-// remove removes a name from the current directory, but for what is to be kept.
+// remove removes a name from the current directory, except for what keep
+// contains.
 func (t *tree) remove(name string, keep made) error {
 	below, kept := keep[name]
 	if !kept {
@@ -64,7 +66,8 @@ func (t *tree) remove(name string, keep made) error {
 	return errors.Join(t.clear(below), t.leave())
 }
 
-// clear removes what the current directory has, but for what is to be kept.
+// clear removes the content of the current directory, except for what keep
+// contains.
 func (t *tree) clear(keep made) error {
 	names, err := fsx.ReadNames(t.here())
 	for _, n := range names {

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// TargetAnnotation says where a function listens, as a gRPC target:
-	// "host:port", "unix:///path", "dns:///host:port". With "dns:" all addresses
-	// of the host are called in turn.
+	// TargetAnnotation is the gRPC target where a function listens:
+	// "host:port", "unix:///path", "dns:///host:port". With "dns:" calls
+	// alternate between all addresses of the host.
 	TargetAnnotation = "render.crossplane.io/runtime-development-target"
-	// CertificatesAnnotation names a folder with ca.crt, by which the function's
-	// certificate is known, and unless its TLS is not mutual, tls.crt and tls.key.
-	// Without it the function is called in plaintext.
+	// CertificatesAnnotation names a folder with ca.crt, which verifies the
+	// function's certificate. For mutual TLS the folder also contains
+	// tls.crt and tls.key. Without the annotation the connection is in
+	// plaintext.
 	CertificatesAnnotation = "render.crossplane.io/runtime-development-tls-certs-dir"
-	// ServerNameAnnotation is the name that the function's certificate is for.
-	// Else it is the target's host.
+	// ServerNameAnnotation is the host name in the function's certificate.
+	// The default is the target's host.
 	ServerNameAnnotation = "render.crossplane.io/runtime-development-tls-server-name"
 	// DefaultTarget is the target of a function without TargetAnnotation.
 	DefaultTarget = "localhost:9443"
@@ -29,8 +30,8 @@ const (
 
 const defaultConnectTimeout = 10 * time.Second
 
-// Development connects to functions that run already. The zero value is ready
-// to use.
+// Development connects to functions that are already running. The zero value is
+// ready to use.
 type Development struct {
 	// ConnectTimeout bounds the wait for a function that neither accepts nor
 	// refuses the connection. Zero means ten seconds.
@@ -42,9 +43,9 @@ type Development struct {
 
 var _ runtimes.Runtime = Development{}
 
-// Start connects to the function at its TargetAnnotation. It fails at once if
-// nothing listens there. Stopping the instance closes the connection, and
-// leaves the function running.
+// Start connects to the function at its TargetAnnotation. It fails immediately
+// if no server listens there. Stopping the instance closes the connection; the
+// function keeps running.
 func (d Development) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	target := fn.Annotations[TargetAnnotation]
 	if target == "" {

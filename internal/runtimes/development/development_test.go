@@ -38,7 +38,7 @@ func at(target string) runtimes.Function {
 	return runtimes.Function{Name: "mine", Annotations: map[string]string{development.TargetAnnotation: target}}
 }
 
-// serve serves a function until the test or the returned function ends it.
+// serve serves a function until the test ends or end is called.
 func serve(t *testing.T, lis net.Listener) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,7 +54,7 @@ func serve(t *testing.T, lis net.Listener) (end func()) {
 	return end
 }
 
-// ask is a request that a Literal function answers with the tag.
+// ask returns a request that a Literal function answers with the tag.
 func ask(t *testing.T, tag string) *fnv1.RunFunctionRequest {
 	t.Helper()
 	in, err := structpb.NewStruct(map[string]any{"response": map[string]any{"meta": map[string]any{"tag": tag}}})
@@ -83,7 +83,7 @@ func TestStartAndStop(t *testing.T) {
 			t.Errorf("Stop: %v", err)
 		}
 		if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil {
-			t.Error("the connection outlives Stop")
+			t.Error("the connection is still open after Stop")
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestFunctionThatIsStopped(t *testing.T) {
 	}
 	end()
 	if _, err := fn.RunFunction(t.Context(), "mine", ask(t, "hi")); err == nil || !strings.HasPrefix(err.Error(), `calling function "mine": Unavailable`) {
-		t.Errorf("got %v, want that it is unavailable", err)
+		t.Errorf("got %v, want the code Unavailable", err)
 	}
 	if err := fn.Stop(t.Context()); err != nil {
 		t.Error(err)
@@ -155,20 +155,21 @@ func TestNothingListens(t *testing.T) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("more than one sentence: %v", err)
+		t.Errorf("the error has more than one sentence: %v", err)
 	}
 	if got := string(hint.Of(err)); !strings.Contains(got, development.TargetAnnotation) {
 		t.Errorf("hint %q does not say how to name another target", got)
 	}
 }
 
-// A listener that never accepts: the kernel takes the connection, and nobody answers.
+// TestNobodyAnswers checks a listener that never accepts: the kernel completes
+// the connection, but no server answers.
 func TestNobodyAnswers(t *testing.T) {
 	lis := listen(t)
 	start := development.Development{ConnectTimeout: 20 * time.Millisecond}
 	_, err := start.Start(t.Context(), at(lis.Addr().String()))
 	if err == nil || !strings.Contains(err.Error(), "no connection within 20ms") {
-		t.Errorf("got %v, want the time-out", err)
+		t.Errorf("got %v, want a timeout", err)
 	}
 }
 
@@ -200,7 +201,8 @@ func TestDefaultTarget(t *testing.T) {
 	}
 }
 
-// TestTLS: a function behind TLS is called by the certificates of a folder.
+// TestTLS checks calls of a function behind TLS, with the certificates of a
+// folder.
 func TestTLS(t *testing.T) {
 	ca := functiontest.NewAuthority(t)
 	certificates, err := grpc.LoadCertificates(ca.Issue(t, "localhost", time.Hour, ca))
@@ -225,10 +227,10 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ reason, target, dir, name, err string }{
-		"Name":  {"the name that the certificate is for may be said", lis.Addr().String(), own, "localhost", ""},
-		"Host":  {"else it is the host's, here of all its addresses", "dns:///localhost:" + port, own, "", ""},
-		"Other": {"which has to be right", lis.Addr().String(), own, "elsewhere", "certificate is valid for localhost, not elsewhere"},
-		"None":  {"the folder has to hold something", lis.Addr().String(), t.TempDir(), "localhost", "ca.crt"},
+		"Name":  {"the server name of the certificate can be set", lis.Addr().String(), own, "localhost", ""},
+		"Host":  {"the default server name is the target's host, also with several addresses", "dns:///localhost:" + port, own, "", ""},
+		"Other": {"the server name must be in the certificate", lis.Addr().String(), own, "elsewhere", "certificate is valid for localhost, not elsewhere"},
+		"None":  {"the folder must contain certificates", lis.Addr().String(), t.TempDir(), "localhost", "ca.crt"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,3 +1,3 @@
-// Package development is the runtime for a function that its author has
-// already started, in a debugger for example: it only connects.
+// Package development is the runtime for functions that are already running,
+// for example in a debugger. It only connects to them.
 package development

@@ -22,9 +22,9 @@ func TestCleanup(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, cleanup, want string
 	}{
-		"Remove": {"a container is removed", "Remove", ""},
-		"Stop":   {"or stopped", "Stop", "exited"},
-		"Orphan": {"or left as it is", "Orphan", "running"},
+		"Remove": {"the cleanup Remove removes the container", "Remove", ""},
+		"Stop":   {"the cleanup Stop stops the container", "Stop", "exited"},
+		"Orphan": {"the cleanup Orphan leaves the container running", "Orphan", "running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			instance := start(t, p.render(), fn(image, "cleanup", tc.cleanup))
@@ -35,11 +35,12 @@ func TestCleanup(t *testing.T) {
 			}
 		})
 	}
-	// Whatever the annotation says, nothing stays of what never answered.
+	// A container that never answered is removed, whatever the annotation
+	// says.
 	crash := p.image(t, functiontest.Crashes)
 	for _, cleanup := range []string{"Remove", "Stop", "Orphan"} {
 		if _, err := p.render().Start(t.Context(), fn(crash, "cleanup", cleanup)); err == nil {
-			t.Error("it did not crash")
+			t.Error("starting a function that crashes: got no error")
 		}
 	}
 	if got := p.ours(t); got != "" {
@@ -47,7 +48,7 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// kill starts functions in a process of its own, and kills that.
+// kill starts functions in another process, and kills that process.
 func (p place) kill(t *testing.T, functions ...string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -73,7 +74,7 @@ func (p place) kill(t *testing.T, functions ...string) {
 		t.Fatal(err)
 	}
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
-		t.Errorf("the user said %q, %v", said, err)
+		t.Errorf("the killed process wrote %q, %v", said, err)
 	}
 	if err := user.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -81,32 +82,34 @@ func (p place) kill(t *testing.T, functions ...string) {
 	_ = e2e.Await(t, user.Wait)
 }
 
-// What a killed process leaves the next one ends, whatever that renders.
+// TestKilled checks that the next process cleans up the containers of a killed
+// process, whatever it renders.
 func TestKilled(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	p.kill(t, image, image+" cleanup Stop", image+" cleanup Orphan", image+" name xfn-test-killed")
 	if got := p.ours(t); got != "running running running running" {
-		t.Errorf("after the kill there are %q", got)
+		t.Errorf("after the kill: got containers %q", got)
 	}
-	// Another user, or another machine, has other notes.
+	// Another user or machine has its own leases.
 	other := p
 	other.dir = t.TempDir()
 	if err := other.render().Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.ours(t); got != "running running running running" {
-		t.Errorf("somebody else left %q", got)
+		t.Errorf("another user changed the containers: got %q", got)
 	}
 	if err := p.render().Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.ours(t); got != "running exited" && got != "exited running" {
-		t.Errorf("the next run left %q, not one orphan and one that is stopped", got)
+		t.Errorf("after the next run: got %q, want an orphan and a stopped container", got)
 	}
 }
 
-// A named container that others use is not ended when its maker was killed.
+// TestKilledMaker checks that a named container of a killed process is not
+// removed while others use it.
 func TestKilledMaker(t *testing.T) {
 	p := open(t)
 	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-shared")
@@ -131,16 +134,17 @@ func TestKilledMaker(t *testing.T) {
 	}
 }
 
-// Two renders use one container at a time, and whoever is last removes it.
+// TestNameShared checks that two renders share a named container, and that the
+// last one removes it.
 func TestNameShared(t *testing.T) {
 	p := open(t)
 	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-shared")
 	one, two := start(t, p.render(), f), start(t, p.render(), f)
-	if !strings.HasSuffix(one.Detail, " in container xfn-test-shared") || !strings.HasPrefix(two.Detail, "container xfn-test-shared, which was there") {
+	if !strings.HasSuffix(one.Detail, " in container xfn-test-shared") || !strings.HasPrefix(two.Detail, "existing container xfn-test-shared") {
 		t.Errorf("got %q and %q", one.Detail, two.Detail)
 	}
 	if one.Identity == "" || two.Identity != "" {
-		t.Errorf("only of what it made itself a render knows what it is: got %q and %q", one.Identity, two.Identity)
+		t.Errorf("only a new container has an identity: got %q and %q", one.Identity, two.Identity)
 	}
 	end(t, one)
 	assertAnswers(t, two)
@@ -153,7 +157,8 @@ func TestNameShared(t *testing.T) {
 	}
 }
 
-// Renders that begin and end at the same time do not get into each other's way.
+// TestNameRaces checks that renders can start and end concurrently with one
+// named container.
 func TestNameRaces(t *testing.T) {
 	p := open(t)
 	f := fn(p.image(t, functiontest.Serves), "name", "xfn-test-race")
@@ -179,13 +184,14 @@ func TestNameRaces(t *testing.T) {
 	if got := p.ours(t); got != "" {
 		t.Errorf("got containers %q", got)
 	}
-	// Who was not the last left the rest to others, and a note of it.
+	// Only the last render removes the container. The others leave a lease.
 	if err := p.render().Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// A container stays between renders if it is to, and is started again.
+// TestNameKept checks that a container with the cleanup Stop stays between
+// renders, and is started again.
 func TestNameKept(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -201,8 +207,8 @@ func TestNameKept(t *testing.T) {
 	}
 }
 
-// A container that a person made is left as it was, unless an annotation says
-// otherwise.
+// TestForeign checks that a user's own container is left as it was, unless an
+// annotation says otherwise.
 func TestForeign(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -219,7 +225,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("a container without the port: got %v", err)
 	}
 	if got := strings.Join(p.containers(t, "name", name), " "); got != "exited" {
-		t.Errorf("it was stopped, and is %q", got)
+		t.Errorf("a stopped container: got %q after the render", got)
 	}
 	p.remove(t, created.ID)
 	p.makeMine(t, image, name)
@@ -232,12 +238,13 @@ func TestForeign(t *testing.T) {
 		assertAnswers(t, instance)
 		end(t, instance)
 		if got := strings.Join(p.containers(t, "name", name), " "); got != tc.want {
-			t.Errorf("after %q it is %q, want %q", tc.cleanup, got, tc.want)
+			t.Errorf("after the cleanup %q: got %q, want %q", tc.cleanup, got, tc.want)
 		}
 	}
 }
 
-// makeMine makes a container as a person would: docker create -p 127.0.0.1::9443.
+// makeMine creates a container as a user would: docker create -p
+// 127.0.0.1::9443.
 func (p place) makeMine(t *testing.T, image, name string) {
 	t.Helper()
 	created, err := p.engine.ContainerCreate(context.WithoutCancel(t.Context()), client.ContainerCreateOptions{

@@ -20,22 +20,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// The labels of the containers that are made here.
+// Labels of the containers that this package creates.
 const (
-	// labelFunction holds the function's name.
+	// labelFunction is the function's name.
 	labelFunction = "dev.xfn.function"
-	// labelRender holds the id of the render that sees to the container's end.
+	// labelRender is the id of the render that must clean up the container.
 	labelRender = "dev.xfn.render"
 )
 
 // port is where functions listen.
 var port = network.MustParsePort("9443/tcp")
 
-// createTimeout bounds what cannot be broken off without losing sight of a
-// container.
+// createTimeout limits requests that must not be canceled, because the
+// container would be lost.
 const createTimeout = 20 * time.Second
 
-// A container is one function's.
+// A container is the container of one function.
 type container struct {
 	docker   *Docker
 	engine   *dockerengine.Engine
@@ -44,31 +44,35 @@ type container struct {
 	out      *local.Output
 
 	image engineImage
-	// id and name are the engine's. tty tells how it hands out the output.
+	// id and name identify it at the engine. tty selects the format of its
+	// logs.
 	id, name string
 	tty      bool
-	// made and started are what was done here; foreign is a container that
-	// nobody made here.
-	made, started, foreign bool
-	// render is the id under which its end is this process's business, or "".
+	// created and started are set if this process did that. foreign is set
+	// if no xfn process created the container.
+	created, started, foreign bool
+	// render is the id of the lease under which this process cleans up, or
+	// "".
 	render string
-	// uncertain tells that the engine may have made it, and did not say so.
+	// uncertain is set if the engine did not answer whether it created the
+	// container.
 	uncertain bool
-	hold      hold
+	lock      nameLock
 
 	watch    *watch
 	client   *grpc.Client
 	function *local.Function
 }
 
-// run makes or finds the container, starts it, and waits for its answer.
+// run creates or finds the container, starts it, and waits for its first
+// answer.
 func (c *container) run(ctx context.Context) (err error) {
 	if c.settings.name != "" {
-		if c.hold, err = c.docker.notes.hold(ctx, c.host(), c.settings.name); err != nil {
+		if c.lock, err = c.docker.leases.share(ctx, c.host(), c.settings.name); err != nil {
 			return err
 		}
 	}
-	if err := c.obtain(ctx); err != nil {
+	if err := c.findOrCreate(ctx); err != nil {
 		return err
 	}
 	if err := c.start(ctx); err != nil {
@@ -91,11 +95,11 @@ func (c *container) run(ctx context.Context) (err error) {
 
 func (c *container) host() string { return c.engine.Endpoint().Host }
 
-// obtain finds the container of the name that is asked for, or makes one.
-func (c *container) obtain(ctx context.Context) error {
+// findOrCreate finds the container with the requested name, or creates one.
+func (c *container) findOrCreate(ctx context.Context) error {
 	if c.settings.name == "" {
-		c.name = "xfn-" + plain(c.fn.Name) + "-" + strings.ToLower(rand.Text()[:10])
-		return c.make(ctx)
+		c.name = "xfn-" + sanitize(c.fn.Name) + "-" + strings.ToLower(rand.Text()[:10])
+		return c.create(ctx)
 	}
 	c.name = c.settings.name
 	for began := time.Now(); ; {
@@ -103,8 +107,8 @@ func (c *container) obtain(ctx context.Context) error {
 		if err != nil || found {
 			return err
 		}
-		// A name is taken some time before there is a container to be found.
-		err = c.make(ctx)
+		// A name is in use before the engine returns its container.
+		err = c.create(ctx)
 		if !errdefs.IsConflict(err) || time.Since(began) > createTimeout {
 			return err
 		}
@@ -114,8 +118,8 @@ func (c *container) obtain(ctx context.Context) error {
 	}
 }
 
-// plain leaves of a name what containers may have in theirs.
-func plain(name string) string {
+// sanitize replaces characters that container names must not contain.
+func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
 			return r
@@ -124,45 +128,45 @@ func plain(name string) string {
 	}, name)
 }
 
-// adopt takes a container that is there.
+// adopt uses an existing container, if there is one.
 func (c *container) adopt(ctx context.Context) (found bool, err error) {
 	info, err := c.engine.ContainerInspect(ctx, c.name, client.ContainerInspectOptions{})
 	if errdefs.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking for container %q: %w", c.name, c.engine.Explain(ctx, err))
+		return false, fmt.Errorf("inspecting container %q: %w", c.name, c.engine.Explain(ctx, err))
 	}
 	it := info.Container
 	if it.State.Status == api.StateRemoving {
-		if err := gone(ctx, c.engine, it.ID); !errdefs.IsNotFound(err) {
-			return false, fmt.Errorf("waiting for the end of container %q: %w", c.name, c.engine.Explain(ctx, err))
+		if err := waitRemoved(ctx, c.engine, it.ID); !errdefs.IsNotFound(err) {
+			return false, fmt.Errorf("waiting for the removal of container %q: %w", c.name, c.engine.Explain(ctx, err))
 		}
 		return false, nil
 	}
 	_, ours := it.Config.Labels[labelFunction]
 	c.id, c.tty, c.foreign, c.started = it.ID, it.Config.Tty, !ours, !it.State.Running
 	c.image = engineImage{name: it.Config.Image, id: it.Image}
-	return true, c.account(note{Container: c.id, Adopted: true})
+	return true, c.lease(lease{Container: c.id, Adopted: true})
 }
 
-// account keeps note of the container, if anything is to become of it.
-func (c *container) account(about note) (err error) {
-	about.Host, about.Name, about.Cleanup = c.host(), c.settings.name, c.after()
-	if about.Cleanup == orphan {
+// lease records the container, if this process must clean it up.
+func (c *container) lease(record lease) (err error) {
+	record.Host, record.Name, record.Cleanup = c.host(), c.settings.name, c.cleanup()
+	if record.Cleanup == orphan {
 		return nil
 	}
 	if c.render == "" {
-		if c.render, err = c.docker.notes.render(); err != nil {
+		if c.render, err = c.docker.leases.begin(); err != nil {
 			return err
 		}
 	}
-	return c.docker.notes.add(about)
+	return c.docker.leases.add(record)
 }
 
-// after is what becomes of the container after a render. What nobody made here
-// is left as it was, unless an annotation says otherwise.
-func (c *container) after() cleanup {
+// cleanup returns what to do with the container after a render. A foreign
+// container is left as it was, unless an annotation says otherwise.
+func (c *container) cleanup() cleanup {
 	switch {
 	case !c.foreign || c.settings.explicit:
 		return c.settings.cleanup
@@ -173,9 +177,9 @@ func (c *container) after() cleanup {
 	}
 }
 
-// make creates a container. That is not broken off with ctx: of what the engine
-// makes of a request that nobody waits for nobody would know.
-func (c *container) make(ctx context.Context) (err error) {
+// create creates a container. It does not end with ctx: the engine might
+// complete a canceled request, and nothing would remove the container.
+func (c *container) create(ctx context.Context) (err error) {
 	if c.image, err = c.docker.image(ctx, c.engine, c.fn, c.settings); err != nil {
 		return err
 	}
@@ -185,7 +189,7 @@ func (c *container) make(ctx context.Context) (err error) {
 	}
 	defer done()
 	c.foreign, c.started = false, false
-	if err := c.account(note{Container: c.name}); err != nil {
+	if err := c.lease(lease{Container: c.name}); err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
@@ -194,9 +198,9 @@ func (c *container) make(ctx context.Context) (err error) {
 	if err != nil {
 		err = c.engine.Explain(within, err)
 		c.uncertain = within.Err() != nil || errors.As(err, new(*dockerengine.ConnectionError))
-		return fmt.Errorf("making a container of image %q: %w", c.image.name, err)
+		return fmt.Errorf("creating a container of image %q: %w", c.image.name, err)
 	}
-	c.id, c.made = created.ID, true
+	c.id, c.created = created.ID, true
 	return context.Cause(ctx)
 }
 
@@ -220,7 +224,7 @@ func (c *container) options() client.ContainerCreateOptions {
 }
 
 func (c *container) start(ctx context.Context) error {
-	if !c.made && !c.started {
+	if !c.created && !c.started {
 		return nil
 	}
 	done, err := c.docker.slot(ctx)
@@ -229,47 +233,47 @@ func (c *container) start(ctx context.Context) error {
 	}
 	defer done()
 	if _, err := c.engine.ContainerStart(ctx, c.id, client.ContainerStartOptions{}); err != nil {
-		return c.mismatch(ctx, fmt.Errorf("starting container %q: %w", c.name, c.engine.Explain(ctx, err)))
+		return c.explainPlatform(ctx, fmt.Errorf("starting container %q: %w", c.name, c.engine.Explain(ctx, err)))
 	}
 	c.started = true
 	return nil
 }
 
-// detail says what runs, for people.
+// detail describes the running function for users.
 func (c *container) detail() string {
-	if !c.made {
-		return fmt.Sprintf("container %s, which was there, of %s", c.name, c.image.name)
+	if !c.created {
+		return fmt.Sprintf("existing container %s of image %s", c.name, c.image.name)
 	}
 	return fmt.Sprintf("%s in container %s", c.image.name, c.name)
 }
 
-// identity is the image's, where that says it all.
+// identity returns the id of the image, if that alone determines the answers.
 func (c *container) identity() string {
-	if !c.made || len(c.settings.env) > 0 {
+	if !c.created || len(c.settings.env) > 0 {
 		return ""
 	}
 	return c.image.id
 }
 
-// stop does to the container what is to be done after a render.
+// stop cleans up the container after a render.
 func (c *container) stop(ctx context.Context) error {
-	return c.release(ctx, c.after())
+	return c.release(ctx, c.cleanup())
 }
 
-// abandonTimeout bounds the removal of what did not start.
+// abandonTimeout limits the cleanup of a container that did not start.
 const abandonTimeout = 10 * time.Second
 
-// abandon removes what was made for a start that failed.
+// abandon removes a new container after its start failed.
 func (c *container) abandon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
 	defer cancel()
-	if c.made {
+	if c.created {
 		return c.release(ctx, remove)
 	}
-	return c.release(ctx, c.after())
+	return c.release(ctx, c.cleanup())
 }
 
-// release gives up all that the container holds, and sees to its end.
+// release closes the connections to the container, and cleans it up.
 func (c *container) release(ctx context.Context, after cleanup) error {
 	var errs []error
 	if c.client != nil {
@@ -278,16 +282,17 @@ func (c *container) release(ctx context.Context, after cleanup) error {
 	if c.watch != nil {
 		c.watch.stop()
 	}
-	errs = append(errs, c.hold.Close())
-	ended, err := c.docker.end(ctx, c.engine, note{Host: c.host(), Container: c.reference(), Name: c.settings.name, Cleanup: after})
+	errs = append(errs, c.lock.Close())
+	ended, err := c.docker.end(ctx, c.engine, lease{Host: c.host(), Container: c.reference(), Name: c.settings.name, Cleanup: after})
 	errs = append(errs, err)
 	if c.render != "" {
-		errs = append(errs, c.docker.notes.done(ended && err == nil && !c.uncertain))
+		errs = append(errs, c.docker.leases.done(ended && err == nil && !c.uncertain))
 	}
 	return errors.Join(errs...)
 }
 
-// reference is what the engine knows the container by, or "" if there is none.
+// reference returns the id or name for the engine, or "" if there is no
+// container.
 func (c *container) reference() string {
 	if c.uncertain && c.settings.name == "" {
 		return c.name

@@ -1,4 +1,4 @@
-// Package docker starts functions in containers of a Docker engine, or of one
-// that has Docker's API, as podman. What it starts it removes: in the end, and
-// in the next run of whatever was killed.
+// Package docker starts functions in containers of a Docker engine, or of an
+// engine with Docker's API such as podman. It removes the containers that it
+// creates. If a process is killed, the next run removes its containers.
 package docker

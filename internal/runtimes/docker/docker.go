@@ -16,52 +16,56 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// atOnce is how much an engine is asked to do at the same time: pulls, and
-// starts of containers. Whatever waits for its turn is the faster for it.
+// atOnce limits concurrent pulls and starts of containers. An engine completes
+// them faster if the rest waits.
 const atOnce = 6
 
-// Config says how functions are started.
+// Config configures a Docker.
 type Config struct {
-	// Environment says where the engine is.
+	// Environment selects the engine.
 	Environment dockerengine.Environment
-	// UserAgent names this program to the engine.
+	// UserAgent is the HTTP user agent of requests to the engine.
 	UserAgent string
-	// Dir is a folder of the user's, in which notes are kept of containers that
-	// run, for the next run should this one be killed.
+	// Dir is a directory of the user for leases: files that list running
+	// containers, so that the next run removes them if this process is
+	// killed.
 	Dir string
-	// Registry is that of images that name none and that the engine does not
-	// have. If it is empty, the engine decides.
+	// Registry is the default registry of image names that the engine does
+	// not have. If it is empty, the engine decides.
 	Registry string
-	// Remote knows the credentials of registries.
+	// Remote has the credentials of registries.
 	Remote *remote.Client
-	// Offline keeps the engine from pulling anything.
+	// Offline forbids the engine to pull images.
 	Offline bool
-	// Pin, if not nil, says what runs in place of an image of that full name: the
-	// digest that a lock has for it. An error of its keeps the function from
-	// being started. A container that is there by its name already is the user's
-	// own, whatever runs in it.
+	// Pin, if not nil, returns the digest that a lock file has for an
+	// image. That digest runs instead. If Pin returns an error, the
+	// function is not started. Pin does not apply to existing containers
+	// with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
-	// StartTimeout bounds the time from the start of a function to its first
-	// answer. Zero means local.DefaultStartTimeout. Pulling is not bounded.
+	// StartTimeout limits the time from the start of a function to its
+	// first answer. Zero means local.DefaultStartTimeout. The limit
+	// excludes pulling.
 	StartTimeout time.Duration
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
 	MaxMessageSize int
-	// Progress hears of what takes long, and warnings. It may be nil.
+	// Progress receives warnings, and an event before each long operation.
+	// It may be nil.
 	Progress progress.Func
-	// Output gets each line that a function writes to stdout or stderr, without
-	// control characters. It may be nil, and must be safe for concurrent use.
+	// Output receives each line that a function writes to stdout or stderr,
+	// without control characters. It may be nil, and must be safe for
+	// concurrent use.
 	Output func(function, line string)
 }
 
-// Docker starts functions in containers of an engine. It connects to that when
-// it is first asked to do something.
+// Docker starts functions in containers of an engine. It connects to the engine
+// at the first use.
 type Docker struct {
 	Config
 	connection connection
 	images     images
-	notes      notes
-	// slots has room for what the engine does at the same time.
+	leases     leases
+	// slots limits concurrent operations of the engine.
 	slots chan struct{}
 }
 
@@ -76,8 +80,8 @@ func New(c Config) *Docker {
 	return &Docker{
 		Config:     c,
 		connection: connection{gate: make(chan struct{}, 1)},
-		images:     images{names: map[string]*known{}},
-		notes:      notes{dir: c.Dir},
+		images:     images{names: map[string]*imageEntry{}},
+		leases:     leases{dir: c.Dir},
 		slots:      make(chan struct{}, atOnce),
 	}
 }
@@ -88,9 +92,9 @@ func (d *Docker) Probe(ctx context.Context) error {
 	return err
 }
 
-// Prepare makes the engine have the images of functions, all that are missing at
-// once. Those of named containers are looked for when it is known that they are
-// needed.
+// Prepare loads or pulls all missing images of functions concurrently.
+// Functions with a container name are left out: their image is needed only if
+// the container does not exist.
 func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	engine, err := d.connect(ctx)
 	if err != nil {
@@ -100,7 +104,7 @@ func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	var g errgroup.Group
 	for i, fn := range fns {
 		g.Go(func() error {
-			s, err := settingsOf(fn.Annotations)
+			s, err := parseSettings(fn.Annotations)
 			if err == nil && s.name == "" {
 				_, err = d.image(ctx, engine, fn, s)
 			}
@@ -114,9 +118,9 @@ func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	return errors.Join(errs...)
 }
 
-// Start runs the function's image in a container, as its annotations say, with
-// the single argument --insecure. It returns once the function answers on port
-// 9443.
+// Start runs the function's image in a container with the settings of its
+// annotations, and with the argument --insecure. It returns once the function
+// answers on port 9443.
 func (d *Docker) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	instance, err := d.start(ctx, fn)
 	if err != nil {
@@ -126,7 +130,7 @@ func (d *Docker) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 }
 
 func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
-	s, err := settingsOf(fn.Annotations)
+	s, err := parseSettings(fn.Annotations)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +152,8 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	}, nil
 }
 
-// slot waits until the engine has time. The caller calls the returned function
-// when it has done.
+// slot waits until the engine has capacity. The caller must call done
+// afterwards.
 func (d *Docker) slot(ctx context.Context) (done func(), err error) {
 	select {
 	case d.slots <- struct{}{}:
@@ -159,15 +163,14 @@ func (d *Docker) slot(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// A connection is made once. An attempt that fails is made again by whoever asks
-// next.
+// A connection is made once. After an error the next caller tries again.
 type connection struct {
 	gate   chan struct{}
 	engine *dockerengine.Engine
 }
 
-// connect returns the engine, and sees first to what killed processes left
-// there.
+// connect returns the engine. It first cleans up the containers of killed
+// processes.
 func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 	c := &d.connection
 	select {
@@ -184,7 +187,7 @@ func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 		return nil, err
 	}
 	if err := d.sweep(ctx, engine); err != nil {
-		d.Progress.Warn(fmt.Sprintf("removing what an earlier run left behind: %v", err))
+		d.Progress.Warn(fmt.Sprintf("cleaning up after an earlier run: %v", err))
 	}
 	c.engine = engine
 	return engine, nil

@@ -45,8 +45,8 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// A package that is a file is given to the engine once, and then known there by
-// its digest.
+// TestPackageFile checks that a package file is loaded into the engine once.
+// After that its digest identifies it there.
 func TestPackageFile(t *testing.T) {
 	p := open(t)
 	path := t.TempDir() + "/fn.xpkg"
@@ -60,12 +60,12 @@ func TestPackageFile(t *testing.T) {
 		dockerenginetest.Forget(t, p.engine, instance.Identity)
 		end(t, instance)
 		if got := len(p.steps("loading " + path)); got != loads {
-			t.Errorf("it was loaded %d times", got)
+			t.Errorf("the package was loaded %d times", got)
 		}
 	}
 	for pkg, want := range map[string]string{
 		"./nothing.xpkg": `opening "./nothing.xpkg": no such file or directory`,
-		t.TempDir():      "is a folder, and no OCI image layout",
+		t.TempDir():      "is a folder without an OCI image layout",
 	} {
 		if _, err := p.render().Start(t.Context(), fn(pkg)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", pkg, err, want)
@@ -81,9 +81,9 @@ func TestFailingStart(t *testing.T) {
 		limit     time.Duration
 		want      string
 	}{
-		"Crashes": {"what it said last is told", functiontest.Crashes, 0, "^starting function \"f\": it ended by itself \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  no heart to go on$"},
-		"Hangs":   {"it has its time", functiontest.Hangs, 500 * time.Millisecond, `no answer within 500ms: .*; it wrote no output$`},
-		"Babbles": {"something else answers", functiontest.Babbles, 0, `it answered "HTTP/1.1 404 Not Found" where gRPC was expected`},
+		"Crashes": {"the error quotes the last output", functiontest.Crashes, 0, "^starting function \"f\": it ended by itself \\(exit code 3\\); its last output:\n  line 12\n(  .*\n)+  no heart to go on$"},
+		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 500 * time.Millisecond, `no answer within 500ms: .*; it wrote no output$`},
+		"Babbles": {"an answer that is not gRPC is an error", functiontest.Babbles, 0, `it answered "HTTP/1.1 404 Not Found" where gRPC was expected`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,14 +121,14 @@ func TestCancelledStart(t *testing.T) {
 			}
 		})
 	}
-	// At whatever moment it happens, nothing is left.
+	// A cancellation at any moment leaves no containers.
 	for n := range 6 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*40*time.Millisecond)
 		instance, err := p.render().Start(ctx, fn(image))
 		cancel()
 		if err == nil {
 			end(t, instance)
-			t.Errorf("a function started that hangs")
+			t.Errorf("starting a function that hangs: got no error")
 		}
 	}
 	if got := p.ours(t); got != "" {
@@ -145,7 +145,7 @@ func TestDiesInCall(t *testing.T) {
 	instance := start(t, docker.New(config), fn(named+"says"))
 	defer end(t, instance)
 	if got := e2e.Receive(t, heard); got != "f: this call is too much" {
-		t.Errorf("heard %q", got)
+		t.Errorf("got output %q", got)
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- answers(t.Context(), instance) }()
@@ -163,8 +163,8 @@ func TestOtherPlatform(t *testing.T) {
 	p := open(t)
 	dockerenginetest.Load(t, p.engine, named+"foreign", dockerenginetest.Image(t, foreignProgram(), func(f *v1.ConfigFile) { f.Architecture = "m68k" }))
 	_, err := p.render().Start(t.Context(), fn(named+"foreign"))
-	if err == nil || !strings.Contains(err.Error(), `starting function "f": its image is for linux/m68k, and the engine runs on linux/`) {
-		t.Errorf("got %v, want both platforms", err)
+	if err == nil || !strings.Contains(err.Error(), `starting function "f": its image is for linux/m68k, but the engine runs on linux/`) {
+		t.Errorf("got %v, want an error with both platforms", err)
 	}
 	if got := string(hint.Of(err)); !strings.HasPrefix(got, "build the image for linux/") {
 		t.Errorf("got hint %q", got)

@@ -12,68 +12,68 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// stopGrace is how many seconds a function may take to end by itself.
+// stopGrace is how many seconds a function may take to end after the request
+// to.
 const stopGrace = 2
 
-// shortPause is how long to wait for what somebody else is doing, before looking
-// again.
+// shortPause is the time between checks for what another process is doing.
 const shortPause = 20 * time.Millisecond
 
-// sweep ends what killed processes left on the engine.
+// sweep cleans up the containers of killed processes.
 func (d *Docker) sweep(ctx context.Context, engine *dockerengine.Engine) error {
-	return d.notes.ofDead(func(render string, about note) (bool, error) {
-		if about.Host != engine.Endpoint().Host {
+	return d.leases.endExpired(func(render string, record lease) (bool, error) {
+		if record.Host != engine.Endpoint().Host {
 			return false, nil
 		}
-		found, err := engine.ContainerInspect(ctx, about.Container, client.ContainerInspectOptions{})
+		found, err := engine.ContainerInspect(ctx, record.Container, client.ContainerInspectOptions{})
 		if errdefs.IsNotFound(err) {
 			return true, nil
 		}
 		if err != nil {
 			return false, engine.Explain(ctx, err)
 		}
-		if !about.Adopted && found.Container.Config.Labels[labelRender] != render {
-			return true, nil // another one has that name now
+		if !record.Adopted && found.Container.Config.Labels[labelRender] != render {
+			return true, nil // another container has this name now
 		}
-		about.Container = found.Container.ID
-		return d.end(ctx, engine, about)
+		record.Container = found.Container.ID
+		return d.end(ctx, engine, record)
 	})
 }
 
-// end does to a container what is noted. One that others use is left to them: it
-// has not ended then.
-func (d *Docker) end(ctx context.Context, engine *dockerengine.Engine, about note) (ended bool, err error) {
-	if about.Container == "" || about.Cleanup == orphan {
+// end cleans up the container of a lease. It returns false if other processes
+// use the container.
+func (d *Docker) end(ctx context.Context, engine *dockerengine.Engine, record lease) (ended bool, err error) {
+	if record.Container == "" || record.Cleanup == orphan {
 		return true, nil
 	}
-	if about.Name == "" {
-		return true, end(ctx, engine, about)
+	if record.Name == "" {
+		return true, end(ctx, engine, record)
 	}
-	return d.notes.last(about.Host, about.Name, func() error { return end(ctx, engine, about) })
+	return d.leases.endUnshared(record.Host, record.Name, func() error { return end(ctx, engine, record) })
 }
 
-func end(ctx context.Context, engine *dockerengine.Engine, about note) error {
-	if about.Cleanup == stop {
+func end(ctx context.Context, engine *dockerengine.Engine, record lease) error {
+	if record.Cleanup == stop {
 		grace := stopGrace
-		_, err := engine.ContainerStop(ctx, about.Container, client.ContainerStopOptions{Timeout: &grace})
+		_, err := engine.ContainerStop(ctx, record.Container, client.ContainerStopOptions{Timeout: &grace})
 		if err != nil && !errdefs.IsNotFound(err) {
-			return fmt.Errorf("stopping container %q: %w", about.Container, engine.Explain(ctx, err))
+			return fmt.Errorf("stopping container %q: %w", record.Container, engine.Explain(ctx, err))
 		}
 		return nil
 	}
-	_, err := engine.ContainerRemove(ctx, about.Container, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	_, err := engine.ContainerRemove(ctx, record.Container, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if errdefs.IsConflict(err) {
-		err = gone(ctx, engine, about.Container)
+		err = waitRemoved(ctx, engine, record.Container)
 	}
 	if err != nil && !errdefs.IsNotFound(err) {
-		return fmt.Errorf("removing container %q: %w", about.Container, engine.Explain(ctx, err))
+		return fmt.Errorf("removing container %q: %w", record.Container, engine.Explain(ctx, err))
 	}
 	return nil
 }
 
-// gone waits until a container is not there any more, which somebody else
-// removes. What it ends with is that it is not found.
-func gone(ctx context.Context, engine *dockerengine.Engine, id string) error {
+// waitRemoved waits until the engine does not find a container that another
+// client removes, and returns that error.
+func waitRemoved(ctx context.Context, engine *dockerengine.Engine, id string) error {
 	for {
 		if _, err := engine.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {
 			return err

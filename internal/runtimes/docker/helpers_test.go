@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// steps are those that begin with a text.
+// steps returns the progress steps that begin with a text.
 func (p place) steps(text string) []string {
 	return slices.DeleteFunc(p.said.texts(progress.Step), func(s string) bool { return s != text })
 }
@@ -34,7 +34,7 @@ func writeTarball(t *testing.T, path string, img v1.Image) {
 	}
 }
 
-// foreignProgram is one for a processor that no engine runs on.
+// foreignProgram returns a program for a CPU that no engine has.
 func foreignProgram() []byte {
 	const header, entry = 64, 56
 	h := elf.Header64{
@@ -49,14 +49,14 @@ func foreignProgram() []byte {
 	return program.Bytes()
 }
 
-// port 9443 as docker create -p 127.0.0.1::9443 has it.
+// port 9443, published as by docker create -p 127.0.0.1::9443
 var (
 	port    = network.MustParsePort("9443/tcp")
 	exposed = network.PortSet{port: {}}
 	bound   = network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
 )
 
-// configOf runs an image as the runtime does.
+// configOf returns the configuration that the runtime uses for an image.
 func configOf(image string) *api.Config {
 	return &api.Config{Image: image, Cmd: []string{"--insecure"}}
 }

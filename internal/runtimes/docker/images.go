@@ -20,35 +20,35 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// An engineImage is one that the engine has.
+// An engineImage is an image in the engine.
 type engineImage struct {
-	// name is as a person knows it, id the engine's.
+	// name is for users; id is the engine's id.
 	name, id string
 	platform string
 }
 
-// images are those that the engine was asked for, each once.
+// images caches the images that were requested from the engine.
 type images struct {
 	mu    sync.Mutex
-	names map[string]*known
+	names map[string]*imageEntry
 }
 
-// A known image is looked for by one caller at a time.
-type known struct {
+// Only one caller at a time requests the image of an imageEntry.
+type imageEntry struct {
 	gate  chan struct{}
 	image *engineImage
 }
 
-func (i *images) entry(name string) *known {
+func (i *images) entry(name string) *imageEntry {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.names[name] == nil {
-		i.names[name] = &known{gate: make(chan struct{}, 1)}
+		i.names[name] = &imageEntry{gate: make(chan struct{}, 1)}
 	}
 	return i.names[name]
 }
 
-// image returns a function's image, which it loads or pulls if it has to.
+// image returns a function's image. It loads or pulls the image if necessary.
 func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runtimes.Function, s settings) (engineImage, error) {
 	from := fn.Package
 	if s.image != "" {
@@ -69,7 +69,7 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 	if s.image == "" && isLocal(from) {
 		img, err = d.load(ctx, engine, from)
 	} else {
-		img, err = d.get(ctx, engine, from, s.policy)
+		img, err = d.resolve(ctx, engine, from, s.policy)
 	}
 	if err != nil {
 		return engineImage{}, err
@@ -78,27 +78,27 @@ func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runt
 	return img, nil
 }
 
-// isLocal reports whether a package is a file or a folder. An image may have the
-// name of a folder that happens to be here, so one without a slash or a suffix is
-// none.
+// isLocal reports whether a package is a path of a file or folder. A relative
+// path must begin with a dot or end in .xpkg: otherwise a folder in the working
+// directory would hide an image of the same name.
 func isLocal(pkg string) bool {
 	return filepath.IsAbs(pkg) || strings.HasPrefix(pkg, ".") || strings.HasSuffix(pkg, ".xpkg")
 }
 
-// get returns an image by its name, as the policy says.
-func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from string, policy image.Policy) (engineImage, error) {
+// resolve returns an image by name, according to the policy.
+func (d *Docker) resolve(ctx context.Context, engine *dockerengine.Engine, from string, policy image.Policy) (engineImage, error) {
 	names, policy, err := d.names(from, policy)
 	if err != nil {
 		return engineImage{}, err
 	}
 	if policy != image.Always || d.Offline {
-		img, err := look(ctx, engine, names)
+		img, err := findImage(ctx, engine, names)
 		if err == nil || !errdefs.IsNotFound(err) {
 			return img, err
 		}
 	}
 	if policy == image.Never || d.Offline {
-		err := fmt.Errorf("the engine has no image %q, and must not pull it", from)
+		err := fmt.Errorf("the engine does not have image %q, and pulling is not permitted", from)
 		if d.Offline {
 			return engineImage{}, hint.Wrap(err, "run it once without "+hint.Offline)
 		}
@@ -107,11 +107,11 @@ func (d *Docker) get(ctx context.Context, engine *dockerengine.Engine, from stri
 	if err := d.pull(ctx, engine, names[0]); err != nil {
 		return engineImage{}, err
 	}
-	return look(ctx, engine, names[:1])
+	return findImage(ctx, engine, names[:1])
 }
 
-// names are those by which an image may be known to the engine, the fullest
-// first. What is pinned has one, and there is no need to ask always what it means.
+// names returns the names under which the engine may have an image, the longest
+// first. A pinned image has one name, and the policy Always is not needed.
 func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy, error) {
 	full := d.qualify(from)
 	switch {
@@ -133,21 +133,21 @@ func (d *Docker) names(from string, policy image.Policy) ([]string, image.Policy
 	return []string{ref.Name()}, policy, nil
 }
 
-// look returns the first image of these names that the engine has.
-func look(ctx context.Context, engine *dockerengine.Engine, names []string) (img engineImage, err error) {
+// findImage returns the first of these images that the engine has.
+func findImage(ctx context.Context, engine *dockerengine.Engine, names []string) (img engineImage, err error) {
 	for _, name := range names {
 		found, inspectErr := engine.ImageInspect(ctx, name)
 		if inspectErr == nil {
 			return engineImage{name: name, id: found.ID, platform: found.Os + "/" + found.Architecture}, nil
 		}
 		if err = engine.Explain(ctx, inspectErr); !errdefs.IsNotFound(inspectErr) {
-			return engineImage{}, fmt.Errorf("looking for image %q: %w", name, err)
+			return engineImage{}, fmt.Errorf("inspecting image %q: %w", name, err)
 		}
 	}
 	return engineImage{}, err
 }
 
-// qualify puts the registry before a name that has none.
+// qualify adds the default registry to a name without a registry.
 func (d *Docker) qualify(from string) string {
 	if d.Registry == "" {
 		return from
@@ -159,8 +159,8 @@ func (d *Docker) qualify(from string) string {
 	return d.Registry + "/" + from
 }
 
-// pull pulls an image. Credentials that cannot be read keep nobody from what is
-// public.
+// pull pulls an image. If reading credentials fails, it warns and pulls without
+// them.
 func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from string) error {
 	done, err := d.slot(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from str
 	return err
 }
 
-// credentials are as an engine takes them.
+// credentials converts credentials to the engine's type.
 func credentials(c authn.AuthConfig, ref name.Reference) registry.AuthConfig {
 	if c == (authn.AuthConfig{}) {
 		return registry.AuthConfig{}
@@ -198,8 +198,8 @@ func credentials(c authn.AuthConfig, ref name.Reference) registry.AuthConfig {
 	}
 }
 
-// isDenied recognises what engines pass on of a registry's refusal: they have no
-// code for it.
+// isDenied reports whether a registry denied access. Engines have no error code
+// for this, only the registry's text.
 func isDenied(err error) bool {
 	text := strings.ToLower(err.Error())
 	for _, word := range []string{"unauthorized", "denied", "no basic auth credentials", "authentication required"} {
@@ -210,11 +210,12 @@ func isDenied(err error) bool {
 	return errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)
 }
 
-// load gives the engine the image of a file or folder, unless it has it.
+// load loads the image of a file or folder into the engine, unless the engine
+// has it.
 func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ engineImage, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "oci-layout")); err != nil {
-			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder, and no OCI image layout", path), "build a package of it, or use the runtime Process")
+			return engineImage{}, hint.Wrap(fmt.Errorf("%q is a folder without an OCI image layout", path), "build a package of it, or use the runtime Process")
 		}
 	}
 	platform, err := engine.Platform(ctx)
@@ -230,13 +231,13 @@ func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path str
 	if err != nil {
 		return engineImage{}, fmt.Errorf("reading %q: %w", path, err)
 	}
-	img, err := look(ctx, engine, []string{tag.Name()})
+	img, err := findImage(ctx, engine, []string{tag.Name()})
 	if errdefs.IsNotFound(err) {
 		d.Progress.Step("loading " + path)
 		if err := engine.Load(ctx, tag, file.Image); err != nil {
 			return engineImage{}, fmt.Errorf("loading %q: %w", path, err)
 		}
-		img, err = look(ctx, engine, []string{tag.Name()})
+		img, err = findImage(ctx, engine, []string{tag.Name()})
 	}
 	img.name = path
 	return img, err

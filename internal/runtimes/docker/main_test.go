@@ -25,10 +25,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
-// What this test binary can be told to be.
+// Roles of this test binary.
 const (
-	beUser = "docker-test-user" // starts what it is told to, and waits
-	// beSSH is a variable: ssh has no other. It holds the engine's socket.
+	beUser = "docker-test-user" // starts the functions in its arguments, and waits
+	// beSSH is an environment variable with the path of the engine's
+	// socket, because the arguments of ssh are fixed.
 	beSSH = "XFN_DOCKER_TEST_SSH"
 )
 
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A place is an engine with the notes of a user.
+// A place is an engine, and a directory for leases.
 type place struct {
 	env    dockerengine.Environment
 	engine *dockerengine.Engine
@@ -53,7 +54,7 @@ type place struct {
 	said   *said
 }
 
-// said is what came over progress.
+// said records progress events.
 type said struct {
 	mu     sync.Mutex
 	events []progress.Event
@@ -65,7 +66,7 @@ func (s *said) take(e progress.Event) {
 	s.events = append(s.events, e)
 }
 
-// texts returns what was said of a kind.
+// texts returns the texts of a kind of event.
 func (s *said) texts(kind progress.Kind) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,37 +79,38 @@ func (s *said) texts(kind progress.Kind) []string {
 	return texts
 }
 
-// open returns a place that has to be left as it was.
+// open returns a place. At the end of the test it asserts that no leases are
+// left.
 func open(t testing.TB) place {
 	t.Helper()
 	p := place{env: dockerenginetest.Environment(t), engine: dockerenginetest.Open(t), dir: t.TempDir(), said: &said{}}
-	t.Cleanup(func() { p.assertNoNotes(t) })
+	t.Cleanup(func() { p.assertNoLeases(t) })
 	return p
 }
 
-func (p place) assertNoNotes(t testing.TB) {
+func (p place) assertNoLeases(t testing.TB) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(p.dir, "docker/renders/*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("notes are left: %q, %v", left, err)
+		t.Errorf("leases were not removed: %q, %v", left, err)
 	}
 }
 
-// config is that of a runtime there.
+// config returns the configuration of a runtime for this place.
 func (p place) config() docker.Config {
 	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Progress: p.said.take}
 }
 
-// render is a runtime like that of a process of its own.
+// render returns a new runtime, as in another process.
 func (p place) render() *docker.Docker { return docker.New(p.config()) }
 
 const (
-	// named is what the images of these tests are called, followed by what they do.
+	// named is the prefix of the test images. The behavior follows.
 	named  = "xfn.test/function:"
 	prefix = "render.crossplane.io/runtime-docker-"
 )
 
-// image gives the engine a function that behaves so.
+// image loads a function with this behavior into the engine.
 func (p place) image(t testing.TB, b functiontest.Behaviour) string {
 	t.Helper()
 	as := named + string(b)
@@ -126,10 +128,10 @@ func (p place) image(t testing.TB, b functiontest.Behaviour) string {
 	return as
 }
 
-// loaded are the images that tests share.
+// loaded contains the images that tests share.
 var loaded = map[string]bool{}
 
-// removeLoaded removes them, as well as it can.
+// removeLoaded removes the shared images. It ignores errors.
 func removeLoaded() {
 	for _, host := range []string{os.Getenv("XFN_TEST_DOCKER_HOST"), os.Getenv("DOCKER_HOST")} {
 		if host == "" || len(loaded) == 0 {
@@ -145,7 +147,8 @@ func removeLoaded() {
 	}
 }
 
-// fn is a Function with annotations, each as the end of its name and its value.
+// fn returns a Function with annotations, each as the suffix of its name and
+// its value.
 func fn(pkg string, annotations ...string) runtimes.Function {
 	f := runtimes.Function{Name: "f", Package: pkg, Annotations: map[string]string{}}
 	for i := 0; i < len(annotations); i += 2 {
@@ -170,7 +173,7 @@ func end(t testing.TB, instance *runtimes.Instance) {
 	}
 }
 
-// answers calls a function that answers literally.
+// answers calls a Literal function.
 func answers(ctx context.Context, r function.Runner) error {
 	req := &fnv1.RunFunctionRequest{}
 	if err := protojson.Unmarshal([]byte(`{"input": {"response": {"meta": {"tag": "hi"}}}}`), req); err != nil {
@@ -190,8 +193,8 @@ func assertAnswers(t testing.TB, r function.Runner) {
 	}
 }
 
-// containers returns the states of the containers with a label or a name, which
-// are removed when the test ends.
+// containers returns the states of the containers with a label or name, and
+// removes the containers at the end of the test.
 func (p place) containers(t testing.TB, term, value string) []string {
 	t.Helper()
 	list, err := p.engine.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add(term, value)})
@@ -206,21 +209,21 @@ func (p place) containers(t testing.TB, term, value string) []string {
 	return states
 }
 
-// remove removes a container, if it is there.
+// remove removes a container if it exists.
 func (p place) remove(t testing.TB, id string) {
 	t.Helper()
 	_, _ = p.engine.ContainerRemove(context.WithoutCancel(t.Context()), id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 }
 
-// ours are the states of the containers that the runtime made.
+// ours returns the states of the containers that the runtime created.
 func (p place) ours(t testing.TB) string {
 	t.Helper()
 	return strings.Join(p.containers(t, "label", "dev.xfn.function=f"), " ")
 }
 
-// startAndWait is a user's process: it starts functions, says "ready", and waits
-// to be killed. Its arguments are the host, the folder, and for each function
-// its package and annotations, with "--" between them.
+// startAndWait is the role of a process that is killed: it starts functions,
+// prints "ready" and waits. Its arguments are the host, the directory, and for
+// each function the package and annotations, separated by "--".
 func startAndWait(args []string) {
 	r := docker.New(docker.Config{Environment: dockerengine.Environment{Host: args[0]}, Dir: args[1], Remote: remote.New(remote.Options{})})
 	for f := range strings.SplitSeq(strings.Join(args[2:], "\n"), "\n--\n") {

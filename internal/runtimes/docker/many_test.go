@@ -21,7 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
-// renderOnce starts a function, calls it and stops it.
+// renderOnce starts, calls and stops a function.
 func (p place) renderOnce(ctx context.Context, f runtimes.Function) error {
 	instance, err := p.render().Start(ctx, f)
 	if err != nil {
@@ -30,7 +30,7 @@ func (p place) renderOnce(ctx context.Context, f runtimes.Function) error {
 	return errors.Join(answers(ctx, instance), instance.Stop(ctx))
 }
 
-// Twenty renders at once do not overwhelm the engine.
+// TestTwentyAtOnce checks that the engine can serve twenty concurrent renders.
 func TestTwentyAtOnce(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -43,7 +43,8 @@ func TestTwentyAtOnce(t *testing.T) {
 	}
 }
 
-// Ten functions of one render do not either.
+// TestTenFunctions checks that the engine can serve ten functions of one
+// render.
 func TestTenFunctions(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -63,7 +64,8 @@ func TestTenFunctions(t *testing.T) {
 	}
 }
 
-// Not one of many renders in a row fails: XFN_SOAK of them, else thirty.
+// TestManyInARow checks that no render of a long series fails. XFN_SOAK is the
+// number of renders; the default is thirty.
 func TestManyInARow(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -82,14 +84,15 @@ func TestManyInARow(t *testing.T) {
 	}
 }
 
-// A mortal engine is one whose connections can be cut for good.
+// A mortal engine is one whose connections can be cut.
 type mortal struct {
 	listener net.Listener
 	mu       sync.Mutex
 	conns    []net.Conn
 }
 
-// mortal returns an engine that is the real one until it dies.
+// mortal returns an environment that connects to the real engine until it is
+// cut.
 func (p place) mortal(t *testing.T) (*mortal, dockerengine.Environment) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "m")
@@ -128,8 +131,8 @@ func (m *mortal) die() {
 	}
 }
 
-// What an engine that died has left is ended by the next run that finds it
-// alive.
+// TestEngineDies checks that containers stay leased after the engine becomes
+// unreachable, and that the next run with a reachable engine removes them.
 func TestEngineDies(t *testing.T) {
 	p := open(t)
 	running := func() string { return p.ours(t) }
@@ -172,12 +175,12 @@ func TestEngineDies(t *testing.T) {
 	}
 }
 
-// move makes the notes about other engines ones about this one: it was the same.
+// move changes the leases of other engines to this engine.
 func (p place) move(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.dir, "docker/renders/*"))
 	if err != nil || len(files) != 2 {
-		t.Fatalf("notes: %q, %v", files, err)
+		t.Fatalf("leases: %q, %v", files, err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

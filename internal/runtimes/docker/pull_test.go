@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
 )
 
-// pushed puts a function into a registry, and returns its name there. When the
-// test ends the engine forgets it.
+// pushed pushes a function to a registry, and returns its name there. At the
+// end of the test the engine removes it.
 func (p place) pushed(t *testing.T, host string, as authn.Authenticator) string {
 	t.Helper()
 	ref, err := name.NewTag(host + "/acme/f:v1")
@@ -69,13 +69,13 @@ func TestPullPolicy(t *testing.T) {
 		asks    bool
 		wantErr string
 	}{
-		{"what is not there is not pulled if it must not be", p.render(), "Never", false, `the engine has no image "` + image + `", and must not pull it`},
-		{"nor without a network", docker.New(offline), "Always", false, `the engine has no image "` + image + `", and must not pull it`},
-		{"what is not there is pulled", p.render(), "IfNotPresent", true, ""},
-		{"what is there is not asked for", p.render(), "IfNotPresent", false, ""},
-		{"what is there may be run", p.render(), "Never", false, ""},
-		{"also without a network", docker.New(offline), "Always", false, ""},
-		{"it may always be asked for, once for a render", p.render(), "Always", true, ""},
+		{"the policy Never does not pull a missing image", p.render(), "Never", false, `the engine does not have image "` + image + `", and pulling is not permitted`},
+		{"offline, Always does not pull a missing image", docker.New(offline), "Always", false, `the engine does not have image "` + image + `", and pulling is not permitted`},
+		{"IfNotPresent pulls a missing image", p.render(), "IfNotPresent", true, ""},
+		{"IfNotPresent uses an existing image", p.render(), "IfNotPresent", false, ""},
+		{"Never uses an existing image", p.render(), "Never", false, ""},
+		{"offline, Always uses an existing image", docker.New(offline), "Always", false, ""},
+		{"Always pulls an existing image once for each render", p.render(), "Always", true, ""},
 	} {
 		asked.Store(0)
 		err := run(tc.docker, fn(image, "pull-policy", tc.policy))
@@ -83,11 +83,11 @@ func TestPullPolicy(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tc.reason, err, tc.wantErr)
 		}
 		if got := asked.Load() > 0; got != tc.asks {
-			t.Errorf("%s: the registry was asked %d times", tc.reason, asked.Load())
+			t.Errorf("%s: the registry got %d requests", tc.reason, asked.Load())
 		}
 	}
 	if got := len(p.steps("pulling " + image)); got != 2 {
-		t.Errorf("it was pulled %d times, not twice", got)
+		t.Errorf("the image was pulled %d times, want 2", got)
 	}
 	missing := host + "/acme/nothing:v1"
 	if err := run(p.render(), fn(missing)); err == nil || !strings.Contains(err.Error(), `starting function "f": pulling image "`+missing+`": `) {
@@ -95,8 +95,8 @@ func TestPullPolicy(t *testing.T) {
 	}
 }
 
-// A name without a registry is one of the engine's own, or of the registry that
-// is configured.
+// TestPullUnqualified checks names without a registry: the engine's own images,
+// and the configured default registry.
 func TestPullUnqualified(t *testing.T) {
 	p := open(t)
 	host := remotetest.Serve(t, remotetest.Handler())
@@ -115,8 +115,9 @@ func TestPullUnqualified(t *testing.T) {
 	end(t, instance)
 }
 
-// What is pinned runs by its digest: the engine pulls that, and asks for nothing
-// it has, whatever the policy. What cannot be pinned does not run.
+// TestPullPinned checks that a pinned image runs by digest. The engine pulls a
+// missing digest, and an existing digest needs no request, whatever the policy
+// is. If pinning fails, the function does not start.
 func TestPullPinned(t *testing.T) {
 	p := open(t)
 	var asked atomic.Int64
@@ -140,7 +141,7 @@ func TestPullPinned(t *testing.T) {
 	config.Registry = host
 	config.Pin = func(ref name.Reference) (name.Reference, error) {
 		if ref.Name() != image {
-			return nil, errors.New("it is not pinned")
+			return nil, errors.New("the lock has no such image")
 		}
 		return pinned, nil
 	}
@@ -155,7 +156,7 @@ func TestPullPinned(t *testing.T) {
 	before := asked.Load()
 	end(t, start(t, docker.New(config), fn(image, "pull-policy", "Always")))
 	if asked.Load() != before {
-		t.Error("the registry was asked for a digest that the engine has")
+		t.Error("the registry got a request for a digest that the engine has")
 	}
 	for _, other := range []runtimes.Function{fn(host + "/acme/f:v2"), fn(image, "image", host+"/acme/f:v2")} {
 		if _, err := docker.New(config).Start(t.Context(), other); err == nil || err.Error() != `starting function "f": it is not pinned` {
@@ -164,7 +165,8 @@ func TestPullPinned(t *testing.T) {
 	}
 }
 
-// As of a private registry, with and without credentials for it.
+// TestPullPrivate checks pulls from a private registry, with and without
+// credentials.
 func TestPullPrivate(t *testing.T) {
 	p := open(t)
 	host := remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "ada", "secret"))
@@ -186,14 +188,15 @@ func TestPullPrivate(t *testing.T) {
 	}
 }
 
-// keys are credentials by the host of a registry.
+// keys maps hosts of registries to credentials.
 type keys map[string]authn.AuthConfig
 
 func (k keys) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(k[r.RegistryStr()]), nil
 }
 
-// Credentials that cannot be read are warned of, and public images pulled.
+// TestPullKeychainFails checks that unreadable credentials cause a warning, and
+// that public images are pulled.
 func TestPullKeychainFails(t *testing.T) {
 	p := open(t)
 	image := p.pushed(t, remotetest.Serve(t, remotetest.Handler()), authn.Anonymous)
@@ -209,7 +212,7 @@ type noKeys struct{}
 
 func (noKeys) Resolve(authn.Resource) (authn.Authenticator, error) { return nil, os.ErrPermission }
 
-// A real registry serves the engine, too.
+// TestPullReal checks pulls from a real registry.
 func TestPullReal(t *testing.T) {
 	host := remotetest.Registry(t)
 	p := open(t)
@@ -219,7 +222,7 @@ func TestPullReal(t *testing.T) {
 	end(t, instance)
 }
 
-// Functions of one image have it pulled once.
+// TestPullOnce checks that an image is pulled once for several functions.
 func TestPullOnce(t *testing.T) {
 	p := open(t)
 	image := p.pushed(t, remotetest.Serve(t, remotetest.Handler()), authn.Anonymous)
@@ -235,6 +238,6 @@ func TestPullOnce(t *testing.T) {
 	}
 	err := p.render().Prepare(t.Context(), fn("xfn.test/a:v1", "pull-policy", "Never"), fn("xfn.test/b:v1", "pull-policy", "Never"))
 	if err == nil || !strings.Contains(err.Error(), `"xfn.test/a:v1"`) || !strings.Contains(err.Error(), `"xfn.test/b:v1"`) {
-		t.Errorf("got %v, want all that is missing", err)
+		t.Errorf("got %v, want an error with all missing images", err)
 	}
 }

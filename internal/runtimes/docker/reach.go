@@ -15,14 +15,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// An address is where a function is called. dial is nil where that needs nothing
-// special.
+// An address is where a function listens. dial is nil if no special connection
+// is needed.
 type address struct {
 	address string
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// address returns where the function is called, as soon as the engine knows.
+// address returns where the function listens, once the engine has published it.
 func (c *container) address(ctx context.Context) (address, error) {
 	if c.settings.network != "" {
 		host := c.settings.target
@@ -46,14 +46,14 @@ func (c *container) address(ctx context.Context) (address, error) {
 	return to, nil
 }
 
-// The pauses between questions for a port.
+// Pauses between requests for the published port.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
-// published waits until the engine says where the port is published: it may say
-// that a container runs before it knows.
+// published waits until the engine returns the published port. An engine may
+// return a running container before its port.
 func (c *container) published(ctx context.Context) (network.PortBinding, error) {
 	limit := c.docker.StartTimeout
 	if limit == 0 {
@@ -64,7 +64,7 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		found, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 		if err != nil {
-			return network.PortBinding{}, fmt.Errorf("looking for the port of container %q: %w", c.name, c.engine.Explain(ctx, err))
+			return network.PortBinding{}, fmt.Errorf("inspecting the port of container %q: %w", c.name, c.engine.Explain(ctx, err))
 		}
 		if b, ok := bindingOf(found.Container, c.settings.publish); ok {
 			return b, nil
@@ -78,7 +78,7 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 		case <-timer.C:
 		case <-c.watch.done:
 			timer.Stop()
-			return network.PortBinding{}, c.mismatch(ctx, c.watch.ended())
+			return network.PortBinding{}, c.explainPlatform(ctx, c.watch.ended())
 		case <-ctx.Done():
 			timer.Stop()
 			return network.PortBinding{}, context.Cause(ctx)
@@ -86,14 +86,13 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 	}
 }
 
-// publishes reports whether a container is to publish the port.
+// publishes reports whether a container is configured to publish the port.
 func publishes(it api.InspectResponse) bool {
 	_, exposed := it.Config.ExposedPorts[port]
 	return it.HostConfig.PublishAllPorts && exposed || len(it.HostConfig.PortBindings[port]) > 0
 }
 
-// bindingOf returns where the port is published: on the address that was asked
-// for, if there are several.
+// bindingOf returns where the port is published. It prefers the address wanted.
 func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding, ok bool) {
 	if it.NetworkSettings == nil {
 		return b, false
@@ -109,14 +108,15 @@ func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding
 	return b, ok
 }
 
-// publishedHost returns the host that a port is published on, as seen from here.
+// publishedHost returns the host of a published port, as this machine reaches
+// it.
 func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	machine := c.engine.Machine()
 	switch {
 	case c.settings.target != "":
 		return c.settings.target, nil
 	case machine != "" && !c.engine.Forwards() && b.HostIP.IsLoopback():
-		return "", hint.Wrap(fmt.Errorf("its port is published on %s of %s, which cannot be reached from here", b.HostIP, machine),
+		return "", hint.Wrap(fmt.Errorf("its port is published on %s of %s, which this machine cannot reach", b.HostIP, machine),
 			fmt.Sprintf("publish it for others on that network, too, by the annotation %s: 0.0.0.0, or name the host to connect to by %s", AnnotationPublishAddress, AnnotationTarget))
 	case machine != "" && !c.engine.Forwards() && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
 		return machine, nil
@@ -129,8 +129,7 @@ func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	}
 }
 
-// advise says what may be in the way of a function that runs and does not
-// answer.
+// advise adds a hint to the error of a function that runs but does not answer.
 func (c *container) advise(err error) error {
 	if c.settings.network != "" {
 		return hint.Wrap(err, fmt.Sprintf("a container's name is known on its own networks only: run in a container of network %q, or say what to connect to by the annotation %s", c.settings.network, AnnotationTarget))
@@ -138,15 +137,16 @@ func (c *container) advise(err error) error {
 	return hint.Wrap(err, "if this runs in a container itself, name a network that both can join by the annotation "+AnnotationNetwork)
 }
 
-// mismatch adds that the image is for another platform, where that explains err.
-func (c *container) mismatch(ctx context.Context, err error) error {
-	if !c.made || ctx.Err() != nil {
+// explainPlatform adds that the image is for another platform, if that explains
+// err.
+func (c *container) explainPlatform(ctx context.Context, err error) error {
+	if !c.created || ctx.Err() != nil {
 		return err
 	}
 	engine, platformErr := c.engine.Platform(ctx)
 	if platformErr != nil || c.image.platform == engine.OS+"/"+engine.Architecture {
 		return err
 	}
-	return hint.Wrap(fmt.Errorf("its image is for %s, and the engine runs on %s/%s: %w", c.image.platform, engine.OS, engine.Architecture, err),
+	return hint.Wrap(fmt.Errorf("its image is for %s, but the engine runs on %s/%s: %w", c.image.platform, engine.OS, engine.Architecture, err),
 		fmt.Sprintf("build the image for %s/%s, too", engine.OS, engine.Architecture))
 }

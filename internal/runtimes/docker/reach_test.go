@@ -26,10 +26,10 @@ func TestPublish(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
 	for name, tc := range map[string]struct{ reason, annotation, value, want string }{
-		"Loopback": {"nobody else can reach the function", "", "", "127.0.0.1"},
-		"Other":    {"another address is published on", "publish-address", "127.0.0.2", "127.0.0.2"},
-		"All":      {"or all of them", "publish-address", "0.0.0.0", "0.0.0.0"},
-		"Target":   {"which may have other names", "target", "localhost", "127.0.0.1"},
+		"Loopback": {"the default is the loopback address", "", "", "127.0.0.1"},
+		"Other":    {"the publish address can be set", "publish-address", "127.0.0.2", "127.0.0.2"},
+		"All":      {"the port can be published on all addresses", "publish-address", "0.0.0.0", "0.0.0.0"},
+		"Target":   {"the target replaces the published host", "target", "localhost", "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fn(image)
@@ -51,8 +51,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// In a network a function is called by its container's name, which only those in
-// it know, and publishes nothing.
+// TestNetwork checks functions in a network. They publish no port. Only members
+// of the network can resolve the container's name.
 func TestNetwork(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -71,7 +71,7 @@ func TestNetwork(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "xfn-test-member") || !strings.Contains(string(hint.Of(err)), `run in a container of network "xfn-test-network"`) {
 		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
-	// By its address it can be reached from the engine's own machine.
+	// This machine reaches the container by its address.
 	orphan := fn(image, "network", network, "name", "xfn-test-member", "cleanup", "Orphan", "target", p.memberOf(t, image, network))
 	instance := start(t, p.render(), orphan)
 	assertAnswers(t, instance)
@@ -99,7 +99,7 @@ func (p place) memberOf(t *testing.T, image, network string) string {
 	return info.Container.NetworkSettings.Networks[network].IPAddress.String()
 }
 
-// carry takes connections and carries each to the engine.
+// carry accepts connections and forwards each to the engine.
 func (p place) carry(t *testing.T, l net.Listener) {
 	t.Helper()
 	t.Cleanup(func() { _ = l.Close() })
@@ -128,8 +128,7 @@ func join(conn net.Conn, socket string) {
 	_, _ = io.Copy(conn, engine)
 }
 
-// An engine that is reached over the network trusts and is trusted by
-// certificates.
+// TestTLS checks mutual TLS with an engine on the network.
 func TestTLS(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -154,14 +153,14 @@ func TestTLS(t *testing.T) {
 	end(t, instance)
 	config.Environment.CertPath = dockerFiles(t, authority.Issue(t, "eve", time.Hour, functiontest.NewAuthority(t)))
 	if _, err := docker.New(config).Start(t.Context(), fn(image)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
-		t.Errorf("a server that is not trusted: got %v", err)
+		t.Errorf("an untrusted server: got %v", err)
 	}
 	config.Environment.Verify = false
 	instance = start(t, docker.New(config), fn(image))
 	end(t, instance)
 }
 
-// dockerFiles gives certificates the names that Docker has for them.
+// dockerFiles renames certificates to the file names that Docker uses.
 func dockerFiles(t *testing.T, from string) string {
 	t.Helper()
 	for old, name := range map[string]string{"ca.crt": "ca.pem", "tls.crt": "cert.pem", "tls.key": "key.pem"} {
@@ -172,7 +171,8 @@ func dockerFiles(t *testing.T, from string) string {
 	return from
 }
 
-// Where ssh leads to another machine, ports of that are reached through it, too.
+// TestSSH checks an engine on another machine over ssh. The ports of that
+// machine are also forwarded over ssh.
 func TestSSH(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -194,12 +194,12 @@ func TestSSH(t *testing.T) {
 
 	t.Setenv("PATH", t.TempDir())
 	_, err = docker.New(config).Start(t.Context(), fn(image))
-	if err == nil || !strings.Contains(err.Error(), "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): there is no command ssh") {
+	if err == nil || !strings.Contains(err.Error(), "connecting to the container engine at ssh://ada@build.example.org:2222 (DOCKER_HOST): command ssh not found") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// pretendSSH does what ssh is asked to do, on this machine.
+// pretendSSH executes the command of ssh on this machine.
 func pretendSSH(socket string, args []string) int {
 	said := strings.Join(args, " ")
 	var network, address string
@@ -227,8 +227,8 @@ func pretendSSH(socket string, args []string) int {
 	return 0
 }
 
-// A function on another machine's loopback cannot be reached, which is told at
-// once, and with what to do.
+// TestRemoteLoopback checks that a function on another machine's loopback
+// interface is an error at once, with a hint.
 func TestRemoteLoopback(t *testing.T) {
 	p := open(t)
 	image := p.image(t, functiontest.Serves)
@@ -238,7 +238,7 @@ func TestRemoteLoopback(t *testing.T) {
 	}
 	addresses, err := net.LookupHost(name)
 	if err != nil {
-		t.Skipf("this machine has no name: %v", err)
+		t.Skipf("this machine has no host name: %v", err)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(addresses[0], "0"))
 	if err != nil {

@@ -9,33 +9,34 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// The annotations of a Function that say how it runs in its container.
+// Annotations of a Function for its container.
 const (
-	// AnnotationCleanup is Remove by default, or Stop, or Orphan: what happens to
-	// the container after the render.
+	// AnnotationCleanup says what happens to the container after the
+	// render: Remove (the default), Stop or Orphan.
 	AnnotationCleanup = "render.crossplane.io/runtime-docker-cleanup"
-	// AnnotationPullPolicy is IfNotPresent by default, or Always, or Never.
+	// AnnotationPullPolicy is IfNotPresent (the default), Always or Never.
 	AnnotationPullPolicy = "render.crossplane.io/runtime-docker-pull-policy"
-	// AnnotationImage is the image to run, in place of the function's package.
+	// AnnotationImage is the image to run instead of the function's
+	// package.
 	AnnotationImage = "render.crossplane.io/runtime-docker-image"
-	// AnnotationName is the container's name. One that is there is used, and
-	// started if it is stopped.
+	// AnnotationName is the container's name. An existing container with
+	// this name is used, and started if it is stopped.
 	AnnotationName = "render.crossplane.io/runtime-docker-name"
-	// AnnotationEnv adds to the image's environment: KEY=value, separated by
-	// commas.
+	// AnnotationEnv adds variables to the image's environment: KEY=value,
+	// separated by commas.
 	AnnotationEnv = "render.crossplane.io/runtime-docker-env"
-	// AnnotationPublishAddress is the address of the engine's machine on which
+	// AnnotationPublishAddress is the address of the engine's machine where
 	// the function's port is published: 127.0.0.1 by default.
 	AnnotationPublishAddress = "render.crossplane.io/runtime-docker-publish-address"
-	// AnnotationTarget is the host to connect to, in place of the one that the
-	// port is published on.
+	// AnnotationTarget is the host to connect to, instead of the published
+	// address.
 	AnnotationTarget = "render.crossplane.io/runtime-docker-target"
-	// AnnotationNetwork is a network to join. Nothing is published then, and the
-	// function is called by its container's name.
+	// AnnotationNetwork is a network to join. The function is then called
+	// by its container's name, and no port is published.
 	AnnotationNetwork = "render.crossplane.io/runtime-docker-network"
 )
 
-// A cleanup is what happens to a container after the render.
+// A cleanup says what happens to a container after the render.
 type cleanup string
 
 const (
@@ -44,9 +45,10 @@ const (
 	orphan cleanup = "Orphan"
 )
 
-// settings are what a function's annotations say.
+// settings are the values of a function's annotations.
 type settings struct {
-	// cleanup is remove by default; explicit tells that it was written down.
+	// cleanup is remove by default; explicit is set if an annotation sets
+	// it.
 	cleanup  cleanup
 	explicit bool
 	policy   image.Policy
@@ -58,8 +60,8 @@ type settings struct {
 	network  string
 }
 
-// settingsOf reads annotations. Those that are not there leave the default.
-func settingsOf(annotations map[string]string) (settings, error) {
+// parseSettings parses annotations. A missing annotation leaves the default.
+func parseSettings(annotations map[string]string) (settings, error) {
 	s := settings{cleanup: remove, policy: image.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	for _, setting := range []struct {
 		annotation string
@@ -91,13 +93,13 @@ func (s *settings) readCleanup(text string) error {
 		s.explicit = true
 		return nil
 	default:
-		return fmt.Errorf("unknown cleanup %q: it is one of %s, %s and %s", text, remove, stop, orphan)
+		return fmt.Errorf("unknown cleanup %q: expected %s, %s or %s", text, remove, stop, orphan)
 	}
 }
 
 func (s *settings) readPublish(text string) (err error) {
 	if s.publish, err = netip.ParseAddr(text); err != nil {
-		return fmt.Errorf("%q is no IP address", text)
+		return fmt.Errorf("expected an IP address, got %q", text)
 	}
 	return nil
 }
@@ -105,7 +107,7 @@ func (s *settings) readPublish(text string) (err error) {
 func filled(to *string) func(string) error {
 	return func(text string) error {
 		if *to = text; text == "" {
-			return errors.New("it is empty")
+			return errors.New("must not be empty")
 		}
 		return nil
 	}

@@ -22,26 +22,26 @@ func TestSettings(t *testing.T) {
 		want                     settings
 		wantErr                  string
 	}{
-		"None":           {"no annotation is needed", "example.org/other", "x", base, ""},
-		"Remove":         {"the default may be written", AnnotationCleanup, "Remove", with(func(s *settings) { s.explicit = true }), ""},
-		"Stop":           {"a container may stay", AnnotationCleanup, "Stop", with(func(s *settings) { s.cleanup, s.explicit = stop, true }), ""},
-		"Orphan":         {"and run on", AnnotationCleanup, "Orphan", with(func(s *settings) { s.cleanup, s.explicit = orphan, true }), ""},
-		"Cleanup":        {"but nothing else", AnnotationCleanup, "remove", base, `unknown cleanup "remove": it is one of Remove, Stop and Orphan`},
-		"Policy":         {"an image may always be asked for", AnnotationPullPolicy, "Always", with(func(s *settings) { s.policy = image.Always }), ""},
-		"PolicyText":     {"by one of three words", AnnotationPullPolicy, "Sometimes", base, `unknown pull policy "Sometimes"`},
-		"Image":          {"another image may run", AnnotationImage, "mine", with(func(s *settings) { s.image = "mine" }), ""},
-		"ImageEmpty":     {"what is written has to say something", AnnotationImage, "", base, "it is empty"},
+		"None":           {"annotations of others are ignored", "example.org/other", "x", base, ""},
+		"Remove":         {"Remove is the default cleanup", AnnotationCleanup, "Remove", with(func(s *settings) { s.explicit = true }), ""},
+		"Stop":           {"a container may be stopped", AnnotationCleanup, "Stop", with(func(s *settings) { s.cleanup, s.explicit = stop, true }), ""},
+		"Orphan":         {"a container may keep running", AnnotationCleanup, "Orphan", with(func(s *settings) { s.cleanup, s.explicit = orphan, true }), ""},
+		"Cleanup":        {"the cleanup is one of three", AnnotationCleanup, "remove", base, `unknown cleanup "remove": expected Remove, Stop or Orphan`},
+		"Policy":         {"the pull policy may be Always", AnnotationPullPolicy, "Always", with(func(s *settings) { s.policy = image.Always }), ""},
+		"PolicyText":     {"the pull policy is one of three", AnnotationPullPolicy, "Sometimes", base, `unknown pull policy "Sometimes"`},
+		"Image":          {"another image may replace the package", AnnotationImage, "mine", with(func(s *settings) { s.image = "mine" }), ""},
+		"ImageEmpty":     {"an annotation must not be empty", AnnotationImage, "", base, "must not be empty"},
 		"Name":           {"a container may have a name", AnnotationName, "fn", with(func(s *settings) { s.name = "fn" }), ""},
 		"Env":            {"variables are separated by commas", AnnotationEnv, "A=b,C=d=e,F=", with(func(s *settings) { s.env = []string{"A=b", "C=d=e", "F="} }), ""},
-		"EnvNoValue":     {"a pair without = is no variable", AnnotationEnv, "A=b,C", base, `expected KEY=value, got "C"`},
-		"Publish":        {"others may reach the port", AnnotationPublishAddress, "0.0.0.0", with(func(s *settings) { s.publish = netip.IPv4Unspecified() }), ""},
-		"PublishAddress": {"engines know addresses, not names", AnnotationPublishAddress, "localhost", base, `"localhost" is no IP address`},
-		"Target":         {"the engine's machine may have another name here", AnnotationTarget, "docker", with(func(s *settings) { s.target = "docker" }), ""},
+		"EnvNoValue":     {"a variable needs a value", AnnotationEnv, "A=b,C", base, `expected KEY=value, got "C"`},
+		"Publish":        {"the port may be published on all addresses", AnnotationPublishAddress, "0.0.0.0", with(func(s *settings) { s.publish = netip.IPv4Unspecified() }), ""},
+		"PublishAddress": {"the publish address is an IP address, not a name", AnnotationPublishAddress, "localhost", base, `expected an IP address, got "localhost"`},
+		"Target":         {"the target replaces the published host", AnnotationTarget, "docker", with(func(s *settings) { s.target = "docker" }), ""},
 		"Network":        {"a network may be joined", AnnotationNetwork, "kind", with(func(s *settings) { s.network = "kind" }), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := settingsOf(map[string]string{tc.annotation: tc.text})
+			got, err := parseSettings(map[string]string{tc.annotation: tc.text})
 			if tc.wantErr != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), "annotation "+tc.annotation+": ") || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)

@@ -12,14 +12,14 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// logGrace is how long output is read on after a function has ended.
+// logGrace is how long output is read after a function has ended.
 const logGrace = time.Second
 
-// A watch sees a container end, and hears what it writes until then.
+// A watch waits for the end of a container and reads its output.
 type watch struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	// err says how it ended, once done is closed.
+	// err is how it ended; valid once done is closed.
 	err error
 }
 
@@ -28,10 +28,10 @@ func (c *container) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &watch{cancel: cancel, done: make(chan struct{})}
 	c.watch = w
-	heard := make(chan struct{})
+	copied := make(chan struct{})
 	go func() {
-		defer close(heard)
-		c.listen(ctx)
+		defer close(copied)
+		c.copyLogs(ctx)
 	}()
 	go func() {
 		defer close(w.done)
@@ -39,17 +39,18 @@ func (c *container) follow(ctx context.Context) {
 		timer := time.NewTimer(logGrace)
 		defer timer.Stop()
 		select {
-		case <-heard:
+		case <-copied:
 		case <-timer.C:
 			cancel()
-			<-heard
+			<-copied
 		}
 		c.out.Flush()
 		w.err = fmt.Errorf("%w%s", err, c.out.Quote())
 	}()
 }
 
-// wait returns how the container ended, or that nobody can tell any more.
+// wait returns how the container ended, or the error of the engine if that
+// cannot be determined.
 func (c *container) wait(ctx context.Context) error {
 	end := c.engine.ContainerWait(ctx, c.id, client.ContainerWaitOptions{Condition: api.WaitConditionNotRunning})
 	select {
@@ -60,9 +61,9 @@ func (c *container) wait(ctx context.Context) error {
 	}
 }
 
-// listen reads what the container writes from now on. Engines keep that in ways
-// that they cannot always read again, so there may be nothing to hear.
-func (c *container) listen(ctx context.Context) {
+// copyLogs copies the container's new output. It ignores errors, because some
+// log drivers of engines cannot read logs.
+func (c *container) copyLogs(ctx context.Context) {
 	options := client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Follow: true}
 	if !c.started {
 		options.Tail = "0"
@@ -79,7 +80,7 @@ func (c *container) listen(ctx context.Context) {
 	_, _ = stdcopy.StdCopy(c.out, c.out, logs)
 }
 
-// ended says how the container ended. It is for when done is closed.
+// ended returns how the container ended. Call it after done is closed.
 func (w *watch) ended() error { return w.err }
 
 func (w *watch) stop() {
@@ -87,12 +88,11 @@ func (w *watch) stop() {
 	<-w.done
 }
 
-// explain says why a function that was started did not come to answer because of
-// err.
+// explain returns why a function did not answer, given the error err.
 func (c *container) explain(ctx context.Context, err error) error {
 	select {
 	case <-c.watch.done:
-		return c.mismatch(ctx, c.watch.ended())
+		return c.explainPlatform(ctx, c.watch.ended())
 	default:
 	}
 	if errors.Is(context.Cause(ctx), context.Canceled) {

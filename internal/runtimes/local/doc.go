@@ -1,4 +1,4 @@
-// Package local is what functions have in common that run on this machine: a
-// private directory with a socket, output of which the last lines count, and an
-// end that explains why a call failed.
+// Package local contains what all runtimes on this machine share: a private
+// directory with a socket for the function, a bounded record of its output, and
+// errors that say how it ended.
 package local

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ParseEnv reads an annotation's environment variables: KEY=value, separated by
-// commas.
+// ParseEnv parses the environment variables of an annotation: KEY=value,
+// separated by commas.
 func ParseEnv(text string) ([]string, error) {
 	pairs := strings.Split(text, ",")
 	for _, pair := range pairs {

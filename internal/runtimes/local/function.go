@@ -13,25 +13,26 @@ import (
 	"github.com/xfn-dev/xfn/function/grpc"
 )
 
-// DefaultStartTimeout is how long a function may take to its first answer,
-// unless somebody says otherwise.
+// DefaultStartTimeout is the default limit from the start of a function to its
+// first answer.
 const DefaultStartTimeout = 30 * time.Second
 
-// deathGrace is how long after its connection broke a function is seen to have
-// ended.
-const deathGrace = 2 * time.Second
+// exitGrace is how long to wait for the end of a function after its connection
+// broke.
+const exitGrace = 2 * time.Second
 
-// A Function runs on this machine.
+// A Function is a function that runs on this machine.
 type Function struct {
 	Client *grpc.Client
-	// Done is closed when it has ended and all that it wrote was read.
+	// Done is closed when the function has ended and its whole output was
+	// read.
 	Done <-chan struct{}
-	// Ended says how, after that.
+	// Ended returns how the function ended. Call it after Done is closed.
 	Ended func() error
 }
 
-// Await returns once the function answers, has ended, or has had its time: zero
-// means DefaultStartTimeout.
+// Await waits until the function answers. It returns an error if the function
+// ends, or after the timeout. Zero means DefaultStartTimeout.
 func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	if timeout == 0 {
 		timeout = DefaultStartTimeout
@@ -50,13 +51,14 @@ func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	return f.Client.WaitReady(ctx)
 }
 
-// RunFunction calls the function. If it has ended, the error says how.
+// RunFunction calls the function. If the function has ended, the error says
+// how.
 func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp, err := f.Client.RunFunction(ctx, name, req)
 	if status.Code(err) != codes.Unavailable {
 		return rsp, err
 	}
-	timer := time.NewTimer(deathGrace)
+	timer := time.NewTimer(exitGrace)
 	defer timer.Stop()
 	select {
 	case <-f.Done:

@@ -31,11 +31,11 @@ func TestOutput(t *testing.T) {
 		writes []string
 		want   string
 	}{
-		"Nothing":  {"nothing is said, too", nil, "; it wrote no output"},
-		"Pieces":   {"lines come in pieces", []string{"a", "b\nc", "\nd"}, "; its last output:\n  ab\n  c\n  d"},
-		"Controls": {"what plays tricks on a terminal is dropped", []string{"\x1b[31mred\x07\t.\r\n"}, "; its last output:\n  [31mred\t."},
-		"Long":     {"a long line is several", []string{strings.Repeat("x", 5000)}, "; its last output:\n  " + strings.Repeat("x", 2048) + "\n  " + strings.Repeat("x", 2048) + "\n  " + strings.Repeat("x", 904)},
-		"Many":     {"of many the last count", []string{many.String()}, "; its last output:\n  " + strings.Join(last, "\n  ")},
+		"Nothing":  {"no output is reported as such", nil, "; it wrote no output"},
+		"Pieces":   {"pieces are joined to lines", []string{"a", "b\nc", "\nd"}, "; its last output:\n  ab\n  c\n  d"},
+		"Controls": {"control characters are removed", []string{"\x1b[31mred\x07\t.\r\n"}, "; its last output:\n  [31mred\t."},
+		"Long":     {"a long line is split", []string{strings.Repeat("x", 5000)}, "; its last output:\n  " + strings.Repeat("x", 2048) + "\n  " + strings.Repeat("x", 2048) + "\n  " + strings.Repeat("x", 904)},
+		"Many":     {"only the last lines are quoted", []string{many.String()}, "; its last output:\n  " + strings.Join(last, "\n  ")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestOutputContains(t *testing.T) {
 	out := &local.Output{Each: func(line string) { lines = append(lines, line) }}
 	fmt.Fprintf(out, "unknown flag --network\n%s", strings.Repeat("more\n", 99))
 	if !out.Contains("-network") || out.Contains("--address") {
-		t.Error("of the last hundred lines one says --network, and none --address")
+		t.Error("Contains() must find --network and not --address in the last hundred lines")
 	}
 	fmt.Fprintln(out, "one more")
 	if out.Contains("-network") {
-		t.Error("a line is kept that is older than the last hundred")
+		t.Error("Contains() found a line that is older than the last hundred")
 	}
 	if len(lines) != 101 {
-		t.Errorf("%d lines were told, not 101", len(lines))
+		t.Errorf("Each got %d lines, want 101", len(lines))
 	}
 }
 
@@ -88,7 +88,7 @@ func TestPrivateDir(t *testing.T) {
 	}
 	info, err := os.Stat(dir.Path)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("got %v, %v: others may enter", info, err)
+		t.Errorf("got %v, %v: other users can enter the directory", info, err)
 	}
 	deep := filepath.Join(parent, strings.Repeat("d", 100))
 	if err := os.Mkdir(deep, 0o700); err != nil {
@@ -106,14 +106,15 @@ func TestPrivateDir(t *testing.T) {
 	}
 	left, err := os.ReadDir(deep)
 	if err != nil || len(left) > 0 {
-		t.Errorf("%v is left there, %v", left, err)
+		t.Errorf("PrivateDir left %v behind, %v", left, err)
 	}
 	if _, err := local.PrivateDir(filepath.Join(parent, "absent")); err == nil {
-		t.Error("a folder that is not there cannot hold another")
+		t.Error("PrivateDir in a missing parent: got no error")
 	}
 }
 
-// A function that ends says how, whoever waits for it or calls it.
+// TestFunctionEnds checks that waiting for a function that ended, and calling
+// it, return how it ended.
 func TestFunctionEnds(t *testing.T) {
 	client, err := grpc.Dial("unix://"+filepath.Join(t.TempDir(), "nobody"), grpc.Options{})
 	if err != nil {
@@ -125,7 +126,7 @@ func TestFunctionEnds(t *testing.T) {
 		}
 	})
 	done := make(chan struct{})
-	f := &local.Function{Client: client, Done: done, Ended: func() error { return errors.New("it fell over") }}
+	f := &local.Function{Client: client, Done: done, Ended: func() error { return errors.New("exit status 7") }}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
@@ -139,7 +140,7 @@ func TestFunctionEnds(t *testing.T) {
 	if err := f.Await(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "it ended") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": it fell over` {
+	if _, err := f.RunFunction(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil || err.Error() != `calling function "f": exit status 7` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -155,9 +156,9 @@ func TestOutputExplain(t *testing.T) {
 		ctx    context.Context
 		want   string
 	}{
-		"Error":       {"what went wrong, with what it wrote", t.Context(), "refused; its last output:\n  words"},
-		"Late":        {"that there was no more time is why", late, "no answer within 1s; its last output:\n  words"},
-		"Interrupted": {"the user knows why", interrupted, "context canceled"},
+		"Error":       {"an error is returned with the last output", t.Context(), "refused; its last output:\n  words"},
+		"Late":        {"after a timeout the error is the timeout", late, "no answer within 1s; its last output:\n  words"},
+		"Interrupted": {"a cancellation is returned without output", interrupted, "context canceled"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,26 +12,25 @@ import (
 )
 
 const (
-	keptLines   = 100 // to look for a complaint in
+	keptLines   = 100 // searched by Contains
 	quotedLines = 20
-	maxLine     = 2 << 10 // bytes; what is longer counts as several lines
+	maxLine     = 2 << 10 // in bytes; a longer line is split
 )
 
-// An Output keeps the last lines that a function wrote. Its memory is bounded.
-// It is safe for concurrent use.
+// An Output keeps the last lines that a function wrote, in bounded memory. It
+// is safe for concurrent use.
 type Output struct {
-	// Name is what the lines are called where they are quoted. Empty means
-	// "output".
+	// Name is the name of the lines in Quote. Empty means "output".
 	Name string
-	// Each gets every line, without control characters. It may be nil.
+	// Each receives every line, without control characters. It may be nil.
 	Each func(line string)
 
 	mu    sync.Mutex
-	rest  []byte // of a line that has not ended
+	rest  []byte // start of a line that has not ended
 	lines []string
 }
 
-// Write takes what a process wrote.
+// Write adds output of the process.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,7 +48,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Flush ends the last line.
+// Flush ends a last line that has no newline.
 func (o *Output) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +69,7 @@ func (o *Output) endLine() {
 	}
 }
 
-// printable drops what could play tricks on a terminal.
+// printable removes characters that a terminal may interpret.
 func printable(s string) string {
 	return strings.TrimRight(strings.Map(func(r rune) rune {
 		if r == '\t' || unicode.IsPrint(r) {
@@ -80,7 +79,7 @@ func printable(s string) string {
 	}, s), " \t")
 }
 
-// Contains reports whether one of the last hundred lines holds text.
+// Contains reports whether one of the last hundred lines contains text.
 func (o *Output) Contains(text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +91,7 @@ func (o *Output) Contains(text string) bool {
 	return false
 }
 
-// Quote returns the last lines, to be put behind an error.
+// Quote returns the last lines as a suffix for an error.
 func (o *Output) Quote() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,9 +103,8 @@ func (o *Output) Quote() string {
 	return "; its last " + name + ":\n  " + strings.Join(last, "\n  ")
 }
 
-// Explain says why a function that runs did not come to answer because of err: if
-// ctx is done, since that is. The last lines are with it, but for a user's
-// interrupt: the user knows why.
+// Explain returns why a running function did not answer. If ctx is done, its
+// cause replaces err. The last lines are appended, unless the user canceled.
 func (o *Output) Explain(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Cause(ctx)

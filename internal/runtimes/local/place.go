@@ -13,28 +13,29 @@ import (
 
 const (
 	socketName = "fn.sock"
-	// maxSocketPath is how long the path of a unix socket may be, in bytes, on
-	// the system that allows the least (darwin, with the final NUL).
+	// maxSocketPath is the longest path of a unix socket, in bytes, on the
+	// system with the lowest limit (darwin, with the final NUL).
 	maxSocketPath = 103
 )
 
-// SocketsWork is false where functions are not expected to listen on unix
+// SocketsWork is false on systems where functions need not support unix
 // sockets.
 const SocketsWork = runtime.GOOS != "windows"
 
-// A Dir is a directory that nobody else may enter, with a path short enough for
-// a socket in it. One that a killed process leaves is removed by the next
-// PrivateDir beside it, but on Windows.
+// A Dir is a directory that no other user can enter. Its path is short enough
+// for a socket in it. If a process is killed, the next PrivateDir with the same
+// parent removes its directory, except on Windows.
 type Dir struct {
 	*fsx.TempDir
-	// Path is absolute.
+	// Path is the absolute path of the directory.
 	Path string
 }
 
 // Socket returns the path of the directory's socket.
 func (d Dir) Socket() string { return filepath.Join(d.Path, socketName) }
 
-// PrivateDir makes a directory in parent, or else in /tmp.
+// PrivateDir creates a directory in parent, or in /tmp if the path of parent is
+// too long for a socket.
 func PrivateDir(parent string) (Dir, error) {
 	parents := []string{parent}
 	if SocketsWork {
@@ -62,7 +63,7 @@ func privateDir(parent string) (Dir, error) {
 	}
 	root, err := os.OpenRoot(parent)
 	if err != nil {
-		return Dir{}, fmt.Errorf("making a private directory: %w", err)
+		return Dir{}, fmt.Errorf("creating a private directory: %w", err)
 	}
 	d, err := fsx.MakeTempDir(root)
 	if err != nil {
@@ -71,8 +72,8 @@ func privateDir(parent string) (Dir, error) {
 	return Dir{d, filepath.Join(parent, d.Name)}, nil
 }
 
-// LoopbackAddress returns an address of the loopback interface whose port was
-// free just now, as "127.0.0.1:PORT".
+// LoopbackAddress returns "127.0.0.1:PORT", with a port that was free when it
+// looked.
 func LoopbackAddress(ctx context.Context) (string, error) {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// termGrace is how long a function may take to end by itself.
+	// termGrace is how long a function may take to end after the request
+	// to.
 	termGrace = 2 * time.Second
 	// killGrace is how long the kernel may take to end a killed process.
 	killGrace = 5 * time.Second
-	// pipeGrace is how long output is read on after a function has ended.
+	// pipeGrace is how long output is read after a function has ended.
 	pipeGrace = 500 * time.Millisecond
 )
 
@@ -28,14 +29,14 @@ type child struct {
 	cmd   *exec.Cmd
 	group *group
 	out   *local.Output
-	done  chan struct{} // closed once the group is dead and the output read
+	done  chan struct{} // closed when the group has ended and the output was read
 }
 
-// startChild starts prog as a function at addr, with output to out.
+// startChild starts prog as a function that listens at addr, and sends its
+// output to out.
 //
-// A program that was just written cannot be executed ("text file busy") while
-// a process that was forked meanwhile, for another function, still holds it
-// open: that lasts until it has executed its own program.
+// It retries "text file busy": a process that another goroutine just forked has
+// the new program open until it executes its own.
 func startChild(ctx context.Context, prog program, addr address, out *local.Output) (*child, error) {
 	for delay := time.Millisecond; ; delay *= 2 {
 		c := &child{cmd: prog.command(addr), out: out, done: make(chan struct{})}
@@ -43,7 +44,7 @@ func startChild(ctx context.Context, prog program, addr address, out *local.Outp
 		c.cmd.WaitDelay = pipeGrace
 		c.cmd.SysProcAttr = groupAttributes()
 		started := make(chan error)
-		go c.live(started)
+		go c.startAndWait(started)
 		err := <-started
 		if !errors.Is(err, syscall.ETXTBSY) || delay > time.Second {
 			return c, err
@@ -54,9 +55,9 @@ func startChild(ctx context.Context, prog program, addr address, out *local.Outp
 	}
 }
 
-// live is the life of the process. It keeps to one thread, since on Linux the
-// process is bound to the life of the thread that started it.
-func (c *child) live(started chan<- error) {
+// startAndWait starts the process and waits for its end. It stays on one
+// thread, because Linux kills the process when the thread that started it ends.
+func (c *child) startAndWait(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := c.cmd.Start()
@@ -72,7 +73,7 @@ func (c *child) live(started chan<- error) {
 	close(c.done)
 }
 
-// stop asks the process to end, and kills it with its group if it does not.
+// stop asks the process to end, and kills its group if it does not end in time.
 func (c *child) stop(ctx context.Context) error {
 	c.group.terminate()
 	timer := time.NewTimer(termGrace)
@@ -107,7 +108,7 @@ func (c *child) ended() bool {
 	}
 }
 
-// An endedError is a process that ended before its time.
+// An endedError says that a process ended too early.
 type endedError struct {
 	state *os.ProcessState
 	out   *local.Output
@@ -117,8 +118,8 @@ func (e endedError) Error() string {
 	return fmt.Sprintf("it ended by itself (%s)%s", e.state, e.out.Quote())
 }
 
-// explain kills a process that did not come to answer because of err, and says
-// what it had to say.
+// explain kills a process that did not answer because of err, and returns the
+// cause with its last output.
 func (c *child) explain(ctx context.Context, err error) error {
 	ended := c.ended()
 	killErr := c.kill()
@@ -128,14 +129,15 @@ func (c *child) explain(ctx context.Context, err error) error {
 	return errors.Join(c.out.Explain(ctx, err), killErr)
 }
 
-// refusesNetworkFlag tells whether a function failed over the flag --network:
-// whatever library reads its command line, its complaint names the flag.
+// refusesNetworkFlag reports whether a function ended because it does not know
+// the flag --network. The error message of every flag library contains the
+// flag.
 func refusesNetworkFlag(err error) bool {
 	var ended endedError
 	return errors.As(err, &ended) && !ended.state.Success() && ended.out.Contains("-network")
 }
 
-// An instance is a function that runs.
+// An instance is a running function.
 type instance struct {
 	*local.Function
 	child *child

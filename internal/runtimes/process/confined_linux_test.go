@@ -38,13 +38,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// What this test binary can be told to be, besides: a program as a container
-// engine confines it, by "all" or by the numbers of the capabilities that it may
-// have as root.
+// Roles of this test binary: here, run a program confined as by a container
+// engine. Its argument is "all", or the numbers of the capabilities that it has
+// as root.
 const beContained = "process-test-contained"
 
-// containedVar is set for tests that run in such a confinement, to what they can
-// have there.
+// containedVar is set in tests that run in such a confinement. Its value is the
+// expected text of Detail there.
 const containedVar = "XFN_TEST_CONTAINED"
 
 func init() {
@@ -52,7 +52,7 @@ func init() {
 		keep, args := strings.Split(args[0], ","), args[1:]
 		for c := 0; c <= unix.CAP_LAST_CAP && keep[0] != "all"; c++ {
 			if !slices.Contains(keep, strconv.Itoa(c)) {
-				_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // there may be fewer
+				_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // the system may have fewer capabilities
 			}
 		}
 		_, _ = io.WriteString(os.Stderr, sandboxtest.Exec(args[0], args, os.Environ()).Error())
@@ -60,8 +60,8 @@ func init() {
 	}
 }
 
-// confined returns a runtime for packages whose images are unpacked once for all
-// tests. Nothing of a run may be left there, and among temporary files.
+// confined returns a runtime whose packages are unpacked once for all tests. It
+// asserts that no run leaves files there or in the temporary directory.
 func confined(t testing.TB) process.Process {
 	t.Helper()
 	dir, err := shared()
@@ -84,8 +84,8 @@ func confinedWith(t testing.TB, cache string) process.Process {
 	}}}
 }
 
-// The functions of packages in all their forms answer, and Detail says how they
-// are confined.
+// TestPackages checks that functions of packages in every format answer, and
+// that Detail says how they are confined.
 func TestPackages(t *testing.T) {
 	img := behaving(t, functiontest.Serves)
 	other := imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, v1.Config{}, layerOf(t, map[string][]byte{"x": nil}))
@@ -97,14 +97,14 @@ func TestPackages(t *testing.T) {
 	cases := map[string]struct {
 		reason, pkg string
 	}{
-		"File":    {"a package", write(t, img)},
-		"TCP":     {"no function needs to know --network", write(t, behaving(t, functiontest.ServesTCP))},
-		"Stays":   {"one that does not end by itself is killed", write(t, behaving(t, functiontest.Stays))},
-		"Index":   {"the image for this machine is taken", write(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: other}, mutate.IndexAddendum{Add: img}))},
+		"File":    {"a package file is started", write(t, img)},
+		"TCP":     {"a function need not support --network", write(t, behaving(t, functiontest.ServesTCP))},
+		"Stays":   {"a function that ignores the signal is killed", write(t, behaving(t, functiontest.Stays))},
+		"Index":   {"the image for the platform of this machine is chosen", write(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: other}, mutate.IndexAddendum{Add: img}))},
 		"Docker":  {"a Docker archive has no manifest and no annotations", docker},
-		"Layout":  {"a folder with an OCI image layout is no source", folder},
-		"AsRoot":  {"an image may have no user", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/function", "serves"}}, functionLayer(t)))},
-		"Command": {"or only a command", write(t, imageOf(t, host, v1.Config{Cmd: []string{"function", "serves"}, Env: []string{"PATH=/"}}, functionLayer(t)))},
+		"Layout":  {"a folder with an OCI image layout is not source", folder},
+		"AsRoot":  {"an image need not name a user", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/function", "serves"}}, functionLayer(t)))},
+		"Command": {"an image may have a command and no entrypoint", write(t, imageOf(t, host, v1.Config{Cmd: []string{"function", "serves"}, Env: []string{"PATH=/"}}, functionLayer(t)))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,19 +125,20 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// A reference is pulled into the cache, and then needs no network.
+// TestPackageByReference checks that a reference is pulled into the cache, and
+// works without a network afterwards.
 func TestPackageByReference(t *testing.T) {
 	text := remotetest.Serve(t, remotetest.Handler()) + "/acme/f:v1"
 	ref, err := name.ParseReference(text)
 	must(t, err, remote.Write(ref, behaving(t, functiontest.Serves)))
 	p, fn := confinedWith(t, t.TempDir()), runtimes.Function{Name: "f", Package: text}
-	source := runtimes.Function{Name: "source", Package: writeModule(t, "package main\n")} // it is not fetched
+	source := runtimes.Function{Name: "source", Package: writeModule(t, "package main\n")} // an image that is not fetched
 	packages := p.Packages.(sandboxes.Confined)
 	packages.Pull.Offline = true
 	p.Packages = packages
 	var missing *image.MissingError
 	if err := p.Prepare(t.Context(), fn, source); !errors.As(err, &missing) {
-		t.Errorf("Prepare() of what is not in the cache, offline: got %v", err)
+		t.Errorf("Prepare() of an image that is not in the cache, offline: got %v", err)
 	}
 	packages.Pull.Offline = false
 	must(t, process.Process{Packages: packages}.Prepare(t.Context(), fn, source))
@@ -154,8 +155,9 @@ func assertAnswersAndStops(t *testing.T, p process.Process, fn runtimes.Function
 	stop(t, instance)
 }
 
-// What an image needs of its root is there where the caller may chroot. Where it
-// may not, the error says why, and what else there is.
+// TestPackageOfItsRoot checks images that need their own root directory. They
+// work if the caller may chroot. Otherwise the error says why, and its hint
+// names the alternatives.
 func TestPackageOfItsRoot(t *testing.T) {
 	shell := dynamic(t, "/bin/sh")
 	cases := map[string]struct {
@@ -164,14 +166,14 @@ func TestPackageOfItsRoot(t *testing.T) {
 		layer  v1.Layer
 		want   string
 	}{
-		"Script":  {"an interpreter of the image", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, and the interpreter is in the image`},
-		"Dynamic": {"libraries of the image", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
+		"Script":  {"an interpreter of the image needs its root", []string{"/script"}, layerOf(t, map[string][]byte{"script": []byte("#!/function serves\n")}), `its entrypoint "/script" is a script, and the interpreter is in the image`},
+		"Dynamic": {"libraries of the image need its root", []string{"/bin/sh", "-c", `exec /function serves "$@"`, "sh"}, layerOf(t, shell), `its entrypoint "/bin/sh" is dynamically linked, and the libraries are in the image`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := confined(t)
 			fn := runtimes.Function{Name: "f", Package: write(t, imageOf(t, host, v1.Config{Entrypoint: tc.argv}, functionLayer(t), tc.layer))}
-			if unix.Chroot("/") == nil { // as it is
+			if unix.Chroot("/") == nil { // permitted, and changes nothing
 				assertAnswersAndStops(t, p, fn)
 				return
 			}
@@ -192,15 +194,15 @@ func TestBadPackages(t *testing.T) {
 		mutate.IndexAddendum{Add: imageOf(t, v1.Platform{OS: "linux", Architecture: "s390x"}, function)},
 		mutate.IndexAddendum{Add: imageOf(t, v1.Platform{OS: "linux", Architecture: "riscv64"}, function)})
 	noPackage := filepath.Join(t.TempDir(), "x.xpkg")
-	must(t, os.WriteFile(noPackage, []byte("no tar"), 0o600))
+	must(t, os.WriteFile(noPackage, []byte("not a tar"), 0o600))
 	cases := map[string]struct{ reason, pkg, want, hint string }{
-		"NoTar":        {"a file that is no package", noPackage, `opening "` + noPackage + `"`, ""},
-		"Missing":      {"a file that is not there", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
-		"Platforms":    {"the platforms that are there are named", write(t, index), "linux/s390x", ""},
-		"NoEntrypoint": {"an image has to say what to run", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "{embed-runtime-source}"},
-		"NoProgram":    {"what it says has to be there", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
-		"Crashes":      {"its last words are shown", write(t, behaving(t, functiontest.Crashes)), "it ended by itself (exit code 3); its last output:\n  line 12\n", ""},
-		"Babbles":      {"what is no gRPC is no function", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
+		"NoTar":        {"a file that is not a package is an error", noPackage, `opening "` + noPackage + `"`, ""},
+		"Missing":      {"a missing file is an error", "none.xpkg", `opening "none.xpkg": no such file or directory`, ""},
+		"Platforms":    {"the error lists the platforms of the index", write(t, index), "linux/s390x", ""},
+		"NoEntrypoint": {"an image needs an entrypoint or a command", write(t, imageOf(t, host, v1.Config{}, functionLayer(t))), "its image has no entrypoint", "{embed-runtime-source}"},
+		"NoProgram":    {"the entrypoint must exist", write(t, imageOf(t, host, v1.Config{Entrypoint: []string{"/none"}}, functionLayer(t))), `"/none"`, ""},
+		"Crashes":      {"the error quotes the last output", write(t, behaving(t, functiontest.Crashes)), "it ended by itself (exit code 3); its last output:\n  line 12\n", ""},
+		"Babbles":      {"an answer that is not gRPC is an error", write(t, behaving(t, functiontest.Babbles)), "where gRPC was expected", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,18 +234,19 @@ func TestBadPackages(t *testing.T) {
 	})
 }
 
-// What annotations ask for is in force, or Detail says that it is not.
+// TestPackageAnnotations checks that annotations take effect, or that Detail
+// says that they do not.
 func TestPackageAnnotations(t *testing.T) {
 	pkg := write(t, behaving(t, functiontest.Serves))
 	cases := map[string]struct {
 		reason, annotation, value string
 		want, wantErr             string
 	}{
-		"Memory":   {"by a resource limit", sandboxes.AnnotationMemory, "512Mi", "memory 512 MiB by rlimit", ""},
-		"CPU":      {"nothing could keep it", sandboxes.AnnotationCPU, "1", "no CPU limit", ""},
-		"Writable": {"there is one root for all", sandboxes.AnnotationWritable, "true", "nothing writable but TMPDIR", ""},
-		"Network":  {"the machine's network is asked for", sandboxes.AnnotationNetwork, "Runner", "by rlimit, network of this machine)", ""},
-		"Wrong":    {"what cannot be read is an error", sandboxes.AnnotationNetwork, "None", "", `unknown network "None"`},
+		"Memory":   {"a resource limit enforces the memory limit", sandboxes.AnnotationMemory, "512Mi", "memory 512 MiB by rlimit", ""},
+		"CPU":      {"the CPU limit cannot be enforced", sandboxes.AnnotationCPU, "1", "no CPU limit", ""},
+		"Writable": {"a shared root stays read-only", sandboxes.AnnotationWritable, "true", "only TMPDIR is writable", ""},
+		"Network":  {"the annotation permits the machine's network", sandboxes.AnnotationNetwork, "Runner", "by rlimit, network of this machine)", ""},
+		"Wrong":    {"an invalid value is an error", sandboxes.AnnotationNetwork, "None", "", `unknown network "None"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +273,7 @@ func TestPackageAnnotations(t *testing.T) {
 func TestManyPackagesAtOnce(t *testing.T) {
 	p, pkg := confined(t), write(t, behaving(t, functiontest.Serves))
 	var instances []*runtimes.Instance
-	for range 4 { // all of them with the same root
+	for range 4 { // all instances have the same root
 		fn, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
 		if err != nil {
 			t.Fatal(err)
@@ -283,7 +286,8 @@ func TestManyPackagesAtOnce(t *testing.T) {
 	}
 }
 
-// Where no namespaces can be made, the sandbox says so, and names this runtime.
+// TestSandboxIsForbidden checks that the sandbox's error says that namespaces
+// are forbidden, and that the hint names this runtime.
 func TestSandboxIsForbidden(t *testing.T) {
 	if os.Getenv(containedVar) == "" {
 		t.Skip("TestInContainer runs this")
@@ -292,19 +296,20 @@ func TestSandboxIsForbidden(t *testing.T) {
 	_, err := confined(t).Packages.(sandboxes.Confined).Sandbox.Start(t.Context(), runtimes.Function{Name: "f", Package: pkg})
 	var forbidden *sandbox.NamespaceError
 	if !errors.As(err, &forbidden) || !errors.Is(err, syscall.EPERM) {
-		t.Errorf("got %v, want that namespaces are forbidden", err)
+		t.Errorf("got %v, want a NamespaceError", err)
 	}
 	if got := string(hint.Of(err)); !strings.Contains(got, "{runtime} Process") || !strings.Contains(got, "user namespaces") {
 		t.Errorf("got hint %q", got)
 	}
 }
 
-// TestInContainer runs the tests of packages again as by a container engine, by
-// which nobody can make a namespace: as root with the capabilities that Docker
-// gives, with some of them, with none, and as an ordinary user.
+// TestInContainer runs the package tests again in the confinement of a
+// container engine, where no process can create a namespace. It runs them as
+// root with Docker's capabilities, with some of them and with none, and as an
+// ordinary user.
 func TestInContainer(t *testing.T) {
 	if os.Getenv(containedVar) != "" {
-		t.Skip("this is in one already")
+		t.Skip("this test runs in such a confinement already")
 	}
 	shared, err := shared()
 	must(t, err)
@@ -323,7 +328,7 @@ func TestInContainer(t *testing.T) {
 			t.Parallel()
 			id := tc.id
 			if os.Geteuid() != 0 {
-				t.Skip("it takes root to be somebody else")
+				t.Skip("only root can change the user")
 			}
 			dir, err := os.MkdirTemp("", "user")
 			must(t, err, os.Chmod(dir, 0o755), os.Chown(dir, id, id))
@@ -337,7 +342,7 @@ func TestInContainer(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			for _, test := range []string{"TestSandboxIsForbidden", "TestPackages", "TestPackageOfItsRoot"} {
 				if !slices.Contains(strings.Fields(string(out)), test) || !strings.Contains(string(out), "--- PASS: "+test+" ") {
-					t.Errorf("%s as user %d did not pass", test, id)
+					t.Errorf("%s as user %d failed", test, id)
 				}
 			}
 			if err != nil || t.Failed() {

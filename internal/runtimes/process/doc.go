@@ -1,5 +1,6 @@
-// Package process is the runtime that runs a function as a child process of this
-// one. One that is compiled from source is the user's own: it is not confined;
-// what it gets by default is an environment without the user's secrets, and a
-// directory of its own. Packages are left to another runtime.
+// Package process is the runtime that runs a function as a child process.
+//
+// A function from source is the user's own and is not confined. By default it
+// gets an environment without the user's secrets, and its own directory.
+// Another runtime starts packages.
 package process

@@ -7,12 +7,11 @@ import (
 	"syscall"
 )
 
-// groupAttributes make a process lead a session, and a process group, of its
-// own.
+// groupAttributes makes a process lead a new session and process group.
 func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// wait waits for the leader to end, then kills the others.
+// wait waits for the end of the leader, then kills the rest of the group.
 func (g *group) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // how it ended is in cmd.ProcessState
+	_ = cmd.Wait() // cmd.ProcessState says how it ended
 	g.end()
 }

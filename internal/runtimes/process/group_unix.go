@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// A group is the process group that a command leads.
+// A group is the process group of a command.
 type group struct {
 	id int
 
@@ -21,7 +21,7 @@ func newGroup(cmd *exec.Cmd) (*group, error) { return &group{id: cmd.Process.Pid
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 
-// signal fails only for a group that has nobody in it.
+// signal fails only if the group has no processes.
 func (g *group) signal(s syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,7 +30,7 @@ func (g *group) signal(s syscall.Signal) {
 	}
 }
 
-// end kills what is left of the group, which gets no signals after that.
+// end kills the rest of the group. The group receives no signals afterwards.
 func (g *group) end() {
 	g.kill()
 	g.mu.Lock()

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// groupAttributes keep the console's Ctrl-C from a process: it is stopped in
-// order.
+// groupAttributes keeps the console's Ctrl-C from the process, so that it can
+// be stopped in order.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// A group is a job object, which ends with its last handle, and all its
-// processes with it: when this process ends, at the latest.
+// A group is a job object. It ends with its last handle, and at the latest when
+// this process ends. All of its processes end with it.
 type group struct {
 	mu  sync.Mutex
 	job windows.Handle
@@ -27,7 +27,7 @@ type group struct {
 func newGroup(cmd *exec.Cmd) (_ *group, err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("making a job of process %d: %w", cmd.Process.Pid, err), cmd.Process.Kill())
+			err = errors.Join(fmt.Errorf("creating a job object for process %d: %w", cmd.Process.Pid, err), cmd.Process.Kill())
 			_ = cmd.Wait()
 		}
 	}()
@@ -55,7 +55,8 @@ func assign(job windows.Handle, pid int) error {
 	return errors.Join(windows.AssignProcessToJobObject(job, proc), windows.CloseHandle(proc))
 }
 
-// terminate kills: Windows has no signal that asks.
+// terminate kills the group, because Windows has no signal that asks a process
+// to end.
 func (g *group) terminate() { g.kill() }
 
 func (g *group) kill() {
@@ -66,9 +67,10 @@ func (g *group) kill() {
 	}
 }
 
-// wait waits for the process to end, then kills what it left.
+// wait waits for the end of the process, then kills the processes that it left
+// behind.
 func (g *group) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // how it ended is in cmd.ProcessState
+	_ = cmd.Wait() // cmd.ProcessState says how it ended
 	g.kill()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -23,14 +23,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// What this test binary can be told to be, besides a functiontest child.
+// Roles of this test binary, besides a functiontest child.
 const (
-	beTalker = "process-test-talker" // writes about itself and ends
-	beUser   = "process-test-user"   // starts the package that it is given, and waits
+	beTalker = "process-test-talker" // prints its arguments and environment, and ends
+	beUser   = "process-test-user"   // starts the package in its argument, and waits
 	beNoisy  = "process-test-noisy"  // writes without end
 )
 
-// removeBuilt removes what tests have built for all of them.
+// removeBuilt removes the files that all tests share.
 var removeBuilt = func() {}
 
 var roles = map[string]func(args []string){beTalker: talk, beUser: startAndWait, beNoisy: makeNoise}
@@ -78,13 +78,13 @@ func startAndWait(args []string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// A life is a process that holds a lifeline.
+// A life is a process that is connected to a lifeline.
 type life struct {
 	net.Conn
 	pid int
 }
 
-// A lifeline takes note of child processes.
+// A lifeline records child processes.
 type lifeline struct {
 	path string
 	born chan life
@@ -119,32 +119,32 @@ func newLifeline(t *testing.T) lifeline {
 	return l
 }
 
-// next returns the next process that was born.
+// next returns the next process that connected.
 func (l lifeline) next(t *testing.T) life {
 	t.Helper()
 	select {
 	case one := <-l.born:
 		return one
 	case <-time.After(time.Minute):
-		t.Fatal("no child process in a minute")
+		t.Fatal("no child process connected within a minute")
 		return life{}
 	}
 }
 
-// awaitDeath returns once the process is dead.
+// awaitDeath returns when the process has ended.
 func (l life) awaitDeath(t *testing.T) {
 	t.Helper()
 	if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("process %d still lives: %v", l.pid, err)
+		t.Errorf("process %d is still running: %v", l.pid, err)
 	}
 	_ = l.Close()
 }
 
-// shortDir returns an empty directory whose path is short enough for sockets,
-// and fails the test if it is not empty at the end.
+// shortDir returns an empty directory whose path is short enough for sockets.
+// It fails the test if the directory is not empty at the end.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p")

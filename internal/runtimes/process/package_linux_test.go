@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// writeSelf writes a folder of Go source, of which this test binary comes to be
-// with these arguments before all others.
+// writeSelf writes Go source that runs this test binary, with these arguments
+// first.
 func writeSelf(t *testing.T, args ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -42,11 +42,12 @@ func writeChild(t *testing.T, b functiontest.Behaviour, l lifeline) string {
 	return writeSelf(t, functiontest.ChildArgs(b, l.path)...)
 }
 
-// builtVar names the static function, if it is built already.
+// builtVar is the environment variable with the path of the static function, if
+// it is built.
 const builtVar = "XFN_TEST_FUNCTION"
 
-// shared returns a directory that every user may enter, with the static
-// function, which it builds, and room for a cache.
+// shared returns a directory that every user can enter, with the static
+// function and space for a cache.
 var shared = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "function")
 	if err != nil {
@@ -65,7 +66,7 @@ var shared = sync.OnceValues(func() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 })
 
-// layerOf returns a layer with files that can be executed.
+// layerOf returns a layer with executable files.
 func layerOf(t testing.TB, files map[string][]byte) v1.Layer {
 	t.Helper()
 	l, err := imagetest.Layer(files)
@@ -84,7 +85,7 @@ func fileOf(t testing.TB, name string) []byte {
 	return content
 }
 
-// functionLayer has the static function.
+// functionLayer returns a layer with the static function.
 func functionLayer(t testing.TB) v1.Layer {
 	t.Helper()
 	dir, err := shared()
@@ -94,8 +95,8 @@ func functionLayer(t testing.TB) v1.Layer {
 	return layerOf(t, map[string][]byte{"function": fileOf(t, filepath.Join(dir, "function"))})
 }
 
-// imageOf returns a function package for a platform whose runtime is layers and
-// a config.
+// imageOf returns a function package for a platform, with these layers and this
+// config.
 func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	meta := layerOf(t, map[string][]byte{"package.yaml": []byte("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: f\n")})
@@ -111,7 +112,7 @@ func imageOf(t testing.TB, platform v1.Platform, config v1.Config, layers ...v1.
 
 var host = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 
-// behaving returns an image of the static function.
+// behaving returns an image of the static function with this behavior.
 func behaving(t testing.TB, b functiontest.Behaviour) v1.Image {
 	t.Helper()
 	return imageOf(t, host, v1.Config{Entrypoint: []string{"/function", string(b)}, User: "65532:65532"}, functionLayer(t))
@@ -127,12 +128,13 @@ func write(t testing.TB, a xpkg.Artifact) string {
 	return path
 }
 
-// dynamic returns the files of a program of this machine that needs libraries.
+// dynamic returns a dynamically linked program of this machine, and its
+// libraries.
 func dynamic(t testing.TB, program string) map[string][]byte {
 	t.Helper()
 	out, err := exec.CommandContext(e2e.Context(t), "ldd", program).Output()
 	if err != nil {
-		t.Skipf("there is no dynamic %s here: %v", program, err)
+		t.Skipf("this machine has no dynamically linked %s: %v", program, err)
 	}
 	files := map[string][]byte{program: fileOf(t, program)}
 	for word := range strings.FieldsSeq(string(out)) {
@@ -143,7 +145,7 @@ func dynamic(t testing.TB, program string) map[string][]byte {
 	return files
 }
 
-// must fails the test for an error.
+// must fails the test if there is an error.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {

@@ -18,7 +18,8 @@ func executableName() string {
 	return "function"
 }
 
-// An address is where a function listens, as we and as it are told.
+// An address is where a function listens: the gRPC target, and the arguments
+// for the function.
 type address struct {
 	target string
 	args   []string
@@ -29,14 +30,14 @@ func unixAddress(dir local.Dir) address {
 	return address{target: "unix://" + path, args: []string{local.Flag("network", "unix"), local.Flag("address", path)}}
 }
 
-// loopbackAddress returns an address with a port that was free just now.
+// loopbackAddress returns an address with a port that was free when it looked.
 func loopbackAddress(ctx context.Context) (address, error) {
 	host, err := local.LoopbackAddress(ctx)
 	return address{target: host, args: []string{local.Flag("address", host)}}, err
 }
 
 // command returns the command that runs prog as a function at addr, in the
-// directory that holds it.
+// directory of prog.
 func (prog program) command(addr address) *exec.Cmd {
 	args := append([]string{local.Insecure()}, addr.args...)
 	cmd := exec.Command(prog.path, args...)
@@ -45,26 +46,26 @@ func (prog program) command(addr address) *exec.Cmd {
 	return cmd
 }
 
-// passedOn are the variables that a function gets from its user: where things
-// are on this machine, and how people here read and write.
-var passedOn = []string{
+// inheritedVars lists the variables that a function inherits from its user:
+// paths of this machine, the locale and the time zone.
+var inheritedVars = []string{
 	"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", // for Windows
 }
 
-// Environment returns what of a user's environment, as "KEY=value", functions
-// may know: the search path, locale, time zone, CA certificates and the system
-// folders of Windows. All else may be a secret.
+// Environment returns the variables of environ, as "KEY=value", that functions
+// may read: the search path, locale, time zone, CA certificates and the system
+// folders of Windows. All others may be secret.
 func Environment(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
-		return !slices.Contains(passedOn, strings.ToUpper(key))
+		return !slices.Contains(inheritedVars, strings.ToUpper(key))
 	})
 }
 
-// environment returns the environment of a function that lives in dir: its own
-// home and temporary directory, and what the user adds. The last value of a key
-// counts.
+// environment returns the environment of a function in dir, which is its home
+// and temporary directory, and the variables of the user. The last value of a
+// key applies.
 func environment(dir string, user []string) []string {
 	var env []string
 	for _, key := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "USERPROFILE"} {

@@ -20,28 +20,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
-// Process starts functions as child processes. Compiling source needs GoEnv, and
-// packages need Packages.
+// Process starts functions as child processes. Compiling source needs GoEnv,
+// and packages need Packages.
 //
 // A function from source is started with --insecure --network=unix
-// --address=SOCKET. One whose command line does not know --network, and any
-// function on Windows, is given a free port of the loopback interface.
+// --address=SOCKET. If its command line does not support --network, and on
+// Windows, it listens on a free port of the loopback interface.
 //
-// A function leads a process group, which is killed whole when the function
-// is stopped or ends. On Linux and Windows it does not outlive this process
-// either, however that ends.
+// A function leads a process group. The whole group is killed when the function
+// is stopped or ends. On Linux and Windows it also ends when this process ends
+// for any reason.
 type Process struct {
-	// Packages starts functions that are not source. Nil is for systems that
-	// cannot.
+	// Packages starts functions that are not source. It is nil on systems
+	// that cannot run packages.
 	Packages runtimes.Runtime
-	// Env is added to the environment of functions from source, which is
-	// otherwise a home and temporary directory of their own; see Environment.
+	// Env is added to the environment of functions from source; see
+	// Environment. By default that contains only their home and temporary
+	// directory.
 	Env []string
 	// GoEnv is the environment of the go command that compiles source.
 	GoEnv []string
-	// TempDir is where each function's private directory is made; empty is
-	// the system's choice. If it is too long for the path of a unix socket,
-	// /tmp takes its place.
+	// TempDir is the parent of each function's private directory; empty
+	// means the system's default. If its path is too long for a unix
+	// socket, /tmp replaces it.
 	TempDir string
 	// StartTimeout bounds the time from the start of a function to its first
 	// answer. Zero means local.DefaultStartTimeout. Compiling is not bounded.
@@ -49,9 +50,9 @@ type Process struct {
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
 	MaxMessageSize int
-	// Progress hears of what takes long. It may be nil.
+	// Progress receives an event before each long operation. It may be nil.
 	Progress progress.Func
-	// Output gets each line that a function writes to stdout or stderr,
+	// Output receives each line that a function writes to stdout or stderr,
 	// without control characters. It may be nil, and must be safe for
 	// concurrent use.
 	Output func(function, line string)
@@ -62,11 +63,11 @@ var (
 	_ runtimes.Preparer = Process{}
 )
 
-// A program is what is run as a function.
+// A program is an executable that runs as a function.
 type program struct {
-	path   string // of the executable
+	path   string // path of the executable
 	env    []string
-	detail string // for people
+	detail string // for users
 }
 
 // Prepare fetches the images of functions whose packages are references.
@@ -79,8 +80,8 @@ func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	return preparer.Prepare(ctx, packages...)
 }
 
-// isSource reports whether a package is a folder with source, and not one with
-// an OCI image layout.
+// isSource reports whether a package is a folder with source, and not a folder
+// with an OCI image layout.
 func isSource(pkg string) bool {
 	info, err := os.Stat(pkg)
 	if err != nil || !info.IsDir() {
@@ -90,9 +91,9 @@ func isSource(pkg string) bool {
 	return err != nil
 }
 
-// Start starts a function and returns once it answers: from the directory
-// fn.Package, if that has a Go main package, which it compiles, or else by what
-// is for packages.
+// Start starts a function and returns once it answers. It compiles the Go main
+// package if fn.Package is a directory with source. Otherwise Packages starts
+// the function.
 func (p Process) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	if isSource(fn.Package) {
 		return p.startSource(ctx, fn)
@@ -103,13 +104,13 @@ func (p Process) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	return nil, fmt.Errorf("starting function %q: %w", fn.Name, noPackages(fn.Package))
 }
 
-// noPackages says why a package cannot be run here, and what could be.
+// noPackages returns why a package cannot run here, with a hint at what can.
 func noPackages(pkg string) error {
 	if _, err := os.Stat(pkg); err != nil {
 		err = fmt.Errorf("finding package %q: %w", pkg, fsx.Cause(err))
 		return hint.Wrap(err, "give the runtime Process the path of a folder with a Go main package, with "+hint.Package+" NAME=PATH")
 	}
-	err := fmt.Errorf("%q: a package holds a program for Linux, and this is %s", pkg, runtime.GOOS)
+	err := fmt.Errorf("%q: a package contains a program for Linux, and this system is %s", pkg, runtime.GOOS)
 	return hint.Wrap(err, "give the folder of the function's Go source instead, or start the function yourself and use the runtime Development")
 }
 
@@ -158,7 +159,8 @@ func (p Process) compile(ctx context.Context, source, dir string) (program, erro
 	})
 }
 
-// run starts prog and waits until it answers, over a unix socket if it can.
+// run starts prog and waits until it answers, over a unix socket if the
+// function supports it.
 func (p Process) run(ctx context.Context, name string, prog program, dir local.Dir) (*instance, error) {
 	if local.SocketsWork {
 		s, err := p.launch(ctx, name, prog, unixAddress(dir))

@@ -29,11 +29,11 @@ func start(t *testing.T, p process.Process, pkg string) *runtimes.Instance {
 	return fn
 }
 
-// assertReaped checks that a process is not even a zombie.
+// assertReaped asserts that a process no longer exists, not even as a zombie.
 func assertReaped(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is still there: %v", pid, err)
+		t.Errorf("process %d still exists: %v", pid, err)
 	}
 }
 
@@ -99,7 +99,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Functions that fail do not disturb those that start at the same time.
+// TestGoodAndBadAtOnce checks that functions that fail do not affect functions
+// that start at the same time.
 func TestGoodAndBadAtOnce(t *testing.T) {
 	line, p := newLifeline(t), process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}
 	good, bad := writeChild(t, functiontest.Serves, line), writeChild(t, functiontest.Crashes, line)
@@ -126,7 +127,8 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 	}
 }
 
-// A function that writes without end is read, bounded, and stopped.
+// TestNoise checks that the output of a function that writes without end is
+// bounded, and that the function can be stopped.
 func TestNoise(t *testing.T) {
 	var lines atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
@@ -144,7 +146,7 @@ func TestNoise(t *testing.T) {
 	p = process.Process{GoEnv: os.Environ(), TempDir: shortDir(t), StartTimeout: 2 * time.Second}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: noisy})
 	if err == nil || !strings.Contains(err.Error(), "no answer within 2s") {
-		t.Fatalf("got %v, want the time-out", err)
+		t.Fatalf("got %v, want a timeout", err)
 	}
 	if got := strings.Count(err.Error(), "\n  noise "); got != 20 {
 		t.Errorf("got %d lines of noise, want the last 20", got)
@@ -162,9 +164,9 @@ func TestBadFunctions(t *testing.T) {
 		timeout   time.Duration
 		want      string
 	}{
-		"Crashes": {"status and last lines are shown", functiontest.Crashes, 0, `starting function "f": it ended by itself (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  no heart to go on"},
-		"Hangs":   {"a function has its time to answer", functiontest.Hangs, 2 * time.Second, "no answer within 2s: "},
-		"Babbles": {"what is no gRPC is quoted at once", functiontest.Babbles, 0, "where gRPC was expected; it wrote no output"},
+		"Crashes": {"the error contains the exit status and the last lines", functiontest.Crashes, 0, `starting function "f": it ended by itself (exit status 3); its last output:` + "\n" + strings.Join(last, "") + "  no heart to go on"},
+		"Hangs":   {"a function must answer within the timeout", functiontest.Hangs, 2 * time.Second, "no answer within 2s: "},
+		"Babbles": {"an answer that is not gRPC is quoted immediately", functiontest.Babbles, 0, "where gRPC was expected; it wrote no output"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +209,7 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 	}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeSelf(t, beTalker, "own")})
 	if err == nil || !strings.Contains(err.Error(), "it ended by itself (exit status 0)") {
-		t.Errorf("got %v, want that it ended", err)
+		t.Errorf("got %v, want the end of the process", err)
 	}
 	args := lines[0]
 	if !strings.HasPrefix(args, "f args: "+beTalker+" own --insecure --network=unix --address="+tmp) || !strings.HasSuffix(args, "/fn.sock") {
@@ -221,10 +223,10 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 		"f odd: [31mred\ufffd end", "f no newline", "f long: " + strings.Repeat("x", 2042), "f " + strings.Repeat("x", 2048), "f " + strings.Repeat("x", 910),
 	} {
 		if !slices.Contains(lines, want) {
-			t.Errorf("no line %.60q in %.2000q", want, lines)
+			t.Errorf("line %.60q is missing in %.2000q", want, lines)
 		}
 	}
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "XFN_TEST_SECRET") }) {
-		t.Errorf("a secret got through: %.2000q", lines)
+		t.Errorf("a secret is in the environment: %.2000q", lines)
 	}
 }

@@ -60,10 +60,10 @@ func TestSourceThatDoesNotServe(t *testing.T) {
 		reason, pkg string
 		want, hint  string
 	}{
-		"DoesNotCompile": {reason: "the compiler's words are shown", pkg: broken, want: "undefined: no"},
-		"Quits":          {reason: "a program that just ends is no function", pkg: quitter, want: `starting function "f": it ended by itself (exit status 0); its last output:` + "\n  enough"},
-		"Missing":        {reason: "a path that is not there, and nothing else can take it", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "{package} NAME=PATH"},
-		"Package":        {reason: "without a runtime for packages they are for other systems", pkg: "source_test.go", want: `"source_test.go": a package holds a program for Linux, and this is `, hint: "Go source"},
+		"DoesNotCompile": {reason: "the error quotes the compiler", pkg: broken, want: "undefined: no"},
+		"Quits":          {reason: "a program that ends immediately is not a function", pkg: quitter, want: `starting function "f": it ended by itself (exit status 0); its last output:` + "\n  enough"},
+		"Missing":        {reason: "a path that does not exist is an error if no other runtime is set", pkg: "no/such", want: `starting function "f": finding package "no/such": `, hint: "{package} NAME=PATH"},
+		"Package":        {reason: "without a runtime for packages the error names the system", pkg: "source_test.go", want: `"source_test.go": a package contains a program for Linux, and this system is `, hint: "Go source"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestTempDirThatIsNotThere(t *testing.T) {
 	p := process.Process{TempDir: filepath.Join(t.TempDir(), "none")}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: t.TempDir()})
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want that the directory is missing", err)
+		t.Errorf("got %v, want an error about the missing directory", err)
 	}
 }
 

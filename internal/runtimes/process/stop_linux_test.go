@@ -20,7 +20,7 @@ import (
 func TestDiesInCall(t *testing.T) {
 	line := newLifeline(t)
 	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeChild(t, functiontest.DiesInCall, line))
-	for _, moment := range []string{"during the call", "after it"} {
+	for _, moment := range []string{"the function ends during a call", "the function ends after a call"} {
 		_, err := fn.RunFunction(t.Context(), "f", request(t, `{}`))
 		want := `calling function "f": it ended by itself (signal: killed); its last output:` + "\n  this call is too much"
 		if err == nil || err.Error() != want {
@@ -66,7 +66,7 @@ func TestStopKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		parent.awaitDeath(t)
-		child.awaitDeath(t) // without Stop
+		child.awaitDeath(t) // Stop is not called
 		stop(t, fn)
 	})
 }
@@ -122,7 +122,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// The function dies with whoever started it, even if that had no time to see to it.
+// TestKilledUser checks that a function ends with the process that started it,
+// also if that process is killed.
 func TestKilledUser(t *testing.T) {
 	line := newLifeline(t)
 	user := exec.CommandContext(e2e.Context(t), "/proc/self/exe", beUser, writeChild(t, functiontest.Serves, line), t.TempDir())
@@ -137,7 +138,7 @@ func TestKilledUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
-		t.Errorf("the user said %q, %v", said, err)
+		t.Errorf("the starting process wrote %q, %v", said, err)
 	}
 	one := line.next(t)
 	if err := user.Process.Kill(); err != nil {
@@ -156,14 +157,14 @@ func TestStopAfterDeath(t *testing.T) {
 	}
 	one.awaitDeath(t)
 	if _, err := fn.RunFunction(t.Context(), "f", request(t, `{}`)); err == nil || !strings.Contains(err.Error(), `calling function "f": it ended by itself (exit status 0)`) {
-		t.Errorf("got %v, want that it ended", err)
+		t.Errorf("got %v, want the end of the process", err)
 	}
 	stop(t, fn)
 	assertReaped(t, one.pid)
 }
 
-// beDaemon is a function with a child that leaves its session, and keeps its
-// stderr.
+// beDaemon is the role of a function whose child leaves the session and keeps
+// stderr open.
 const beDaemon = "process-test-daemon"
 
 func init() {
@@ -178,7 +179,8 @@ func init() {
 	}
 }
 
-// Only a sandbox can end such a daemon, but it holds up nobody.
+// TestDaemon checks that such a child, which only a sandbox could end, does not
+// delay Stop.
 func TestDaemon(t *testing.T) {
 	line := newLifeline(t)
 	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}, writeSelf(t, beDaemon, line.path))
@@ -186,7 +188,7 @@ func TestDaemon(t *testing.T) {
 	daemon := line.next(t)
 	stop(t, fn)
 	if err := syscall.Kill(daemon.pid, syscall.SIGKILL); err != nil {
-		t.Errorf("the daemon is gone already: %v", err)
+		t.Errorf("the daemon has ended already: %v", err)
 	}
 	daemon.awaitDeath(t)
 }

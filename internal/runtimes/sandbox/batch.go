@@ -12,11 +12,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// A batch is one run of a program in a sandbox that reads its input, answers on
-// its standard output, and ends. All its files are served at once: so it may
-// read and write in any order, or not at all.
+// A batch is one run of a program in a sandbox. The program reads its input,
+// writes an answer to its standard output, and ends. All streams are served
+// concurrently, so the program may read and write in any order, or not at all.
 type batch struct {
-	// limit is how many bytes the program may write.
+	// limit is the number of bytes that the program may write.
 	limit int64
 	// started is called when the program runs.
 	started func(sandbox.Report)
@@ -25,8 +25,9 @@ type batch struct {
 	stderr local.Output
 }
 
-// run returns the program's exit code once nothing of it is left. It is an error
-// if the program was stopped: since ctx ended, or since it wrote too much.
+// run returns the program's exit code after all of its processes have ended. It
+// returns an error if the program was stopped, because ctx ended or because it
+// wrote too much.
 func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -40,8 +41,8 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	if err != nil {
 		return 0, err
 	}
-	// Somebody else may have got hold of the other ends: once it is over, they
-	// are not waited for.
+	// Another process may have a copy of the other ends, which would delay
+	// the end of the copies.
 	defer context.AfterFunc(ctx, ours.close)()
 	var copies sync.WaitGroup
 	copies.Go(func() { feed(stdin, input) })
@@ -58,7 +59,7 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	return code, err
 }
 
-// start starts the sandbox, unless its files could not be made.
+// start starts the sandbox, unless creating its files failed with err.
 func (b *batch) start(ctx context.Context, spec sandbox.Spec, err error) (*sandbox.Process, error) {
 	if err != nil {
 		return nil, err
@@ -70,13 +71,13 @@ func (b *batch) start(ctx context.Context, spec sandbox.Spec, err error) (*sandb
 	return process, err
 }
 
-// feed writes the input. A program need not read it.
+// feed writes the input. The program need not read it.
 func feed(stdin *os.File, input []byte) {
 	_, _ = stdin.Write(input)
 	_ = stdin.Close()
 }
 
-// collect reads the output, and stops the program if that is too much.
+// collect reads the output, and stops the program if it writes too much.
 func (b *batch) collect(stdout *os.File, stop context.CancelCauseFunc) {
 	var err error
 	b.output, err = io.ReadAll(io.LimitReader(stdout, b.limit+1))
@@ -88,15 +89,15 @@ func (b *batch) collect(stdout *os.File, stop context.CancelCauseFunc) {
 	}
 }
 
-// files are open files of one owner.
+// files are open files that are closed together.
 type files []*os.File
 
-// pipe makes a pipe and returns this end of it. The other one is for the program,
-// to read from if reads is set, else to write to.
+// pipe creates a pipe and returns this process's end. The program gets the
+// other end: the reading end if reads is set, otherwise the writing end.
 func (f *files) pipe(end **os.File, theirs *files, reads bool) (*os.File, error) {
 	our, their, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, fmt.Errorf("creating a pipe: %w", err)
 	}
 	if reads {
 		our, their = their, our
@@ -107,6 +108,6 @@ func (f *files) pipe(end **os.File, theirs *files, reads bool) (*os.File, error)
 
 func (f files) close() {
 	for _, file := range f {
-		_ = file.Close() // it may be closed
+		_ = file.Close() // it may be closed already
 	}
 }

@@ -31,20 +31,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// rounds is how often everything is measured, for its median.
+// rounds is the number of measurements for a median.
 const rounds = 20
 
 const (
 	mb = 1_000_000
-	// programSize is what the function takes as it is stored, about.
+	// programSize is the approximate size of the stored function.
 	programSize = 5 * mb
 )
 
-// BenchmarkFirstAnswer takes the time from the start of a function to its first
-// answer, out of a package of 50 MB that is unpacked already. What it is
-// compared with takes turns with it: the function as a bare process, the start
-// of this program to nothing, which a supervisor has to go through, and docker
-// run, where an engine answers.
+// BenchmarkFirstAnswer measures the time from the start of a function to its
+// first answer, from an unpacked package of 50 MB. It alternates with the
+// measurements that it is compared with: the function as a bare process, an
+// empty start of this program, which every supervisor needs, and docker run if
+// an engine answers.
 func BenchmarkFirstAnswer(b *testing.B) {
 	asEachUser(b, func(b *testing.B, dir string) {
 		file := filepath.Join(dir, "50.xpkg")
@@ -75,8 +75,8 @@ func BenchmarkFirstAnswer(b *testing.B) {
 	})
 }
 
-// BenchmarkTenAtOnce takes the time until ten functions have answered that are
-// started at once.
+// BenchmarkTenAtOnce measures the time until ten functions that start together
+// have answered.
 func BenchmarkTenAtOnce(b *testing.B) {
 	asEachUser(b, func(b *testing.B, dir string) {
 		fn := runtimes.Function{Name: "function", Package: filepath.Join(dir, "50.xpkg")}
@@ -119,9 +119,9 @@ func tenAnswers(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Dura
 	return took
 }
 
-// BenchmarkSize compares the first answers of functions with an image of 5 and
-// of 500 MB: from a cache, from our own file, and from one as docker save and
-// the incumbent write it. What counts is that the ratio is 1.
+// BenchmarkSize compares the first answers of functions with images of 5 and of
+// 500 MB: from a cache, from an .xpkg file, and from a file of docker save or
+// the crossplane CLI. The ratio should be 1.
 func BenchmarkSize(b *testing.B) {
 	dir := b.TempDir()
 	program := buildFunction(b, dir)
@@ -181,7 +181,8 @@ func saved(b testing.TB, file string, img v1.Image) string {
 	return file
 }
 
-// answerOf starts a function in a sandbox, and stops it once it has answered.
+// answerOf measures the start of a function in a sandbox up to its first
+// answer, and stops it.
 func answerOf(b *testing.B, s sandbox.Sandbox, fn runtimes.Function) time.Duration {
 	b.Helper()
 	begun := time.Now()
@@ -205,8 +206,8 @@ func ask(ctx context.Context, f function.Runner) error {
 	return err
 }
 
-// bareAnswer starts a program that listens on the address that it is given
-// last, and kills it once that has answered.
+// bareAnswer measures the start of a program up to its first answer, and kills
+// it. The program listens on the address in its last argument.
 func bareAnswer(b *testing.B, program string, args ...string) time.Duration {
 	b.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -242,7 +243,7 @@ func askAt(ctx context.Context, address string) (err error) {
 	return ask(ctx, client)
 }
 
-// emptyStart starts this program to end at once.
+// emptyStart measures a run of this program that ends immediately.
 func emptyStart(b *testing.B) time.Duration {
 	b.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -254,8 +255,8 @@ func emptyStart(b *testing.B) time.Duration {
 	return time.Since(begun)
 }
 
-// dockerRun loads a file into the engine at Docker's default socket, and returns
-// what takes the time of docker run to a first answer.
+// dockerRun loads a file into the engine at Docker's default socket. It returns
+// a function that measures docker run up to the first answer.
 func dockerRun(b *testing.B, file string) (run func() time.Duration, ok bool) {
 	b.Helper()
 	if exec.Command("docker", "info").Run() != nil {
@@ -281,8 +282,8 @@ func dockerRun(b *testing.B, file string) (run func() time.Duration, ok bool) {
 	}, true
 }
 
-// asEachUser runs a benchmark as an ordinary user and, if this one is root, as
-// root too. Its directory has the function and its packages of 50 MB.
+// asEachUser runs a benchmark as an ordinary user, and also as root if this
+// user is root. The directory contains the function and its packages of 50 MB.
 func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	dir := os.Getenv(benchVar)
 	if dir == "" {
@@ -303,7 +304,7 @@ func asEachUser(b *testing.B, bench func(b *testing.B, dir string)) {
 	})
 }
 
-// reportAgain reports what another process has measured.
+// reportAgain reports the measurements in the output of another process.
 func reportAgain(b *testing.B, out string) {
 	b.Helper()
 	for line := range strings.Lines(out) {
@@ -323,7 +324,7 @@ func reportAgain(b *testing.B, out string) {
 	b.Fatalf("nothing was measured:\n%s", out)
 }
 
-// buildFunction builds the function, static, and returns its path.
+// buildFunction builds the function statically linked, and returns its path.
 func buildFunction(b testing.TB, dir string) string {
 	b.Helper()
 	file := filepath.Join(dir, "function")
@@ -335,8 +336,8 @@ func buildFunction(b testing.TB, dir string) string {
 	return file
 }
 
-// sizedPackage returns a package of the function, whose image is as large as
-// size by a layer of noise.
+// sizedPackage returns a package of the function. A layer of random bytes makes
+// its image as large as size.
 func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
 	b.Helper()
 	info, err := os.Stat(program)
@@ -352,7 +353,7 @@ func sizedPackage(b testing.TB, dir, program string, size int64) v1.Image {
 	noise := writeTar(b, filepath.Join(dir, fmt.Sprintf("noise%d.tar", size)), "noise", rand.NewChaCha8([32]byte{}), size-programSize)
 	img, ok := packageOf(b, v1.Config{Entrypoint: []string{"/function"}, User: "65532:65532"}, layer, noise).(v1.Image)
 	if !ok {
-		b.Fatal("the package is no image")
+		b.Fatal("the package is not an image")
 	}
 	return img
 }

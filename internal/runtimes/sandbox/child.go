@@ -12,29 +12,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// pipeGrace is how long output is read on after a function has ended.
+// pipeGrace is how long output is read after a function has ended.
 const pipeGrace = 500 * time.Millisecond
 
-// A child is a sandbox with what its function writes.
+// A child is a sandbox and the output of its function.
 type child struct {
 	process *sandbox.Process
 	out     *local.Output
-	done    chan struct{} // closed once it has ended and its output was read
+	done    chan struct{} // closed when the sandbox has ended and its output was read
 	cancel  context.CancelFunc
 }
 
-// A door is a way to start a function: sandbox.Start or sandbox.Confine.
-type door func(context.Context, sandbox.Spec) (*sandbox.Process, error)
+// A startFunc starts a function: sandbox.Start or sandbox.Confine.
+type startFunc func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 
-// launch starts a function whose life does not depend on ctx once it runs.
-func launch(ctx context.Context, start door, spec sandbox.Spec, out *local.Output) (*child, error) {
+// launch starts a function. Once the function runs, it does not end with ctx.
+func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *local.Output) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, fmt.Errorf("creating a pipe: %w", err)
 	}
 	spec.Stdout, spec.Stderr = write, write
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	// The start itself ends with ctx.
+	// Until it runs, the start ends with ctx.
 	unhook := context.AfterFunc(ctx, cancel)
 	process, err := start(life, spec)
 	err = errors.Join(err, write.Close())
@@ -44,12 +44,12 @@ func launch(ctx context.Context, start door, spec sandbox.Spec, out *local.Outpu
 	}
 	unhook()
 	c := &child{process: process, out: out, done: make(chan struct{}), cancel: cancel}
-	go c.live(read)
+	go c.copyOutput(read)
 	return c, nil
 }
 
-// live reads what the function writes until it has ended.
-func (c *child) live(read *os.File) {
+// copyOutput reads the function's output until the function has ended.
+func (c *child) copyOutput(read *os.File) {
 	defer close(c.done)
 	copied := make(chan struct{})
 	go func() {
@@ -68,14 +68,14 @@ func (c *child) live(read *os.File) {
 	c.out.Flush()
 }
 
-// ended says how the function ended.
+// ended returns how the function ended.
 func (c *child) ended() error {
 	code, err := c.process.Wait()
 	ended := fmt.Errorf("it ended by itself (exit code %d)%s", code, c.out.Quote())
-	return errors.Join(adviseStarved(ended, code, c.out, c.process.Report()), err)
+	return errors.Join(hintMemory(ended, code, c.out, c.process.Report()), err)
 }
 
-// explain says why a function did not come to answer because of err.
+// explain returns why a function did not answer, given the error err.
 func (c *child) explain(ctx context.Context, err error) error {
 	select {
 	case <-c.done:

@@ -13,16 +13,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Confined starts functions where no sandbox can be made: as processes of this
-// machine, from the same images, that have given up what can be given up without
-// a namespace (see sandbox.Confine). The Instance's Detail says what that was.
+// Confined starts functions on systems that forbid sandboxes. A function is a
+// process of this machine, from the same image. It is restricted as far as
+// possible without a namespace (see sandbox.Confine). The Instance's Detail
+// describes the restrictions.
 //
-// A function is started as its image says, with --insecure and --address after
-// its own arguments, and has to listen there: on a port of the host's loopback
-// interface, which anybody on this machine can connect to.
+// A function is started with its image's command line, and --insecure and
+// --address after it. It must listen at that address: a port of the host's
+// loopback interface, to which every user of this machine can connect.
 //
-// It reads the annotations that Sandbox reads. Of them it cannot keep a limit of
-// processors and a writable root, and says so in Detail.
+// Confined reads the same annotations as Sandbox. It cannot enforce a CPU limit
+// or provide a writable root, and says so in Detail.
 type Confined struct{ Sandbox }
 
 var (
@@ -30,19 +31,20 @@ var (
 	_ runtimes.Preparer = Confined{}
 )
 
-// Start pulls the function's image, unpacks it, and runs it confined. It returns
+// Start pulls the function's image, unpacks it and runs it confined. It returns
 // once the function answers.
 func (c Confined) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	from := c.images()
 	from.confined = true
-	instance, err := c.startBy(ctx, fn, from, c.run)
+	instance, err := c.startWith(ctx, fn, from, c.run)
 	if err != nil {
 		return nil, fmt.Errorf("starting function %q: %w", fn.Name, adviseConfined(err))
 	}
 	return instance, nil
 }
 
-// adviseConfined adds the ways out where a program cannot be run.
+// adviseConfined adds a hint with the alternatives if the program cannot run
+// confined.
 func adviseConfined(err error) error {
 	var unfit *sandbox.ProgramError
 	if !errors.As(err, &unfit) {
@@ -51,7 +53,7 @@ func adviseConfined(err error) error {
 	return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that it may give the function its image's root; or link it statically (for Go: CGO_ENABLED=0); or start it yourself and use the runtime Development")
 }
 
-// run runs the function of a root until it answers.
+// run starts the function of a root and returns once it answers.
 func (c Confined) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, string, error) {
 	spec, err := specOf(root, settings)
 	if err != nil {
@@ -66,7 +68,8 @@ func (c Confined) run(ctx context.Context, name string, root *rootfs.Root, setti
 	return f, "as a process (" + describeConfined(report, settings) + ")", err
 }
 
-// describeConfined says what confines a function, and what does not, for people.
+// describeConfined describes for users which restrictions apply to a function,
+// and which do not.
 func describeConfined(r sandbox.Report, s settings) string {
 	said := append([]string{rootNote(r), userNote(r), landlockNote(r), "seccomp"}, limits(r)...)
 	if r.Network == sandbox.Runner {
@@ -78,7 +81,7 @@ func describeConfined(r sandbox.Report, s settings) string {
 		said = append(said, "no CPU limit")
 	}
 	if s.writable {
-		said = append(said, "nothing writable but TMPDIR")
+		said = append(said, "only TMPDIR is writable")
 	}
 	return strings.Join(said, ", ")
 }
@@ -97,7 +100,8 @@ func userNote(r sandbox.Report) string {
 	return fmt.Sprintf("user %d", r.HostID)
 }
 
-// landlockNote says what there is of Landlock, and what its absence means.
+// landlockNote describes the state of Landlock, and the effect if it is
+// missing.
 func landlockNote(r sandbox.Report) string {
 	switch {
 	case r.Landlock > 0:

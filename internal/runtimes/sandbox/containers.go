@@ -17,49 +17,53 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// maxOutput is how much a container may write to its standard output, in bytes:
-// the bound of the alpha.
+// maxOutput is the maximum size of a container's standard output in bytes, as
+// in alpha Crossplane.
 const maxOutput = 100 << 20
 
-// Containers runs functions of the alpha, each call in a sandbox of its own: as
-// the image says (ENTRYPOINT and CMD, user, environment, working directory), on
-// a root that is read-only.
+// Containers runs alpha functions, each call in its own sandbox. The image
+// determines the command line (ENTRYPOINT and CMD), user, environment and
+// working directory. The root is read-only.
 //
-// A container may write 100 MiB to its standard output; more is an error. What
-// it writes to its standard error is read and dropped, but for the last lines,
-// which are in the error if it fails. It need not read its input. Where a request
-// asks for no limit of memory there still is one: sandbox.DefaultMemory.
+// A container may write 100 MiB to its standard output; more is an error. Of
+// its standard error only the last lines are kept, for the error if it fails.
+// It need not read its input. Without a memory limit in the request,
+// sandbox.DefaultMemory applies.
 type Containers struct {
-	// Cache is where images are kept, and unpacked.
+	// Cache is the directory of pulled and unpacked images.
 	Cache string
-	// Registry is that of images that name none. If it is empty, there is none.
+	// Registry is the default registry of image names. If it is empty, a
+	// name must contain a registry.
 	Registry string
-	// Pull says how images are fetched, where a request brings no credentials.
+	// Pull configures how images are fetched if a request has no
+	// credentials.
 	Pull image.Options
-	// Files lets a request's image be an .xpkg file or a folder with an OCI
-	// layout, too. It is for callers whose files these are: whoever calls from
-	// elsewhere must not choose among this machine's.
+	// Files also permits paths of .xpkg files and of folders with an OCI
+	// layout as images. Set it only if the caller owns these files: remote
+	// callers must not read files of this machine.
 	Files bool
-	// HostUID and HostGID are the first of the 65536 user ids, and group ids,
-	// that containers are given by a process that may do so. Zero means
+	// HostUID and HostGID are the first of 65536 user and group ids for
+	// containers, if this process may assign ids. Zero means
 	// sandbox.DefaultHostID, and for HostGID the same as HostUID.
 	HostUID, HostGID int
-	// Progress hears of what takes long, and what confines each container. It
-	// may be nil, and must be safe for concurrent use.
+	// Progress receives an event before each long operation, and with the
+	// restrictions of each container. It may be nil, and must be safe for
+	// concurrent use.
 	Progress progress.Func
-	// Output gets each line that a container writes to stderr, without control
-	// characters. It may be nil, and must be safe for concurrent use.
+	// Output receives each line that a container writes to stderr, without
+	// control characters. It may be nil, and must be safe for concurrent
+	// use.
 	Output func(image, line string)
 }
 
 var _ alpha.ContainerRunner = Containers{}
 
-// RunContainer implements alpha.ContainerRunner. It pays no heed to req.Endpoint. A
-// CPU limit is kept where the caller may make a cgroup, and so is a memory limit
-// that is less than a resource limit can be: see sandbox.Limits.
+// RunContainer implements alpha.ContainerRunner. It ignores req.Endpoint. A CPU
+// limit needs a cgroup. So does a memory limit below the minimum for a resource
+// limit: see sandbox.Limits.
 func (c Containers) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 	req = req.Complete()
-	ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("it took longer than %s", req.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, req.Timeout, fmt.Errorf("timed out after %s", req.Timeout))
 	defer cancel()
 	output, err := c.run(ctx, req)
 	if err != nil {
@@ -69,15 +73,15 @@ func (c Containers) RunContainer(ctx context.Context, req alpha.ContainerRequest
 }
 
 func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output []byte, err error) {
-	settings, err := requested(req)
+	settings, err := requestSettings(req)
 	if err != nil {
 		return nil, err
 	}
 	var stops stops
-	defer func() { err = errors.Join(err, stops.all(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, stops.run(context.WithoutCancel(ctx))) }()
 	root, _, err := c.images(req.Auth).unpack(ctx, req.Image, settings.policy, &stops)
 	if err != nil {
-		return nil, because(ctx, err)
+		return nil, causeOr(ctx, err)
 	}
 	spec, err := specOf(root, settings)
 	if err != nil {
@@ -91,7 +95,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 	return b, err
 }
 
-// execute runs a container to its end.
+// execute runs a container and returns its output.
 func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
 	b := batch{limit: maxOutput, stderr: local.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
@@ -104,32 +108,34 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.Co
 	code, err := b.run(ctx, spec, req.Input)
 	switch {
 	case report == nil:
-		return nil, because(ctx, err)
+		return nil, causeOr(ctx, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w%s", err, b.stderr.Quote())
 	case code == 0:
 		return b.output, nil
 	}
 	err = fmt.Errorf("it ended with exit code %d%s", code, b.stderr.Quote())
-	return nil, adviseStarved(err, code, &b.stderr, *report)
+	return nil, hintMemory(err, code, &b.stderr, *report)
 }
 
-// adviseStarved adds that a program may have ended for want of memory.
-func adviseStarved(err error, code int, out *local.Output, report sandbox.Report) error {
-	if report.Memory.By == sandbox.Nothing || !starved(code, out) {
+// hintMemory adds a hint if a program may have ended because it ran out of
+// memory.
+func hintMemory(err error, code int, out *local.Output, report sandbox.Report) error {
+	if report.Memory.By == sandbox.Nothing || !outOfMemory(code, out) {
 		return err
 	}
 	return hint.Wrap(err, fmt.Sprintf("it may need more memory than its limit of %d MiB", report.Memory.Value>>20))
 }
 
-// starved tells whether a container looks as if it had ended for want of memory:
-// the kernel kills for a cgroup, and programs complain at a resource limit.
-func starved(code int, stderr *local.Output) bool {
+// outOfMemory reports whether a container seems to have ended because it ran
+// out of memory. The kernel kills it at a cgroup limit; programs write an error
+// message at a resource limit.
+func outOfMemory(code int, stderr *local.Output) bool {
 	const killed = 128 + 9
 	return code == killed || stderr.Contains("out of memory") || stderr.Contains("annot allocate memory")
 }
 
-// images returns where containers come from, by a request's credentials.
+// images returns the source of images, with a request's credentials.
 func (c Containers) images(auth *alpha.Auth) images {
 	i := images{cache: c.Cache, registry: c.Registry, pull: c.Pull, files: c.Files, hostID: c.HostUID, hostGID: c.HostGID, progress: c.Progress}
 	if auth == nil {
@@ -145,10 +151,10 @@ func (c Containers) images(auth *alpha.Auth) images {
 	return i
 }
 
-// requested reads what a request says of how its container is to run.
-func requested(req alpha.ContainerRequest) (s settings, err error) {
+// requestSettings returns the settings of a request.
+func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 	if req.Timeout < 0 {
-		return s, fmt.Errorf("%s is no time to run in", req.Timeout)
+		return s, fmt.Errorf("the timeout must be positive, got %s", req.Timeout)
 	}
 	if s.policy, err = image.ParsePolicy(string(req.PullPolicy)); err != nil {
 		return s, err
@@ -169,8 +175,8 @@ func requested(req alpha.ContainerRequest) (s settings, err error) {
 	return s, nil
 }
 
-// because returns why ctx ended, if it has, and else err.
-func because(ctx context.Context, err error) error {
+// causeOr returns the cause why ctx ended, or err if it has not ended.
+func causeOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

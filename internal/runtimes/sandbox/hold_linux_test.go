@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// small is a package of the test function, and nothing else.
+// small writes a package that contains only the test function.
 func small(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,8 +26,8 @@ func small(t *testing.T) string {
 	return file
 }
 
-// A function that answers nothing is left alone after its time, and its end does
-// not wait for it.
+// TestEscapeByHolding checks that a call ends at its timeout, and that Stop
+// does not wait for the call.
 func TestEscapeByHolding(t *testing.T) {
 	fn := runtimes.Function{Name: "holds", Package: small(t), Annotations: map[string]string{sandbox.AnnotationTimeout: "50ms"}}
 	instance := begin(t, sandbox.Sandbox{Cache: t.TempDir()}, fn)
@@ -37,7 +37,7 @@ func TestEscapeByHolding(t *testing.T) {
 	}
 }
 
-// A function that does not come to serve has its time, too.
+// TestEscapeByNotServing checks the timeout for a function that never listens.
 func TestEscapeByNotServing(t *testing.T) {
 	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
 	s := sandbox.Sandbox{Cache: t.TempDir(), StartTimeout: time.Nanosecond}
@@ -47,12 +47,12 @@ func TestEscapeByNotServing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if n := len(err.Error()); n > 1<<20 {
-		t.Errorf("what it wrote makes an error of %d bytes", n)
+		t.Errorf("the function's output makes an error of %d bytes", n)
 	}
 }
 
-// Whatever a function writes, it answers, nobody keeps it all, and it ends when
-// it is told to.
+// TestEscapeByFlood checks a function that writes without end: it answers, its
+// output does not fill the memory, and Stop ends it.
 func TestEscapeByFlood(t *testing.T) {
 	var lines atomic.Int64
 	enough := make(chan struct{})
@@ -75,8 +75,8 @@ func TestEscapeByFlood(t *testing.T) {
 	instance.Stop = func(context.Context) error { return nil }
 }
 
-// Functions in this machine's network do not meet at the port that they all have
-// by default, where somebody else may be.
+// TestRunnerHasPortsOfItsOwn checks that functions in this machine's network
+// listen on different ports. Another process may use their common default port.
 func TestRunnerHasPortsOfItsOwn(t *testing.T) {
 	if other, err := net.Listen("tcp", "127.0.0.1:9443"); err == nil {
 		defer other.Close()

@@ -17,28 +17,29 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// images is where functions come from.
+// images is the source of images for functions.
 type images struct {
 	cache, registry string
 	pull            image.Options
-	// files tells that an image may be named by a path of this machine, too.
+	// files also permits paths of this machine as images.
 	files bool
-	// hostID and hostGID are who unpacked files belong to, or 0 for the default.
+	// hostID and hostGID own the unpacked files; 0 means the default.
 	hostID, hostGID int
-	// confined tells that they are for functions without a sandbox.
+	// confined means that the images are for functions without a sandbox.
 	confined bool
 	progress progress.Func
 }
 
-// unpack returns the root of an image, and the digest of its config. What is in
-// use for it ends with stops.
+// unpack returns the root of an image, and the digest of the image's config.
+// stops releases the resources.
 func (i images) unpack(ctx context.Context, name string, policy image.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
 	img, err := i.image(ctx, name, policy, stops)
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	// The config says what the layers hold. A manifest says how they are stored,
-	// for which those of a Docker archive would have to be read.
+	// The config identifies the content of the layers. The manifest
+	// identifies their stored form; computing it for a Docker archive would
+	// read all layers.
 	id, err := img.ConfigName()
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("reading the image's config: %w", err)
@@ -52,7 +53,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	return root, id, nil
 }
 
-// image returns an image by reference or, if that is allowed, by path.
+// image returns an image by reference or, if files is set, by path.
 func (i images) image(ctx context.Context, name string, policy image.Policy, stops *stops) (v1.Image, error) {
 	if i.files && isLocal(name) {
 		file, err := image.OpenLocal(ctx, name, v1.Platform{})
@@ -74,14 +75,14 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 	return store.Image(ctx, request, i.pull)
 }
 
-// request reads a reference to an image.
+// request parses a reference to an image.
 func (i images) request(name string, policy image.Policy) (image.Request, error) {
 	ref, err := remote.ParseReference(name, i.registry)
 	return image.Request{Reference: ref, Policy: policy}, err
 }
 
-// owner says who unpacked files belong to: the ids that a sandbox is given, if
-// this process may give away any.
+// owner returns the owner of unpacked files: the ids of a sandbox, if this
+// process may assign ids.
 func (i images) owner() *rootfs.Owner {
 	if i.confined && !sandbox.Becomes() || !sandbox.MapsIDs() {
 		return nil
@@ -90,7 +91,7 @@ func (i images) owner() *rootfs.Owner {
 	return &rootfs.Owner{UID: uid, GID: cmp.Or(i.hostGID, uid)}
 }
 
-// isLocal reports whether an image is named as a file or a folder.
+// isLocal reports whether name is a path of a file or folder.
 func isLocal(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil || filepath.IsAbs(name) || strings.HasSuffix(name, ".xpkg")

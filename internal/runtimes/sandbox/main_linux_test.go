@@ -14,11 +14,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// What the environment asks of this program when it plays another part.
+// Environment variables that give this test program other roles.
 const (
-	programVar = "XFN_TEST_PROGRAM" // the program of the images is built, and is here
+	programVar = "XFN_TEST_PROGRAM" // path of the program of the images, which is built already
 	emptyVar   = "XFN_TEST_EMPTY"   // do nothing
-	benchVar   = "XFN_TEST_BENCH"   // what is measured is in this directory
+	benchVar   = "XFN_TEST_BENCH"   // directory with the files to measure
 )
 
 func TestMain(m *testing.M) {
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program builds the program of the images, static, and returns its path, in a
-// directory that every user may enter.
+// program builds the program of the images, statically linked, and returns its
+// path in a directory that every user can enter.
 var program = sync.OnceValues(func() (string, error) {
 	if file := os.Getenv(programVar); file != "" {
 		return file, nil
@@ -52,7 +52,7 @@ var program = sync.OnceValues(func() (string, error) {
 	return file, os.Chmod(dir, 0o755)
 })
 
-// programImage returns an image of the program, which acts as it is told.
+// programImage returns an image that runs the program with these arguments.
 func programImage(t testing.TB, act ...string) v1.Image {
 	t.Helper()
 	return imageOf(t, v1.Config{Entrypoint: []string{"/usr/bin/program"}, Cmd: act})
@@ -67,7 +67,7 @@ func imageOf(t testing.TB, config v1.Config) v1.Image {
 	return imagetest.Image(t, config, layer)
 }
 
-// layer is the program, and accounts.
+// layer contains the program and user accounts.
 var layer = sync.OnceValues(func() (v1.Layer, error) {
 	file, err := program()
 	if err != nil {

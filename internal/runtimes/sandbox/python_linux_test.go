@@ -23,19 +23,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
-// pythonVar names the package with the function in Python, once it is built.
+// pythonVar is the environment variable with the path of the Python package, if
+// it is built.
 const pythonVar = "XFN_TEST_PYTHON"
 
-// TestPython runs a function in Python, out of a package with a whole Debian
-// root, as root and as an ordinary user. Making that takes a minute, root and
-// Debian's packages from a mirror: so only if XFN_REQUIRE asks for python.
+// TestPython runs a Python function from a package with a complete Debian root,
+// as root and as an ordinary user. Building the package takes a minute and
+// needs root and a Debian mirror, so the test runs only if XFN_REQUIRE contains
+// python.
 func TestPython(t *testing.T) {
 	if file := os.Getenv(pythonVar); file != "" {
 		answersInPython(t, file)
 		return
 	}
 	if !slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "python") {
-		t.Skip("it makes a Debian root from a mirror: only if XFN_REQUIRE asks for python")
+		t.Skip("it needs a Debian mirror; to run it, add python to XFN_REQUIRE")
 	}
 	file := pythonPackage(t)
 	t.Run("Root", func(t *testing.T) { answersInPython(t, file) })
@@ -92,9 +94,9 @@ func decode(t testing.TB, text string, m proto.Message) {
 	}
 }
 
-// pythonPackage builds a package that every user may read: a Debian root with
-// Python is the base image, and the function is laid over it, with the code that
-// Debian's protoc generates.
+// pythonPackage builds a package that every user can read. Its base image is a
+// Debian root with Python. The function and the code that Debian's protoc
+// generates are the layer above.
 func pythonPackage(t testing.TB) string {
 	t.Helper()
 	dir := publicDir(t)
@@ -117,7 +119,8 @@ func pythonPackage(t testing.TB) string {
 	return file
 }
 
-// overBase returns an image of a directory with a function in Python.
+// overBase returns an image of a directory with a Python function, over a base
+// image.
 func overBase(t testing.TB, base, dir string) v1.Image {
 	t.Helper()
 	opts := runtimeimage.Options{TempDir: t.TempDir()}
@@ -139,8 +142,8 @@ func overBase(t testing.TB, base, dir string) v1.Image {
 	return images.All[0]
 }
 
-// descriptors are what protoc would make of run_function.proto and of what that
-// imports, under the short name that stubs are to have.
+// descriptors returns what protoc would output for run_function.proto and its
+// imports, under the short file name that the stubs need.
 func descriptors(t testing.TB) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}

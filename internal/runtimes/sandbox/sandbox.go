@@ -20,39 +20,40 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// port is where functions listen, inside: the address that function SDKs have
-// by default.
+// port is the port inside of the sandbox where function SDKs listen by default.
 const port = 9443
 
-// Sandbox starts functions in containers. A function is started as its image
-// says (ENTRYPOINT and CMD), with --insecure after its own arguments, and has to
-// listen on port 9443 of the loopback interface, which is a network of its own.
-// With the network Runner, --address says on which port of this machine.
+// Sandbox starts functions in containers. A function is started with its
+// image's command line (ENTRYPOINT and CMD), and --insecure after it. It must
+// listen on port 9443 of the loopback interface of its own network. With the
+// network Runner, --address names a port of this machine instead.
 type Sandbox struct {
-	// Cache is where images are kept, and unpacked.
+	// Cache is the directory of pulled and unpacked images.
 	Cache string
-	// Registry is that of packages that name none. If it is empty, there is none.
+	// Registry is the default registry of package names. If it is empty, a
+	// name must contain a registry.
 	Registry string
-	// Pull says how images are fetched.
+	// Pull configures how images are fetched.
 	Pull image.Options
-	// TempDir is where each function's private directory is made; empty is the
-	// system's choice. If it is too long for the path of a unix socket, /tmp
-	// takes its place.
+	// TempDir is the parent of each function's private directory; empty
+	// means the system's default. If its path is too long for a unix
+	// socket, /tmp replaces it.
 	TempDir string
-	// StartTimeout bounds the time from the start of a function to its first
-	// answer. Zero means local.DefaultStartTimeout. Pulling and unpacking are
-	// not bounded.
+	// StartTimeout limits the time from the start of a function to its
+	// first answer. Zero means local.DefaultStartTimeout. The limit
+	// excludes pulling and unpacking.
 	StartTimeout time.Duration
 	// MaxMessageSize is the largest answer in bytes. Zero means
 	// grpc.DefaultMaxMessageSize.
 	MaxMessageSize int
-	// Env is added to the environment of every image, each as "name=value". The
-	// annotations of a function are added after it.
+	// Env is added to the environment of every image, each as "name=value".
+	// Variables in a function's annotations override it.
 	Env []string
-	// Progress hears of what takes long. It may be nil.
+	// Progress receives an event before each long operation. It may be nil.
 	Progress progress.Func
-	// Output gets each line that a function writes to stdout or stderr, without
-	// control characters. It may be nil, and must be safe for concurrent use.
+	// Output receives each line that a function writes to stdout or stderr,
+	// without control characters. It may be nil, and must be safe for
+	// concurrent use.
 	Output func(function, line string)
 }
 
@@ -62,18 +63,19 @@ var (
 	_ runtimes.Prober   = Sandbox{}
 )
 
-// Probe says why the system forbids sandboxes, if it does.
+// Probe returns why the system forbids sandboxes, or nil.
 func (s Sandbox) Probe(context.Context) error { return sandbox.Probe() }
 
-// Prepare pulls the images of functions whose packages are references. A
-// image.MissingError names all of them that may not be fetched.
+// Prepare pulls the images of functions whose packages are references. An
+// image.MissingError names all images that must not be fetched and are not in
+// the cache.
 func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err error) {
 	var requests []image.Request
 	for _, fn := range fns {
 		if isLocal(fn.Package) {
 			continue
 		}
-		settings, err := settingsOf(fn.Annotations)
+		settings, err := parseSettings(fn.Annotations)
 		if err != nil {
 			return fmt.Errorf("starting function %q: %w", fn.Name, err)
 		}
@@ -95,8 +97,8 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 	return err
 }
 
-// Start pulls the function's image, unpacks it, and runs it in a sandbox, as its
-// annotations say. It returns once the function answers.
+// Start pulls the function's image, unpacks it, and runs it in a sandbox with
+// the settings of its annotations. It returns once the function answers.
 func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	instance, err := s.start(ctx, fn)
 	if err != nil {
@@ -105,7 +107,7 @@ func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	return instance, nil
 }
 
-// advise adds what to try next.
+// advise adds a hint.
 func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
@@ -118,7 +120,7 @@ func advise(err error) error {
 	}
 }
 
-// allowNamespaces says how to have the system allow sandboxes.
+// allowNamespaces returns a hint how to permit sandboxes on this system.
 func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 	if key, ok := strings.CutPrefix(err.Setting, "/proc/sys/"); ok && err.Value != "" {
 		allowing := map[string]string{"0": "1", "1": "0"}[err.Value]
@@ -131,16 +133,16 @@ func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 }
 
 func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
-	return s.startBy(ctx, fn, s.images(), s.run)
+	return s.startWith(ctx, fn, s.images(), s.run)
 }
 
-// startBy unpacks a function's image, and has run run what is unpacked, and say
-// how.
-func (s Sandbox) startBy(
+// startWith unpacks a function's image and starts it with run, which also
+// describes the restrictions.
+func (s Sandbox) startWith(
 	ctx context.Context, fn runtimes.Function, from images,
 	run func(context.Context, string, *rootfs.Root, settings, *stops) (*local.Function, string, error),
 ) (_ *runtimes.Instance, err error) {
-	settings, err := settingsOf(fn.Annotations)
+	settings, err := parseSettings(fn.Annotations)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +150,7 @@ func (s Sandbox) startBy(
 	var stops stops
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, stops.all(context.WithoutCancel(ctx)))
+			err = errors.Join(err, stops.run(context.WithoutCancel(ctx)))
 		}
 	}()
 	root, id, err := from.unpack(ctx, fn.Package, settings.policy, &stops)
@@ -163,18 +165,18 @@ func (s Sandbox) startBy(
 		Runner:   settings.bounded(f),
 		Detail:   fn.Package + " " + how,
 		Identity: id.String(),
-		Stop:     stops.all,
+		Stop:     stops.run,
 		Done:     f.Done,
 		Ended:    f.Ended,
 	}, nil
 }
 
-// images returns where functions come from.
+// images returns the source of images.
 func (s Sandbox) images() images {
 	return images{cache: s.Cache, registry: s.Registry, pull: s.Pull, files: true, progress: s.Progress}
 }
 
-// run runs the function of a root in a sandbox until it answers.
+// run starts the function of a root in a sandbox, and returns once it answers.
 func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, string, error) {
 	spec, err := specOf(root, settings)
 	if err != nil {
@@ -194,9 +196,9 @@ func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settin
 	return f, "in a sandbox (" + describe(report) + ")", err
 }
 
-// chooseAddress has a function in this machine's network listen on a port of the
-// loopback interface that is free, and returns its address. The one that it has
-// by default may be another's, who would get to see what is sent there.
+// chooseAddress sets a free port of the loopback interface for a function in
+// this machine's network, and returns the address. On the default port another
+// process might listen, and would receive the requests.
 func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
 	address, err := local.LoopbackAddress(ctx)
 	if err != nil {
@@ -212,7 +214,7 @@ func chooseAddress(ctx context.Context, spec *sandbox.Spec) (string, error) {
 }
 
 // serve starts a function, and returns once it answers at target.
-func (s Sandbox) serve(ctx context.Context, name string, start door, spec sandbox.Spec, target string, stops *stops) (*local.Function, sandbox.Report, error) {
+func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec sandbox.Spec, target string, stops *stops) (*local.Function, sandbox.Report, error) {
 	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: s.MaxMessageSize})
 	if err != nil {
 		return nil, sandbox.Report{}, err
@@ -235,7 +237,8 @@ func (s Sandbox) serve(ctx context.Context, name string, start door, spec sandbo
 	return f, c.process.Report(), nil
 }
 
-// listen makes the socket that the supervisor carries to the function.
+// listen creates the socket whose connections the supervisor forwards to the
+// function.
 func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
 	dir, err := local.PrivateDir(s.TempDir)
 	if err != nil {
@@ -252,13 +255,14 @@ func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err er
 	return "unix://" + path, nil
 }
 
-// stops are what ends a function, in the order in which it came to be.
+// stops are the functions that release a function's resources, in the order of
+// acquisition.
 type stops []func(context.Context) error
 
 func (s *stops) add(stop func(context.Context) error) { *s = append(*s, stop) }
 
-// all ends everything, the last first.
-func (s *stops) all(ctx context.Context) error {
+// run calls all functions, the last first.
+func (s *stops) run(ctx context.Context) error {
 	var errs []error
 	for i := len(*s) - 1; i >= 0; i-- {
 		errs = append(errs, (*s)[i](ctx))

@@ -19,30 +19,31 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// prefix is what the annotations here begin with.
+// prefix begins the annotations of this runtime.
 const prefix = "render.crossplane.io/runtime-sandbox-"
 
-// The annotations of a Function that say how it runs in its sandbox.
+// Annotations of a Function for its sandbox.
 const (
-	// AnnotationNetwork is Isolated by default; Runner gives the function the
+	// AnnotationNetwork is Isolated (the default), or Runner for the
 	// network of this machine.
 	AnnotationNetwork = prefix + "network"
-	// AnnotationEnv adds to the image's environment: KEY=value, separated by
-	// commas.
+	// AnnotationEnv adds variables to the image's environment: KEY=value,
+	// separated by commas.
 	AnnotationEnv = prefix + "env"
-	// AnnotationMemory and AnnotationCPU are quantities, as 128Mi and 500m.
+	// AnnotationMemory and AnnotationCPU are limits as quantities, such as
+	// 128Mi and 500m.
 	AnnotationMemory = prefix + "memory"
 	AnnotationCPU    = prefix + "cpu"
-	// AnnotationTimeout bounds each call, as 20s.
+	// AnnotationTimeout is the timeout of each call, such as 20s.
 	AnnotationTimeout = prefix + "timeout"
-	// AnnotationWritable lets the function write to a copy of its root in
-	// memory: true or false.
+	// AnnotationWritable set to true gives the function a writable copy of
+	// its root in memory.
 	AnnotationWritable = prefix + "writable"
-	// AnnotationPullPolicy is IfNotPresent by default, or Always, or Never.
+	// AnnotationPullPolicy is IfNotPresent (the default), Always or Never.
 	AnnotationPullPolicy = prefix + "pull-policy"
 )
 
-// An AnnotationError says what is wrong with an annotation.
+// An AnnotationError says which annotation is invalid, and why.
 type AnnotationError struct {
 	Annotation string
 	Err        error
@@ -54,14 +55,14 @@ func (e *AnnotationError) Error() string {
 
 func (e *AnnotationError) Unwrap() error { return e.Err }
 
-// Check reads the annotations of a Function, and returns an AnnotationError for
-// the first that is wrong.
+// Check validates the annotations of a Function. It returns an AnnotationError
+// for the first that is invalid.
 func Check(annotations map[string]string) error {
-	_, err := settingsOf(annotations)
+	_, err := parseSettings(annotations)
 	return err
 }
 
-// settings are what a function's annotations say.
+// settings are the values of a function's annotations.
 type settings struct {
 	network  sandbox.Network
 	env      []string
@@ -71,8 +72,8 @@ type settings struct {
 	policy   image.Policy
 }
 
-// settingsOf reads annotations. Those that are not there leave the default.
-func settingsOf(annotations map[string]string) (s settings, err error) {
+// parseSettings parses annotations. A missing annotation leaves the default.
+func parseSettings(annotations map[string]string) (s settings, err error) {
 	readers := []reader{
 		{AnnotationNetwork, s.readNetwork},
 		{AnnotationEnv, func(text string) (err error) { s.env, err = local.ParseEnv(text); return err }},
@@ -94,7 +95,7 @@ func settingsOf(annotations map[string]string) (s settings, err error) {
 		}
 		i := slices.IndexFunc(readers, func(r reader) bool { return r.annotation == name })
 		if i < 0 {
-			return s, &AnnotationError{name, errors.New("there is no such setting of a sandbox")}
+			return s, &AnnotationError{name, errors.New("unknown setting of the sandbox runtime")}
 		}
 		if err := readers[i].read(annotations[name]); err != nil {
 			return s, &AnnotationError{name, err}
@@ -103,20 +104,20 @@ func settingsOf(annotations map[string]string) (s settings, err error) {
 	return s, nil
 }
 
-// A reader reads the text of an annotation.
+// A reader parses the value of an annotation.
 type reader struct {
 	annotation string
 	read       func(text string) error
 }
 
-// minMemory is what a program needs to say that it has too little, in bytes. Who
-// means less has forgotten a unit.
+// minMemory is the memory in bytes that a program needs to report an error. A
+// smaller value probably lacks a unit.
 const minMemory = 16 << 20
 
 func memory(text string) (int64, error) {
 	bytes, err := positive(text, (*resource.Quantity).Value)
 	if err == nil && bytes < minMemory {
-		err = fmt.Errorf("%q is %d bytes, and no program runs with less than 16Mi", text, bytes)
+		err = fmt.Errorf("%q is %d bytes, expected at least 16Mi", text, bytes)
 	}
 	return bytes, err
 }
@@ -128,31 +129,31 @@ func (s *settings) readNetwork(text string) error {
 	case "Runner":
 		s.network = sandbox.Runner
 	default:
-		return fmt.Errorf("unknown network %q: it is Isolated or Runner", text)
+		return fmt.Errorf("unknown network %q: expected Isolated or Runner", text)
 	}
 	return nil
 }
 
 func (s *settings) readTimeout(text string) (err error) {
 	if s.timeout, err = time.ParseDuration(text); err == nil && s.timeout <= 0 {
-		err = fmt.Errorf("%s is no time to answer in", text)
+		err = fmt.Errorf("must be positive, got %s", text)
 	}
 	return err
 }
 
-// positive reads a quantity, in the unit of value.
+// positive parses a quantity and returns it in the unit of value.
 func positive(text string, value func(*resource.Quantity) int64) (int64, error) {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no quantity", text)
+		return 0, fmt.Errorf("expected a quantity such as 128Mi or 500m, got %q", text)
 	}
 	if q.Sign() <= 0 {
-		return 0, fmt.Errorf("%q is not above zero", text)
+		return 0, fmt.Errorf("must be positive, got %q", text)
 	}
 	return value(&q), nil
 }
 
-// bounded holds each call of a function to the timeout, if there is one.
+// bounded returns a Runner whose calls have the timeout, if there is one.
 func (s settings) bounded(r function.Runner) function.Runner {
 	if s.timeout == 0 {
 		return r

@@ -23,29 +23,29 @@ func TestSettings(t *testing.T) {
 		want                     settings
 		wantErr                  string
 	}{
-		"None":         {"no annotation is needed", "example.org/other", "x", settings{}, ""},
-		"Isolated":     {"the default may be written", AnnotationNetwork, "Isolated", settings{}, ""},
-		"Runner":       {"the alpha's word for the machine's network", AnnotationNetwork, "Runner", settings{network: sandbox.Runner}, ""},
-		"Network":      {"there are two networks", AnnotationNetwork, "Host", settings{}, `unknown network "Host": it is Isolated or Runner`},
+		"None":         {"annotations of others are ignored", "example.org/other", "x", settings{}, ""},
+		"Isolated":     {"Isolated is the default", AnnotationNetwork, "Isolated", settings{}, ""},
+		"Runner":       {"Runner is the machine's network", AnnotationNetwork, "Runner", settings{network: sandbox.Runner}, ""},
+		"Network":      {"the network is one of two", AnnotationNetwork, "Host", settings{}, `unknown network "Host": expected Isolated or Runner`},
 		"Env":          {"variables are separated by commas", AnnotationEnv, "A=b,C=d=e,F=", settings{env: []string{"A=b", "C=d=e", "F="}}, ""},
-		"EnvNoValue":   {"each has a value", AnnotationEnv, "A", settings{}, `expected KEY=value, got "A"`},
-		"EnvNoName":    {"and a name", AnnotationEnv, "A=b,=c", settings{}, `expected KEY=value, got "=c"`},
-		"Memory":       {"memory is in bytes", AnnotationMemory, "128Mi", settings{limits: sandbox.Limits{Memory: 128 << 20}}, ""},
-		"MemoryNone":   {"nothing is no memory", AnnotationMemory, "0", settings{}, `"0" is not above zero`},
-		"MemoryUnit":   {"a number is one of bytes", AnnotationMemory, "128", settings{}, `"128" is 128 bytes, and no program runs with less than 16Mi`},
-		"Unknown":      {"what is misspelt says nothing, and is not passed over", prefix + "memroy", "1Gi", settings{}, "there is no such setting of a sandbox"},
-		"MemoryText":   {"a quantity is one", AnnotationMemory, "much", settings{}, `"much" is no quantity`},
-		"CPU":          {"processors are in thousandths", AnnotationCPU, "0.5", settings{limits: sandbox.Limits{CPU: 500}}, ""},
-		"Timeout":      {"calls may be bounded", AnnotationTimeout, "20s", settings{timeout: 20 * time.Second}, ""},
-		"TimeoutBelow": {"by some time", AnnotationTimeout, "-1s", settings{}, "-1s is no time to answer in"},
-		"Writable":     {"a root may be written to", AnnotationWritable, "true", settings{writable: true}, ""},
-		"WritableText": {"or not, but nothing else", AnnotationWritable, "maybe", settings{}, "invalid syntax"},
-		"Policy":       {"images may always be asked for", AnnotationPullPolicy, "Always", settings{policy: image.Always}, ""},
-		"PolicyText":   {"by one of three words", AnnotationPullPolicy, "Sometimes", settings{}, `unknown pull policy "Sometimes"`},
+		"EnvNoValue":   {"a variable needs a value", AnnotationEnv, "A", settings{}, `expected KEY=value, got "A"`},
+		"EnvNoName":    {"a variable needs a name", AnnotationEnv, "A=b,=c", settings{}, `expected KEY=value, got "=c"`},
+		"Memory":       {"memory is parsed to bytes", AnnotationMemory, "128Mi", settings{limits: sandbox.Limits{Memory: 128 << 20}}, ""},
+		"MemoryNone":   {"a memory limit of zero is an error", AnnotationMemory, "0", settings{}, `must be positive, got "0"`},
+		"MemoryUnit":   {"a memory limit without a unit is an error", AnnotationMemory, "128", settings{}, `"128" is 128 bytes, expected at least 16Mi`},
+		"Unknown":      {"an unknown annotation with the prefix is an error", prefix + "memroy", "1Gi", settings{}, "unknown setting of the sandbox runtime"},
+		"MemoryText":   {"a memory limit is a quantity", AnnotationMemory, "much", settings{}, `expected a quantity such as 128Mi or 500m, got "much"`},
+		"CPU":          {"CPU is parsed to thousandths", AnnotationCPU, "0.5", settings{limits: sandbox.Limits{CPU: 500}}, ""},
+		"Timeout":      {"a timeout is a duration", AnnotationTimeout, "20s", settings{timeout: 20 * time.Second}, ""},
+		"TimeoutBelow": {"a timeout is positive", AnnotationTimeout, "-1s", settings{}, "must be positive, got -1s"},
+		"Writable":     {"a root may be writable", AnnotationWritable, "true", settings{writable: true}, ""},
+		"WritableText": {"writable is true or false", AnnotationWritable, "maybe", settings{}, "invalid syntax"},
+		"Policy":       {"the pull policy may be Always", AnnotationPullPolicy, "Always", settings{policy: image.Always}, ""},
+		"PolicyText":   {"the pull policy is one of three", AnnotationPullPolicy, "Sometimes", settings{}, `unknown pull policy "Sometimes"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := settingsOf(map[string]string{tc.annotation: tc.text})
+			got, err := parseSettings(map[string]string{tc.annotation: tc.text})
 			if tc.wantErr != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), "annotation "+tc.annotation+": ") || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
@@ -68,19 +68,19 @@ func TestUser(t *testing.T) {
 		uid, gid     int
 		wantErr      string
 	}{
-		"None":        {"nobody said is root", "", 0, 0, ""},
-		"Number":      {"a number needs no account", "1234", 1234, 0, ""},
-		"Known":       {"but has the group of its account", "65532", 65532, 65531, ""},
+		"None":        {"an image without a user runs as root", "", 0, 0, ""},
+		"Number":      {"a numeric id needs no account", "1234", 1234, 0, ""},
+		"Known":       {"a numeric id has the group of its account", "65532", 65532, 65531, ""},
 		"Name":        {"a name is looked up", "nonroot", 65532, 65531, ""},
-		"Group":       {"a group beats that of the account", "nonroot:staff", 65532, 50, ""},
-		"GroupNumber": {"it may be a number", "65532:7", 65532, 7, ""},
-		"Unknown":     {"a name has to be there", "somebody", 0, 0, `etc/passwd has no "somebody"`},
-		"NoGroup":     {"and a group", "nonroot:somebodies", 0, 0, `etc/group has no "somebodies"`},
-		"Odd":         {"an id is a number", "odd", 0, 0, `etc/passwd has no "odd"`},
+		"Group":       {"a named group replaces the group of the account", "nonroot:staff", 65532, 50, ""},
+		"GroupNumber": {"a numeric group replaces the group of the account", "65532:7", 65532, 7, ""},
+		"Unknown":     {"a user name must exist", "somebody", 0, 0, `etc/passwd has no "somebody"`},
+		"NoGroup":     {"a group name must exist", "nonroot:somebodies", 0, 0, `etc/group has no "somebodies"`},
+		"Odd":         {"the id of an account is a number", "odd", 0, 0, `etc/passwd has no "odd"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			uid, gid, err := userOf(root, tc.user)
+			uid, gid, err := lookupUser(root, tc.user)
 			if tc.wantErr != "" {
 				if err == nil || err.Error() != tc.wantErr {
 					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
@@ -94,7 +94,8 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// Accounts are those of the root, wherever links in it lead.
+// TestUserLinks checks that links of the root cannot lead to account files
+// outside of it.
 func TestUserLinks(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	write(t, outside, "passwd", "me:x:1:1::/:\n")
@@ -104,11 +105,11 @@ func TestUserLinks(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "passwd"), filepath.Join(root, "etc/passwd")); err != nil {
 		t.Fatal(err)
 	}
-	if uid, gid, err := userOf(root, "me"); err == nil {
+	if uid, gid, err := lookupUser(root, "me"); err == nil {
 		t.Errorf("got %d:%d from outside of the root", uid, gid)
 	}
-	if uid, _, err := userOf(root, "5"); uid != 5 || err != nil {
-		t.Errorf("a number needs no accounts: got %d, %v", uid, err)
+	if uid, _, err := lookupUser(root, "5"); uid != 5 || err != nil {
+		t.Errorf("a numeric id without account files: got %d, %v", uid, err)
 	}
 }
 
@@ -132,8 +133,8 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// An image may have as many variables as its author likes, and no more than a
-// program may be started with.
+// TestSpecManyVariables checks that an image may have many variables, up to the
+// size limit of a program's arguments and environment.
 func TestSpecManyVariables(t *testing.T) {
 	many := make([]string, 40_000)
 	for i := range many {
@@ -141,11 +142,11 @@ func TestSpecManyVariables(t *testing.T) {
 	}
 	root := &rootfs.Root{Path: t.TempDir(), Config: v1.Config{Entrypoint: []string{"/fn"}, Env: many}}
 	got, err := specOf(root, settings{})
-	if err != nil || len(got.Env) != 20_001 { // and PATH
+	if err != nil || len(got.Env) != 20_001 { // PATH is added
 		t.Errorf("got %d variables, %v", len(got.Env), err)
 	}
 	root.Config.Cmd = []string{strings.Repeat("x", 1<<20)}
-	if _, err := specOf(root, settings{}); err == nil || !strings.Contains(err.Error(), "bytes, more than the 1048576 that a program may be started with") {
+	if _, err := specOf(root, settings{}); err == nil || !strings.Contains(err.Error(), "bytes, more than the limit of 1048576") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -156,9 +157,9 @@ func TestDescribe(t *testing.T) {
 		report sandbox.Report
 		want   string
 	}{
-		"Plain":  {"what is usual is short", sandbox.Report{Landlock: 7}, "loopback only"},
-		"Limits": {"limits say what keeps them", sandbox.Report{Landlock: 7, Memory: sandbox.Limit{Value: 128 << 20, By: sandbox.CgroupV2}, CPU: sandbox.Limit{Value: 500, By: sandbox.CgroupV1}}, "loopback only, memory 128 MiB by cgroup v2, CPU 500m by cgroup v1"},
-		"Less":   {"what is missing is said", sandbox.Report{Network: sandbox.Runner}, "network of this machine, no Landlock"},
+		"Plain":  {"complete restrictions have a short text", sandbox.Report{Landlock: 7}, "loopback only"},
+		"Limits": {"each limit names what enforces it", sandbox.Report{Landlock: 7, Memory: sandbox.Limit{Value: 128 << 20, By: sandbox.CgroupV2}, CPU: sandbox.Limit{Value: 500, By: sandbox.CgroupV1}}, "loopback only, memory 128 MiB by cgroup v2, CPU 500m by cgroup v1"},
+		"Less":   {"a missing restriction is reported", sandbox.Report{Network: sandbox.Runner}, "network of this machine, no Landlock"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,23 +170,23 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestStarved(t *testing.T) {
+func TestOutOfMemory(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		code   int
 		stderr string
 		want   bool
 	}{
-		"Killed":  {"the kernel kills for a cgroup", 137, "", true},
-		"Go":      {"Go complains first, and then at length", 2, "fatal error: runtime: cannot allocate memory\n" + strings.Repeat("stack\n", 50), true},
-		"Python":  {"so does the C library", 1, "[Errno 12] Cannot allocate memory\n", true},
-		"Another": {"and else it is something else", 1, "no such file\n", false},
+		"Killed":  {"the kernel kills at a cgroup limit", 137, "", true},
+		"Go":      {"Go writes the error before a long stack", 2, "fatal error: runtime: cannot allocate memory\n" + strings.Repeat("stack\n", 50), true},
+		"Python":  {"the C library writes the error", 1, "[Errno 12] Cannot allocate memory\n", true},
+		"Another": {"another error is not about memory", 1, "no such file\n", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			out := &local.Output{}
 			_, _ = out.Write([]byte(tc.stderr))
-			if got := starved(tc.code, out); got != tc.want {
+			if got := outOfMemory(tc.code, out); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

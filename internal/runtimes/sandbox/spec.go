@@ -15,24 +15,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// defaultPath is the PATH of an image that sets none, as with container engines.
+// defaultPath is the PATH of an image without one, as in container engines.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// errNoProgram is the error of specOf for an image that says not what to run.
+// errNoProgram says that an image has neither an entrypoint nor a command.
 var errNoProgram = errors.New("its image has no entrypoint")
 
-// specOf says how to run the program of a root (OCI image spec, config.md).
+// specOf returns how to run the program of a root (OCI image spec, config.md).
 func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 	config := root.Config
 	args := slices.Concat(config.Entrypoint, config.Cmd)
 	if len(args) == 0 {
 		return sandbox.Spec{}, errNoProgram
 	}
-	env := lastOf(slices.Concat([]string{defaultPath}, config.Env, s.env))
+	env := lastValues(slices.Concat([]string{defaultPath}, config.Env, s.env))
 	if n := sizeOf(args) + sizeOf(env); n > maxStrings {
-		return sandbox.Spec{}, fmt.Errorf("its image's command line and environment have %d bytes, more than the %d that a program may be started with", n, maxStrings)
+		return sandbox.Spec{}, fmt.Errorf("its image's command line and environment have %d bytes, more than the limit of %d", n, maxStrings)
 	}
-	uid, gid, err := userOf(root.Path, config.User)
+	uid, gid, err := lookupUser(root.Path, config.User)
 	if err != nil {
 		return sandbox.Spec{}, fmt.Errorf("finding the image's user %q: %w", config.User, err)
 	}
@@ -41,14 +41,15 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 		UID: uid, GID: gid, Writable: s.writable, Network: s.network, Limits: s.limits,
 	}
 	if s.network == sandbox.Runner {
-		// A name server is best effort: not every machine has one.
+		// A missing file is not an error: some machines have no name
+		// server.
 		spec.Resolver, _ = os.ReadFile("/etc/resolv.conf")
 	}
 	return spec, nil
 }
 
-// maxStrings bounds in bytes a program's arguments and environment. Linux takes
-// 2 MiB of them, with what it needs for each.
+// maxStrings limits the bytes of a program's arguments and environment. Linux
+// allows 2 MiB, including pointers and padding.
 const maxStrings = 1 << 20
 
 func sizeOf(list []string) (n int) {
@@ -58,9 +59,9 @@ func sizeOf(list []string) (n int) {
 	return n
 }
 
-// lastOf leaves of each variable the last that is said of it, since programs do
-// not agree on which of several counts.
-func lastOf(env []string) []string {
+// lastValues keeps only the last value of each variable, because programs
+// disagree on which of several applies.
+func lastValues(env []string) []string {
 	last := make(map[string]int, len(env))
 	for i, pair := range env {
 		key, _, _ := strings.Cut(pair, "=")
@@ -75,9 +76,9 @@ func lastOf(env []string) []string {
 	return kept
 }
 
-// userOf returns the ids of an image's user: "uid", "uid:gid", or names, which
-// are looked up in the root's own files. No user is 0:0.
-func userOf(root, user string) (uid, gid int, err error) {
+// lookupUser returns the ids of an image's user: "uid", "uid:gid", or names
+// that are looked up in the root's own files. An empty user is 0:0.
+func lookupUser(root, user string) (uid, gid int, err error) {
 	if user == "" {
 		return 0, 0, nil
 	}
@@ -89,11 +90,11 @@ func userOf(root, user string) (uid, gid int, err error) {
 	return uid, gid, err
 }
 
-// maxAccounts bounds what is read of a file of accounts, in bytes.
+// maxAccounts limits the size of an account file in bytes.
 const maxAccounts = 1 << 20
 
 // lookup returns the id of an account, and the number in another field of its
-// line. A number need not have an account.
+// line. A numeric id need not have an account.
 func lookup(root, file, name string, field int) (id, other int, err error) {
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil
@@ -118,7 +119,7 @@ func lookup(root, file, name string, field int) (id, other int, err error) {
 	return 0, 0, fmt.Errorf("%s has no %q", file, name)
 }
 
-// linesOf reads a file of the root. No link leads out of that.
+// linesOf reads a file of the root. It does not follow links to the outside.
 func linesOf(root, file string) ([]string, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -130,7 +131,7 @@ func linesOf(root, file string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", file, fsx.Cause(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxAccounts {
-		return nil, fmt.Errorf("%s is no file of accounts", file)
+		return nil, fmt.Errorf("%s is not a regular file, or is larger than 1 MiB", file)
 	}
 	f, err := dir.Open(file)
 	if err != nil {
@@ -145,7 +146,7 @@ func linesOf(root, file string) ([]string, error) {
 	return lines, scanner.Err()
 }
 
-// describe says what confines a function, for people.
+// describe describes for users which restrictions apply to a function.
 func describe(r sandbox.Report) string {
 	said := []string{"loopback only"}
 	if r.Network == sandbox.Runner {
@@ -158,7 +159,7 @@ func describe(r sandbox.Report) string {
 	return strings.Join(said, ", ")
 }
 
-// limits says what limits memory and processors, for people.
+// limits describes for users the memory and CPU limits.
 func limits(r sandbox.Report) (said []string) {
 	for _, l := range []struct {
 		name  string

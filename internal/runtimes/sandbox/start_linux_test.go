@@ -13,7 +13,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
-// begin starts a function that ends with the test.
+// begin starts a function that is stopped at the end of the test.
 func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Instance {
 	t.Helper()
 	instance, err := s.Start(t.Context(), fn)
@@ -29,7 +29,7 @@ func begin(t *testing.T, s sandbox.Sandbox, fn runtimes.Function) *runtimes.Inst
 	return instance
 }
 
-// One image is one function, wherever it comes from.
+// TestStart checks that an image has the same identity from every source.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	img := sizedPackage(t, dir, buildFunction(t, dir), programSize+1)
@@ -56,8 +56,9 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A file of docker save is opened without reading its layers, so that it is no
-// matter how large they are. What they hold counts when it is unpacked.
+// TestStartChangedFile checks that a changed layer in a file of docker save is
+// an error when it is unpacked. Opening the file does not read the layers, so
+// it takes the same time for every size.
 func TestStartChangedFile(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "function")
@@ -69,7 +70,7 @@ func TestStartChangedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(data)/2]++ // most of it is noise
+	data[len(data)/2]++ // most of the file is random bytes
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// publicDir returns an empty directory that every user may enter. It is removed
-// with the test.
+// publicDir returns an empty directory that every user can enter. It is removed
+// at the end of the test.
 func publicDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sandbox")
@@ -26,8 +26,8 @@ func publicDir(t testing.TB) string {
 	return dir
 }
 
-// asOrdinaryUser runs this test program again as a user without any right, in a
-// directory of that user's, and returns what it writes.
+// asOrdinaryUser runs this test program again as a user without privileges, in
+// a directory of that user, and returns its output.
 func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 	t.Helper()
 	const uid, gid = 54321, 54321
@@ -51,7 +51,7 @@ func asOrdinaryUser(t testing.TB, env []string, args ...string) string {
 	return string(out)
 }
 
-// mustRun runs a program, and fails the test if that fails.
+// mustRun runs a program, and fails the test if the program fails.
 func mustRun(t testing.TB, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(e2e.Context(t), name, args...).CombinedOutput(); err != nil {

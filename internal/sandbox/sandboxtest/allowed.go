@@ -10,9 +10,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Allowed skips a test where err says that the system forbids sandboxes, or
-// fails it if XFN_REQUIRE, a comma-separated list, holds "sandbox". Of any other
-// error, and of none, it takes no notice.
+// Allowed skips a test if err says that the system forbids sandboxes. It fails
+// the test instead if XFN_REQUIRE, a comma-separated list, contains "sandbox".
+// It ignores nil and every other error.
 func Allowed(t testing.TB, err error) {
 	t.Helper()
 	var forbidden *sandbox.NamespaceError
@@ -20,7 +20,7 @@ func Allowed(t testing.TB, err error) {
 		return
 	}
 	if slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "sandbox") {
-		t.Fatalf("XFN_REQUIRE asks for sandboxes: %v", err)
+		t.Fatalf("XFN_REQUIRE requires sandboxes: %v", err)
 	}
 	t.Skip(err)
 }

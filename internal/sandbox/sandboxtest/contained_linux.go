@@ -14,9 +14,9 @@ import (
 // newNamespaces are the flags of clone that container engines forbid.
 const newNamespaces = 0x7e020000
 
-// Exec executes a program in the place of this process, in which it, and what it
-// starts, can make no namespaces and no mounts, as by the default profile of
-// container engines. It returns only if that fails.
+// Exec replaces this process by a program. The program and its children cannot
+// create namespaces or mounts, as under the default profile of container
+// engines. Exec returns only if it fails.
 func Exec(program string, args, env []string) error {
 	runtime.LockOSThread()
 	instructions, err := filter()
@@ -25,7 +25,7 @@ func Exec(program string, args, env []string) error {
 	}
 	raw, err := bpf.Assemble(instructions)
 	if err != nil {
-		return fmt.Errorf("making a seccomp filter: %w", err)
+		return fmt.Errorf("creating a seccomp filter: %w", err)
 	}
 	filters := make([]unix.SockFilter, len(raw))
 	for i, in := range raw {
@@ -41,15 +41,15 @@ func Exec(program string, args, env []string) error {
 	return fmt.Errorf("executing %q: %w", program, syscall.Exec(program, args, env))
 }
 
-// filter returns the part of such a profile that matters here: clone3, whose
-// flags no filter can see, is as if it did not exist.
+// filter returns the relevant part of such a profile. clone3 fails as unknown,
+// because no filter can read its flags.
 func filter() ([]bpf.Instruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
-		return nil, fmt.Errorf("making a seccomp filter: %w", err)
+		return nil, fmt.Errorf("creating a seccomp filter: %w", err)
 	}
 	const (
-		number, argument = 0, 16 // where they are in what a filter is given
+		number, argument = 0, 16 // offsets in the data that a filter reads
 		errno            = unix.SECCOMP_RET_ERRNO
 	)
 	instructions := []bpf.Instruction{bpf.LoadAbsolute{Off: number, Size: 4}}

@@ -1,3 +1,3 @@
-// Package sandboxtest has what tests of programs need that make sandboxes, and
-// what tries out where those are forbidden.
+// Package sandboxtest skips tests where the system forbids sandboxes, and runs
+// programs in an environment that forbids them.
 package sandboxtest

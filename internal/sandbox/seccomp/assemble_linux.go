@@ -11,41 +11,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a filter finds a call's number, its architecture and its arguments.
+// Offsets of a call's number, architecture and arguments in the data that a
+// filter reads.
 const (
 	numberOffset   = 0
 	archOffset     = 4
 	argumentOffset = 16
 )
 
-// A policy is what a filter does about calls: the action for those that a rule
-// is met by, and the other action for all others. A name that the architecture
-// does not have is left out.
+// A policy maps calls to actions: action applies to a call that matches a rule,
+// other to every other call. Names that the architecture does not have are
+// ignored.
 type policy struct {
 	rules         []rule
 	action, other uint32
 }
 
-// A rule is met by a call for which all of the tests come true.
+// A rule matches a call if all tests are true.
 type rule struct {
 	call  string
 	tests []test
 }
 
-// A test compares one half of an argument, 32 bits, as that is what a filter
-// can.
+// A test compares one half of an argument, 32 bits, because a filter cannot
+// compare more.
 type test struct {
 	offset uint32
 	cond   bpf.JumpTest
 	value  uint32
 }
 
-// all is the rule of a call for which all of these conditions come true.
+// all returns the rule that matches a call if all conditions are true.
 func all(call string, conditions ...[]test) rule {
 	return rule{call, slices.Concat(conditions...)}
 }
 
-// calls are rules of calls with any arguments.
+// calls returns rules that match calls with any arguments.
 func calls(names []string) []rule {
 	rules := make([]rule, len(names))
 	for i, name := range names {
@@ -54,8 +55,8 @@ func calls(names []string) []rule {
 	return rules
 }
 
-// low and high are where the halves of an argument are. The architectures that
-// there are rules for have the low one first.
+// low and high return the offsets of an argument's halves. All supported
+// architectures are little-endian.
 func low(argument uint32) uint32  { return argumentOffset + 8*argument }
 func high(argument uint32) uint32 { return low(argument) + 4 }
 
@@ -66,9 +67,9 @@ func is(argument uint32, value uint64) []test {
 	}
 }
 
-// isNone is an argument whose low half, which is what the kernel reads of most,
-// is none of these values.
-func isNone(argument uint32, values ...uint32) []test {
+// notIn tests that the low half of an argument is none of these values. The
+// kernel reads only that half of most arguments.
+func notIn(argument uint32, values ...uint32) []test {
 	var tests []test
 	for _, value := range values {
 		tests = append(tests, test{low(argument), bpf.JumpNotEqual, value})
@@ -76,25 +77,25 @@ func isNone(argument uint32, values ...uint32) []test {
 	return tests
 }
 
-// isWide is an argument of more than 32 bits.
+// isWide tests that an argument has more than 32 bits.
 func isWide(argument uint32) []test { return []test{{high(argument), bpf.JumpNotEqual, 0}} }
 
-// has is an argument with any of these bits.
+// has tests that an argument has any of these bits.
 func has(argument, bits uint32) []test { return []test{{low(argument), bpf.JumpBitsSet, bits}} }
 
-// hasNone is an argument with none of them.
+// hasNone tests that an argument has none of these bits.
 func hasNone(argument, bits uint32) []test { return []test{{low(argument), bpf.JumpBitsNotSet, bits}} }
 
-// fail is the action by which a call fails.
+// fail returns the action that makes a call fail with errno.
 func fail(errno syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// assemble returns the filter. In it every rule ends with a return of its own,
-// so that no jump is a long one: those are what assemblers get wrong. A call of
-// another architecture's interface, or of x32, fails as if there were none.
+// assemble returns the filter. Every rule ends with its own return, so that no
+// jump is long: assemblers get long jumps wrong. A call of another
+// architecture's interface, or of x32, fails with ENOSYS.
 func (p policy) assemble() ([]bpf.RawInstruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
-		return nil, fmt.Errorf("making a seccomp filter: %w", err)
+		return nil, fmt.Errorf("creating a seccomp filter: %w", err)
 	}
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archOffset, Size: 4},
@@ -114,7 +115,7 @@ func (p policy) assemble() ([]bpf.RawInstruction, error) {
 		}
 		body := p.body(name)
 		if len(body) > math.MaxUint8 {
-			return nil, fmt.Errorf("making a seccomp filter: there are too many rules for %s", name)
+			return nil, fmt.Errorf("creating a seccomp filter: too many rules for %s", name)
 		}
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(body))})
 		program = append(program, body...)
@@ -122,7 +123,7 @@ func (p policy) assemble() ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(append(program, bpf.RetConstant{Val: p.other}))
 }
 
-// names are the calls that there are rules for, each once.
+// names returns the calls that have rules, without duplicates.
 func (p policy) names() []string {
 	var names []string
 	for _, r := range p.rules {
@@ -133,7 +134,7 @@ func (p policy) names() []string {
 	return names
 }
 
-// body is what is done about one call: rule after rule is tried.
+// body returns the instructions for one call. They try the rules in order.
 func (p policy) body(name string) []bpf.Instruction {
 	var body []bpf.Instruction
 	for _, r := range p.rules {

@@ -2,14 +2,15 @@ package seccomp
 
 import "strings"
 
-// usual lists the calls that a server in Go, Python, Java or C makes in its
-// ordinary life: files, memory, threads, time, sockets, signals. A name that an
-// architecture does not have is left out there.
+// usual lists the calls that a server in Go, Python, Java or C normally makes:
+// files, memory, threads, time, sockets, signals. Names that an architecture
+// does not have are ignored.
 //
-// Some that are missing would use up, or disturb, what all processes of the
-// machine share: sync and syncfs write all files of others to their disks;
-// io_setup takes from the few requests that the kernel has for everybody; what
-// System V queues and semaphores hold, no resource limit counts.
+// Some calls are missing because they would exhaust or disturb what all
+// processes of the machine share. sync and syncfs write the files of all users
+// to disk. io_setup uses the few requests that the kernel has for all
+// processes. No resource limit counts the memory of System V queues and
+// semaphores.
 const usual = `
 accept accept4 access alarm arch_prctl bind brk chdir chmod chown clock_getres
 clock_gettime clock_nanosleep close close_range connect copy_file_range creat
@@ -43,16 +44,16 @@ truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid
 write writev
 `
 
-// A reason is why an unusual call is allowed all the same.
+// A reason says why calls that are not usual are allowed.
 type reason struct{ calls, why string }
 
 func unusual() []reason {
 	return []reason{
-		{"capget capset", "programs ask what they may do, and give up what they have; here that is nothing"},
-		{"seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self", "a function may confine itself further: filters and rulesets only add up"},
-		{"mknod mknodat", "C libraries make named pipes by it; devices need a capability"},
-		{"cachestat", "reads what of an open file is cached"},
-		{"map_shadow_stack mseal", "C libraries protect their own stacks and mappings by it"},
+		{"capget capset", "programs read their capabilities and drop them; a function has none"},
+		{"seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self", "a function may confine itself further: filters and rulesets only add restrictions"},
+		{"mknod mknodat", "C libraries create named pipes with it; a device needs a capability"},
+		{"cachestat", "reads which pages of an open file are cached"},
+		{"map_shadow_stack mseal", "C libraries protect their stacks and mappings with it"},
 	}
 }
 

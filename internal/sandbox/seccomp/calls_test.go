@@ -9,14 +9,15 @@ import (
 	"github.com/elastic/go-seccomp-bpf/arch"
 )
 
-// A name that no architecture has is a mistake: it would be left out silently.
+// TestNamesAreKnown checks that every name exists on some architecture. Unknown
+// names would be ignored silently.
 func TestNamesAreKnown(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range allowed() {
 		_, amd64 := arch.X86_64.SyscallNames[name]
 		_, arm64 := arch.AARCH64.SyscallNames[name]
 		if !amd64 && !arm64 {
-			t.Errorf("%q is a call of no architecture", name)
+			t.Errorf("no architecture has a call %q", name)
 		}
 		if seen[name] {
 			t.Errorf("%q is listed twice", name)
@@ -27,15 +28,15 @@ func TestNamesAreKnown(t *testing.T) {
 		_, amd64 := arch.X86_64.SyscallNames[r.call]
 		_, arm64 := arch.AARCH64.SyscallNames[r.call]
 		if !amd64 || !arm64 {
-			t.Errorf("%q, with conditions, is not a call of every architecture", r.call)
+			t.Errorf("%q has conditions, but not every architecture has this call", r.call)
 		}
 		if seen[r.call] {
-			t.Errorf("%q is allowed without conditions, too", r.call)
+			t.Errorf("%q is also allowed without conditions", r.call)
 		}
 	}
 	for _, r := range unusual() {
 		if len(strings.Fields(r.calls)) == 0 || r.why == "" {
-			t.Errorf("%+v: a reason is for calls, and calls need one", r)
+			t.Errorf("%+v: a reason needs calls, and a text", r)
 		}
 	}
 }

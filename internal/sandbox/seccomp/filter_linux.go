@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNamespaces are the flags of clone that make namespaces.
+// newNamespaces are the flags of clone that create namespaces.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// Install puts the filter over all threads of this process, for ever. The
-// calling thread must have set no_new_privs, and stay the caller's: the filter
-// sets it on all others.
+// Install applies the filter permanently to all threads of this process. The
+// calling thread must have set no_new_privs and must be locked to its
+// goroutine; the kernel sets no_new_privs on the other threads.
 func Install() error {
 	program, err := Program()
 	if err != nil {
@@ -37,53 +37,56 @@ func install(program []bpf.RawInstruction) error {
 	return nil
 }
 
-// Program returns the filter for this architecture. Whatever is not allowed
-// fails with ENOSYS, as if the kernel were older: that is the answer for which C
-// libraries and runtimes have another way ready, as for clone3, whose flags no
-// filter can see.
+// Program returns the filter for this architecture. Every call that is not
+// allowed fails with ENOSYS, as on an older kernel: C libraries and runtimes
+// have a fallback for this error. clone3 also fails so, because no filter can
+// read its flags.
 func Program() ([]bpf.RawInstruction, error) {
 	rules := append(calls(allowed()), conditional()...)
 	return policy{rules: rules, action: unix.SECCOMP_RET_ALLOW, other: fail(unix.ENOSYS)}.assemble()
 }
 
-// conditional returns the calls that are allowed with some arguments only.
+// conditional returns rules for calls that are allowed with some arguments
+// only.
 func conditional() []rule {
 	rules := []rule{
-		// Threads and processes, but no namespaces.
+		// Threads and processes, but no new namespaces.
 		all("clone", hasNone(0, newNamespaces)),
-		// Netlink, by which C libraries list addresses. Its other protocols ask
-		// parts of the kernel that a function has no use for.
+		// Netlink, with which C libraries list addresses. Its other
+		// protocols reach parts of the kernel that a function does not
+		// need.
 		all("socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)),
 	}
-	// Unix and IP sockets. Not the families, vsock among them, that lead out of
+	// Unix and IP sockets. Other families, such as vsock, reach outside of
 	// the namespaces.
 	for _, family := range []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
 		rules = append(rules, all("socket", is(0, family)))
 	}
-	// What Docker allows: Linux, Linux on 32 bits, both with an older version's
-	// number, and the question.
+	// Docker allows these too: Linux, Linux on 32 bits, both with the
+	// version number of an older kernel, and the query.
 	const linux32, oldVersion, question = 0x8, 0x20000, 0xffffffff
 	for _, persona := range []uint64{0, linux32, oldVersion, oldVersion | linux32, question} {
 		rules = append(rules, all("personality", is(0, persona)))
 	}
-	// No lease, or delegation, which stops whoever opens the same file outside.
+	// No leases or delegations: they block other users who open the same
+	// file.
 	rules = append(rules, except("fcntl", 1, unix.F_SETLEASE, unix.F_SETDELEG))
-	// No typing at a terminal, and no taking of one.
+	// No input to a terminal, and no new controlling terminal.
 	rules = append(rules, except("ioctl", 1, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSCTTY))
-	return append(rules, ofItself()...)
+	return append(rules, ownProcess()...)
 }
 
-// ofItself are the calls that set something of a process, which is to be the
-// calling one: the supervisor has the same user.
+// ownProcess returns rules for calls that change a process. Only the calling
+// process is allowed, because the supervisor has the same user.
 //
-// The limit of core files stays: 1 is the only one by which the kernel gives
-// none to a program of the host.
-func ofItself() []rule {
+// The limit of core files must not change. Only with the value 1 does the
+// kernel not pass a core to a program of the host.
+func ownProcess() []rule {
 	const myself = 0
 	rules := []rule{
 		all("setpriority", is(0, unix.PRIO_PROCESS), is(1, myself)),
-		all("prlimit64", is(0, myself), is(2, 0)), // which only asks
-		all("prlimit64", is(0, myself), isNone(1, unix.RLIMIT_CORE)),
+		all("prlimit64", is(0, myself), is(2, 0)), // reads the limit only
+		all("prlimit64", is(0, myself), notIn(1, unix.RLIMIT_CORE)),
 	}
 	for _, name := range []string{"sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"} {
 		rules = append(rules, all(name, is(0, myself)))
@@ -91,8 +94,8 @@ func ofItself() []rule {
 	return append(rules, except("setrlimit", 0, unix.RLIMIT_CORE))
 }
 
-// except is the rule of a call that is allowed unless an argument has one of
-// these values. It is one of those of which the kernel reads 32 bits only.
+// except returns the rule for a call that is allowed unless an argument has one
+// of these values. The kernel must read only 32 bits of this argument.
 func except(call string, argument uint32, values ...uint32) rule {
-	return all(call, isNone(argument, values...))
+	return all(call, notIn(argument, values...))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox/seccomp"
 )
 
-// denied are the calls that Docker's default profile denies to a container that
-// was given no capability beyond the usual, by the profile of 2025.
+// denied lists calls that Docker's default profile of 2025 denies to a
+// container without added capabilities.
 const denied = `
 _sysctl acct add_key afs_syscall bpf clock_settime clone3 create_module
 delete_module fanotify_init finit_module fsconfig fsmount fsopen fspick
@@ -31,22 +31,22 @@ settimeofday swapoff swapon sysfs syslog tuxcall umount2 unshare uselib
 userfaultfd ustat vhangup vserver
 `
 
-// alsoDenied are calls that Docker allows and a function does not need.
+// alsoDenied lists calls that Docker allows and a function does not need.
 const alsoDenied = `
 chroot process_vm_readv process_vm_writev ptrace adjtimex clock_adjtime
 fanotify_mark memfd_secret modify_ldt name_to_handle_at remap_file_pages
 vmsplice listmount statmount ioprio_set
 `
 
-// shared are calls that use up, or disturb, what all processes of the machine
-// share, or hold memory that no resource limit counts.
+// shared lists calls that exhaust or disturb what all processes of the machine
+// share, or that allocate memory which no resource limit counts.
 const shared = `
 sync syncfs io_setup io_submit io_getevents io_pgetevents io_cancel io_destroy
 shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv
 msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 `
 
-// needed are calls without which nothing runs, or not a server.
+// needed lists calls that every program or every server needs.
 const needed = `
 read write openat close mmap munmap mprotect brk execve exit_group futex clone
 wait4 socket bind listen accept4 connect epoll_create1 epoll_ctl epoll_pwait
@@ -59,7 +59,7 @@ const (
 	missing = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// verdict runs the filter over a call as the kernel would.
+// verdict runs the filter on a call, as the kernel would.
 func verdict(t *testing.T, auditArch uint32, number int, args ...uint64) uint32 {
 	t.Helper()
 	raw, err := seccomp.Program()
@@ -79,7 +79,7 @@ func verdictOf(t *testing.T, raw []bpf.RawInstruction, auditArch uint32, number 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The machine reads big-endian words, as of packets.
+	// The BPF machine reads big-endian words, as from packets.
 	data := binary.BigEndian.AppendUint32(nil, uint32(number))
 	data = binary.BigEndian.AppendUint32(data, auditArch)
 	data = binary.BigEndian.AppendUint64(data, 0)
@@ -111,14 +111,14 @@ func TestProgram(t *testing.T) {
 		want   uint32
 	}{
 		{"Docker's default profile denies it", denied, missing},
-		{"it is of use to an attack only", alsoDenied, missing},
-		{"it takes from others", shared, missing},
+		{"only attacks use it", alsoDenied, missing},
+		{"it affects other processes", shared, missing},
 		{"a server needs it", needed, allow},
 	} {
 		for _, name := range strings.Fields(tc.calls) {
 			number, ok := info.SyscallNames[name]
 			if !ok {
-				continue // of another architecture
+				continue // it belongs to another architecture
 			}
 			arg := uint64(0)
 			if name == "socket" {
@@ -142,58 +142,58 @@ func TestProgramArguments(t *testing.T) {
 	}{
 		{"threads", "clone", []uint64{thread}, allow},
 		{"processes", "clone", []uint64{uint64(unix.SIGCHLD)}, allow},
-		{"as Go starts processes", "clone", []uint64{unix.CLONE_VFORK | unix.CLONE_VM | unix.CLONE_PIDFD | uint64(unix.SIGCHLD)}, allow},
+		{"Go starts processes with these flags", "clone", []uint64{unix.CLONE_VFORK | unix.CLONE_VM | unix.CLONE_PIDFD | uint64(unix.SIGCHLD)}, allow},
 		{"a user namespace gives capabilities", "clone", []uint64{unix.CLONE_NEWUSER}, missing},
-		{"no new namespace of any kind", "clone", []uint64{unix.CLONE_NEWNS}, missing},
-		{"no new namespace of any kind", "clone", []uint64{unix.CLONE_NEWPID}, missing},
-		{"no new namespace of any kind", "clone", []uint64{unix.CLONE_NEWNET}, missing},
-		{"no new namespace of any kind", "clone", []uint64{unix.CLONE_NEWIPC}, missing},
-		{"no new namespace of any kind", "clone", []uint64{unix.CLONE_NEWUTS}, missing},
-		{"no new namespace of any kind", "clone", []uint64{unix.CLONE_NEWCGROUP}, missing},
-		{"one bit of many is enough", "clone", []uint64{thread | unix.CLONE_NEWUSER}, missing},
-		{"high bits hide nothing", "clone", []uint64{1<<40 | unix.CLONE_NEWUSER}, missing},
-		{"local sockets", "socket", []uint64{unix.AF_UNIX}, allow},
-		{"the function's own", "socket", []uint64{unix.AF_INET6}, allow},
-		{"C libraries list addresses by it", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_RAW), unix.NETLINK_ROUTE}, allow},
-		{"sockets of all processes", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_RAW), unix.NETLINK_SOCK_DIAG}, missing},
-		{"events of devices", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_DGRAM), unix.NETLINK_KOBJECT_UEVENT}, missing},
-		{"any family of the kernel's", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_RAW), unix.NETLINK_GENERIC}, missing},
-		{"it leads to the hypervisor", "socket", []uint64{unix.AF_VSOCK}, missing},
-		{"the kernel's ciphers have had holes", "socket", []uint64{unix.AF_ALG}, missing},
-		{"raw packets", "socket", []uint64{unix.AF_PACKET}, missing},
-		{"the usual personality", "personality", []uint64{0}, allow},
-		{"the question for it", "personality", []uint64{0xffffffff}, allow},
-		{"executable data", "personality", []uint64{0x0400000}, missing},
-		{"no randomness of addresses", "personality", []uint64{0x0040000}, missing},
-		{"ordinary locks", "fcntl", []uint64{3, unix.F_OFD_SETLKW}, allow},
-		{"it stops who opens the file outside", "fcntl", []uint64{3, unix.F_SETLEASE, unix.F_WRLCK}, missing},
-		{"so does this, since Linux 6.19", "fcntl", []uint64{3, unix.F_SETDELEG}, missing},
-		{"high bits hide nothing", "fcntl", []uint64{3, 1<<32 | unix.F_SETLEASE}, missing},
-		{"high bits hide nothing", "fcntl", []uint64{3, 0xffffffff<<32 | unix.F_SETLEASE}, missing},
-		{"the size of a terminal", "ioctl", []uint64{0, unix.TIOCGWINSZ}, allow},
-		{"musl widens a negative number", "ioctl", []uint64{0, 0xffffffff<<32 | unix.TIOCGPTN}, allow},
-		{"glibc does not", "ioctl", []uint64{0, unix.TIOCGPTN}, allow},
-		{"it types at a terminal", "ioctl", []uint64{0, unix.TIOCSTI}, missing},
-		{"it pastes there", "ioctl", []uint64{0, unix.TIOCLINUX}, missing},
-		{"it takes one", "ioctl", []uint64{0, unix.TIOCSCTTY}, missing},
-		{"high bits hide nothing", "ioctl", []uint64{0, 1<<32 | unix.TIOCSTI}, missing},
-		{"high bits hide nothing", "ioctl", []uint64{0, 0xffffffff<<32 | unix.TIOCSTI}, missing},
-		{"its own limits", "prlimit64", []uint64{0, unix.RLIMIT_NOFILE, 1}, allow},
-		{"the supervisor's limits", "prlimit64", []uint64{1, unix.RLIMIT_NOFILE, 1}, missing},
-		{"nor to ask for them", "prlimit64", []uint64{1, unix.RLIMIT_NOFILE, 0}, missing},
-		{"to ask is harmless", "prlimit64", []uint64{0, unix.RLIMIT_CORE, 0, 1}, allow},
-		{"a program of the host would get the core", "prlimit64", []uint64{0, unix.RLIMIT_CORE, 1}, missing},
-		{"high bits hide nothing", "prlimit64", []uint64{0, 1<<32 | unix.RLIMIT_CORE, 1}, missing},
-		{"its own limits", "setrlimit", []uint64{unix.RLIMIT_NOFILE, 1}, allow},
-		{"a program of the host would get the core", "setrlimit", []uint64{unix.RLIMIT_CORE, 1}, missing},
-		{"high bits hide nothing", "setrlimit", []uint64{1<<32 | unix.RLIMIT_CORE, 1}, missing},
-		{"its own thread's", "setpriority", []uint64{unix.PRIO_PROCESS, 0, 19}, allow},
-		{"the supervisor's", "setpriority", []uint64{unix.PRIO_PROCESS, 1, 19}, missing},
-		{"all of the user, the supervisor among them", "setpriority", []uint64{unix.PRIO_USER, 0, 19}, missing},
-		{"the supervisor's processors", "sched_setaffinity", []uint64{1}, missing},
-		{"the supervisor's turns", "sched_setscheduler", []uint64{1}, missing},
-		{"the supervisor's turns", "sched_setparam", []uint64{1}, missing},
-		{"the supervisor's turns", "sched_setattr", []uint64{1}, missing},
+		{"a mount namespace is denied", "clone", []uint64{unix.CLONE_NEWNS}, missing},
+		{"a process namespace is denied", "clone", []uint64{unix.CLONE_NEWPID}, missing},
+		{"a network namespace is denied", "clone", []uint64{unix.CLONE_NEWNET}, missing},
+		{"an IPC namespace is denied", "clone", []uint64{unix.CLONE_NEWIPC}, missing},
+		{"a host name namespace is denied", "clone", []uint64{unix.CLONE_NEWUTS}, missing},
+		{"a cgroup namespace is denied", "clone", []uint64{unix.CLONE_NEWCGROUP}, missing},
+		{"one forbidden bit among others is denied", "clone", []uint64{thread | unix.CLONE_NEWUSER}, missing},
+		{"high bits do not hide a forbidden flag", "clone", []uint64{1<<40 | unix.CLONE_NEWUSER}, missing},
+		{"local sockets are allowed", "socket", []uint64{unix.AF_UNIX}, allow},
+		{"IP sockets are allowed", "socket", []uint64{unix.AF_INET6}, allow},
+		{"C libraries list addresses with it", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_RAW), unix.NETLINK_ROUTE}, allow},
+		{"it lists the sockets of all processes", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_RAW), unix.NETLINK_SOCK_DIAG}, missing},
+		{"it receives device events", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_DGRAM), unix.NETLINK_KOBJECT_UEVENT}, missing},
+		{"it reaches any generic netlink family of the kernel", "socket", []uint64{unix.AF_NETLINK, uint64(unix.SOCK_RAW), unix.NETLINK_GENERIC}, missing},
+		{"it reaches the hypervisor", "socket", []uint64{unix.AF_VSOCK}, missing},
+		{"the kernel's ciphers have had vulnerabilities", "socket", []uint64{unix.AF_ALG}, missing},
+		{"raw packets are denied", "socket", []uint64{unix.AF_PACKET}, missing},
+		{"the default personality is allowed", "personality", []uint64{0}, allow},
+		{"the query of the personality is allowed", "personality", []uint64{0xffffffff}, allow},
+		{"executable data is denied", "personality", []uint64{0x0400000}, missing},
+		{"a fixed address layout is denied", "personality", []uint64{0x0040000}, missing},
+		{"file locks are allowed", "fcntl", []uint64{3, unix.F_OFD_SETLKW}, allow},
+		{"a lease blocks other users who open the file", "fcntl", []uint64{3, unix.F_SETLEASE, unix.F_WRLCK}, missing},
+		{"a delegation blocks other users who open the file, since Linux 6.19", "fcntl", []uint64{3, unix.F_SETDELEG}, missing},
+		{"high bits do not hide the command", "fcntl", []uint64{3, 1<<32 | unix.F_SETLEASE}, missing},
+		{"the high bits of a negative number do not hide the command", "fcntl", []uint64{3, 0xffffffff<<32 | unix.F_SETLEASE}, missing},
+		{"the size of a terminal may be read", "ioctl", []uint64{0, unix.TIOCGWINSZ}, allow},
+		{"musl sign-extends a negative number", "ioctl", []uint64{0, 0xffffffff<<32 | unix.TIOCGPTN}, allow},
+		{"glibc does not sign-extend a negative number", "ioctl", []uint64{0, unix.TIOCGPTN}, allow},
+		{"it inserts input into a terminal", "ioctl", []uint64{0, unix.TIOCSTI}, missing},
+		{"it pastes into a terminal", "ioctl", []uint64{0, unix.TIOCLINUX}, missing},
+		{"it takes a controlling terminal", "ioctl", []uint64{0, unix.TIOCSCTTY}, missing},
+		{"high bits do not hide the request", "ioctl", []uint64{0, 1<<32 | unix.TIOCSTI}, missing},
+		{"the high bits of a negative number do not hide the request", "ioctl", []uint64{0, 0xffffffff<<32 | unix.TIOCSTI}, missing},
+		{"a process may set its own limits with prlimit64", "prlimit64", []uint64{0, unix.RLIMIT_NOFILE, 1}, allow},
+		{"the supervisor's limits must not be set", "prlimit64", []uint64{1, unix.RLIMIT_NOFILE, 1}, missing},
+		{"the supervisor's limits must not be read", "prlimit64", []uint64{1, unix.RLIMIT_NOFILE, 0}, missing},
+		{"a process may read its own core limit", "prlimit64", []uint64{0, unix.RLIMIT_CORE, 0, 1}, allow},
+		{"a host program would receive the core, if prlimit64 set the limit", "prlimit64", []uint64{0, unix.RLIMIT_CORE, 1}, missing},
+		{"high bits do not hide the resource of prlimit64", "prlimit64", []uint64{0, 1<<32 | unix.RLIMIT_CORE, 1}, missing},
+		{"a process may set its own limits with setrlimit", "setrlimit", []uint64{unix.RLIMIT_NOFILE, 1}, allow},
+		{"a host program would receive the core, if setrlimit set the limit", "setrlimit", []uint64{unix.RLIMIT_CORE, 1}, missing},
+		{"high bits do not hide the resource of setrlimit", "setrlimit", []uint64{1<<32 | unix.RLIMIT_CORE, 1}, missing},
+		{"a thread may set its own priority", "setpriority", []uint64{unix.PRIO_PROCESS, 0, 19}, allow},
+		{"the supervisor's priority must not be set", "setpriority", []uint64{unix.PRIO_PROCESS, 1, 19}, missing},
+		{"all processes of the user include the supervisor", "setpriority", []uint64{unix.PRIO_USER, 0, 19}, missing},
+		{"the supervisor's CPU affinity must not be set", "sched_setaffinity", []uint64{1}, missing},
+		{"the supervisor's scheduling policy must not be set", "sched_setscheduler", []uint64{1}, missing},
+		{"the supervisor's scheduling parameters must not be set", "sched_setparam", []uint64{1}, missing},
+		{"the supervisor's scheduling attributes must not be set", "sched_setattr", []uint64{1}, missing},
 	} {
 		if got := verdict(t, uint32(info.ID), info.SyscallNames[tc.call], tc.args...); got != tc.want {
 			t.Errorf("%s(%#x): got %#x, want %#x: %s", tc.call, tc.args, got, tc.want, tc.reason)
@@ -212,6 +212,6 @@ func TestProgramOtherInterfaces(t *testing.T) {
 		t.Errorf("getpid of x32: got %#x, want %#x", got, missing)
 	}
 	if got := verdict(t, uint32(info.ID), 5000, 0); got != missing {
-		t.Errorf("a call of a kernel to come: got %#x, want %#x", got, missing)
+		t.Errorf("a call of a future kernel: got %#x, want %#x", got, missing)
 	}
 }
