@@ -1,9 +1,9 @@
 package clusterdiff
 
 import (
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // apply returns what becomes of a live object if Crossplane applies desired to
@@ -162,21 +162,6 @@ func within(desired, live any) bool {
 		}
 		return true
 	default:
-		return sameScalar(desired, live)
+		return fieldpath.Equal(desired, live)
 	}
-}
-
-// sameScalar compares numbers by value: 1 is 1.0.
-func sameScalar(a, b any) bool {
-	x, isInt := a.(int64)
-	y, isFloat := b.(float64)
-	if isInt && isFloat {
-		return float64(x) == y
-	}
-	x, isInt = b.(int64)
-	y, isFloat = a.(float64)
-	if isInt && isFloat {
-		return float64(x) == y
-	}
-	return reflect.DeepEqual(a, b)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/report"
 )
 
 // fewest is how many lines of a section are left at least.
@@ -57,14 +59,14 @@ func Wrap(s Section, columns int) Section {
 	return all
 }
 
-// wrap breaks one line. Its colour is that of all its lines.
+// wrap breaks one line. Its color is that of all its lines.
 func wrap(line string, columns int) []string {
 	if height([]string{line}, columns) == 1 {
 		return []string{line}
 	}
-	colour, end := "", ""
+	color, end := "", ""
 	if at := escape().FindStringIndex(line); at != nil && at[0] == 0 {
-		colour, end = line[:at[1]], reset
+		color, end = line[:at[1]], report.ResetColor
 	}
 	text := escape().ReplaceAllString(line, "")
 	margin := text[:len(text)-len(strings.TrimLeft(text, " "))]
@@ -72,15 +74,15 @@ func wrap(line string, columns int) []string {
 	current := margin
 	for _, word := range strings.Fields(text) {
 		if len(strings.TrimSpace(current)) > 0 && utf8.RuneCountInString(current)+utf8.RuneCountInString(word) > columns {
-			all = append(all, colour+strings.TrimRight(current, " ")+end)
+			all = append(all, color+strings.TrimRight(current, " ")+end)
 			current = margin + "    "
 		}
 		current += word + " "
 	}
-	return append(all, colour+strings.TrimRight(current, " ")+end)
+	return append(all, color+strings.TrimRight(current, " ")+end)
 }
 
-// escape matches what sets the colour.
+// escape matches what sets the color.
 var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // height is how many rows lines take on a screen that wraps them.

@@ -18,21 +18,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-const (
-	bold   = "\x1b[1m"
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	reset  = "\x1b[0m"
-)
-
 // A Section is a part of a text, in lines.
 type Section []string
 
 // A Text is how a round is told.
 type Text struct {
-	// Colour adds the escape sequences of a terminal.
-	Colour bool
+	// Color adds the escape sequences of a terminal.
+	Color bool
 	// Whole shows all fields of the first render, and the last good render
 	// beside one that failed.
 	Whole, Last bool
@@ -69,7 +61,7 @@ func (t Text) Sections(r Round) ([]Section, error) {
 
 // head says what it was about, and how long what took.
 func (t Text) head(r Round) Section {
-	s := Section{t.tint(bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
+	s := Section{t.tint(report.Bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
 	for _, start := range r.Starts {
 		line := report.Printable(start.Function) + ": "
 		if start.Compiled > 0 {
@@ -84,7 +76,7 @@ func (t Text) head(r Round) Section {
 	if r.Tested != nil && r.Tested.Err == nil && r.Tested.Missing == nil {
 		facts = append(facts, fmt.Sprintf("tested %s in %s", report.Count(len(r.Tested.Outcomes), "case"), seconds(r.Tested.Took)))
 		if n := r.Tested.failed(); n > 0 {
-			facts = append(facts, t.tint(red, fmt.Sprintf("%d failed", n)))
+			facts = append(facts, t.tint(report.Red, fmt.Sprintf("%d failed", n)))
 		}
 	}
 	if len(facts) > 0 {
@@ -145,7 +137,7 @@ func (t Text) failure(r Round) Section {
 	default:
 		what += fmt.Sprintf(": the last good render is that of round %d", r.GoodN)
 	}
-	s := Section{t.tint(red, what)}
+	s := Section{t.tint(report.Red, what)}
 	s = append(s, indented(text)...)
 	if h := hint.Of(err); h != "" {
 		s = append(s, indented("hint: "+h)...)
@@ -180,7 +172,7 @@ func (t Text) said(r Round) Section {
 		s = append(s, printable("note: "+n))
 	}
 	for _, w := range r.Warnings {
-		s = append(s, t.tint(yellow, "warning: ")+printable(w))
+		s = append(s, t.tint(report.Yellow, "warning: ")+printable(w))
 	}
 	if r.Rendered == nil {
 		return s
@@ -199,7 +191,7 @@ func (t Text) said(r Round) Section {
 }
 
 func (t Text) result(step string, r report.Result) Section {
-	colour := map[string]string{"Fatal": red, "Warning": yellow}[r.Severity]
+	color := map[string]report.Color{"Fatal": report.Red, "Warning": report.Yellow}[r.Severity]
 	var s Section
 	for i, l := range strings.Split(r.String(), "\n") {
 		if i == 0 {
@@ -207,7 +199,7 @@ func (t Text) result(step string, r report.Result) Section {
 		} else {
 			l = "    " + l
 		}
-		s = append(s, t.tint(colour, printable(l)))
+		s = append(s, t.tint(color, printable(l)))
 	}
 	return s
 }
@@ -232,7 +224,7 @@ func (t Text) changes(r Round) (Section, error) {
 		return Section{"nothing changed since the last render"}, nil
 	}
 	var b bytes.Buffer
-	err := report.WriteChanges(&b, diff, t.Colour)
+	err := report.WriteChanges(&b, diff, t.Color)
 	return append(Section{title}, lines(b.String())...), err
 }
 
@@ -247,17 +239,17 @@ func withoutFields(diffs []report.DocDiff) []report.DocDiff {
 // tests is what failed, and how many did.
 func (t Text) tests(tested *Testing) (Section, error) {
 	if tested.Missing != nil {
-		return Section{t.tint(red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
+		return Section{t.tint(report.Red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
 	}
 	if tested.Err != nil {
-		s := append(Section{t.tint(red, "not tested")}, indented(tested.Err.Error())...)
+		s := append(Section{t.tint(report.Red, "not tested")}, indented(tested.Err.Error())...)
 		if h := hint.Of(tested.Err); h != "" {
 			s = append(s, indented("hint: "+h)...)
 		}
 		return s, nil
 	}
 	var b bytes.Buffer
-	text := format.Text{W: &b, Colour: t.Colour}
+	text := format.Text{W: &b, Color: t.Color}
 	for _, o := range tested.Outcomes {
 		if t.Keys {
 			o = byKey(o)
@@ -283,9 +275,9 @@ func lines(text string) Section {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-func (t Text) tint(colour, text string) string {
-	if !t.Colour || colour == "" {
+func (t Text) tint(color report.Color, text string) string {
+	if !t.Color {
 		return text
 	}
-	return colour + text + reset
+	return color.Paint(text)
 }

@@ -109,21 +109,21 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// Colour changes nothing but colours, and narrow lines lose no word.
-func TestSectionsInColour(t *testing.T) {
+// Color changes nothing but colors, and narrow lines lose no word.
+func TestSectionsInColor(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 40))
 	r := dev.Round{N: 2, Rendered: &dev.Rendering{Err: errors.New(long)}, Warnings: []string{long}}
 	plain, err := dev.Text{Columns: 40}.Sections(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	coloured, err := dev.Text{Columns: 40, Colour: true}.Sections(r)
+	colored, err := dev.Text{Columns: 40, Color: true}.Sections(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Join(slices.Concat(coloured...), "\n")
+	text := strings.Join(slices.Concat(colored...), "\n")
 	if !strings.Contains(text, "\x1b[31mnot rendered\x1b[0m") {
-		t.Errorf("there is no colour in %q", text)
+		t.Errorf("there is no color in %q", text)
 	}
 	for _, l := range slices.Concat(plain...) {
 		if n := utf8.RuneCountInString(l); n > 40 {
@@ -134,7 +134,7 @@ func TestSectionsInColour(t *testing.T) {
 		t.Errorf("%d words are left of 80", n)
 	}
 	if n := strings.Count(text, "word"); n != 80 {
-		t.Errorf("%d words are left of 80, in colour", n)
+		t.Errorf("%d words are left of 80, in color", n)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestFit(t *testing.T) {
 		"Long":   {"the longest is cut", []dev.Section{section("a", 2), section("b", 20)}, 10, 80, "a1 a2  b1 b2 b3 b4 b5 b6 … 14 more lines: d shows all"},
 		"Both":   {"both are cut alike", []dev.Section{section("a", 20), section("b", 20)}, 11, 80, "a1 a2 a3 a4 … 16 more lines: d shows all  b1 b2 b3 b4 … 16 more lines: d shows all"},
 		"Tiny":   {"some lines of each are always left", []dev.Section{section("a", 20), section("b", 5)}, 1, 80, "a1 a2 a3 … 17 more lines: d shows all  b1 b2 b3 … 2 more lines: d shows all"},
-		"Wraps":  {"long lines take more rows, colours none", []dev.Section{{"\x1b[31m" + strings.Repeat("x", 10) + "\x1b[0m", "y", "y", "y", "y", "y"}}, 7, 5, "\x1b[31mxxxxxxxxxx\x1b[0m y y y y y"},
+		"Wraps":  {"long lines take more rows, colors none", []dev.Section{{"\x1b[31m" + strings.Repeat("x", 10) + "\x1b[0m", "y", "y", "y", "y", "y"}}, 7, 5, "\x1b[31mxxxxxxxxxx\x1b[0m y y y y y"},
 		"Wraps2": {"and there is less room", []dev.Section{{strings.Repeat("x", 11), "y", "y", "y", "y", "y"}}, 7, 5, "xxxxxxxxxxx y y … 3 more lines: d shows all"},
 		"None":   {"nothing is nothing", nil, 5, 80, ""},
 	}

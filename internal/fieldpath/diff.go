@@ -174,7 +174,7 @@ func (d *differ) leaf(at *path, before, after any) {
 		d.changes = append(d.changes, Change{Path: d.path(at), Op: Added, New: after})
 	case after == any(absent{}):
 		d.changes = append(d.changes, Change{Path: d.path(at), Op: Removed, Old: before})
-	case !equal(before, after):
+	case !Equal(before, after):
 		d.changes = append(d.changes, Change{Path: d.path(at), Op: Changed, Old: before, New: after})
 	}
 }
@@ -254,7 +254,9 @@ func element(l []any, i int) any {
 	return absent{}
 }
 
-func equal(a, b any) bool {
+// Equal reports whether two values are equal. Numbers are compared by value: 1
+// equals 1.0.
+func Equal(a, b any) bool {
 	x, isNumber := toNumber(a)
 	y, both := toNumber(b)
 	if isNumber && both {

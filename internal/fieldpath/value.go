@@ -142,3 +142,12 @@ func grow(v any, s Segment) (any, bool) {
 	}
 	return nil, false
 }
+
+// Text returns the string at the keys of nested objects, or "".
+func Text(object map[string]any, keys ...string) string {
+	for _, key := range keys[:len(keys)-1] {
+		object, _ = object[key].(map[string]any)
+	}
+	text, _ := object[keys[len(keys)-1]].(string)
+	return text
+}

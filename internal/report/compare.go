@@ -81,12 +81,12 @@ func match(want, got []map[string]any) []int {
 }
 
 func byName(doc map[string]any) string {
-	if text(doc, "metadata", "name") == "" {
+	if fieldpath.Text(doc, "metadata", "name") == "" {
 		return ""
 	}
 	return fmt.Sprintf("%q", []string{
-		text(doc, "apiVersion"), text(doc, "kind"),
-		text(doc, "metadata", "namespace"), text(doc, "metadata", "name"),
+		fieldpath.Text(doc, "apiVersion"), fieldpath.Text(doc, "kind"),
+		fieldpath.Text(doc, "metadata", "namespace"), fieldpath.Text(doc, "metadata", "name"),
 	})
 }
 
@@ -94,38 +94,29 @@ func byResourceAndKind(doc map[string]any) string {
 	if reconciler.ResourceName(doc) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%q", []string{byResource(doc), text(doc, "apiVersion"), text(doc, "kind")})
+	return fmt.Sprintf("%q", []string{byResource(doc), fieldpath.Text(doc, "apiVersion"), fieldpath.Text(doc, "kind")})
 }
 
 func byResource(doc map[string]any) string {
 	if reconciler.ResourceName(doc) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%q", []string{text(doc, "metadata", "labels", "crossplane.io/composite"), reconciler.ResourceName(doc)})
+	return fmt.Sprintf("%q", []string{fieldpath.Text(doc, "metadata", "labels", "crossplane.io/composite"), reconciler.ResourceName(doc)})
 }
 
 func byKind(doc map[string]any) string {
-	if text(doc, "metadata", "name") != "" || reconciler.ResourceName(doc) != "" {
+	if fieldpath.Text(doc, "metadata", "name") != "" || reconciler.ResourceName(doc) != "" {
 		return ""
 	}
-	return fmt.Sprintf("%q", []string{text(doc, "apiVersion"), text(doc, "kind")})
-}
-
-// text returns the string at a path of keys, or "".
-func text(doc map[string]any, keys ...string) string {
-	for _, k := range keys[:len(keys)-1] {
-		doc, _ = doc[k].(map[string]any)
-	}
-	s, _ := doc[keys[len(keys)-1]].(string)
-	return s
+	return fmt.Sprintf("%q", []string{fieldpath.Text(doc, "apiVersion"), fieldpath.Text(doc, "kind")})
 }
 
 func docDiff(doc map[string]any, op Op, changes []Change) DocDiff {
 	return DocDiff{
-		APIVersion: text(doc, "apiVersion"),
-		Kind:       text(doc, "kind"),
-		Namespace:  text(doc, "metadata", "namespace"),
-		Name:       text(doc, "metadata", "name"),
+		APIVersion: fieldpath.Text(doc, "apiVersion"),
+		Kind:       fieldpath.Text(doc, "kind"),
+		Namespace:  fieldpath.Text(doc, "metadata", "namespace"),
+		Name:       fieldpath.Text(doc, "metadata", "name"),
 		Resource:   reconciler.ResourceName(doc),
 		Op:         op,
 		Changes:    changes,
@@ -133,8 +124,8 @@ func docDiff(doc map[string]any, op Op, changes []Change) DocDiff {
 }
 
 // WriteDiff writes differences for people, as Trace.Text writes changes.
-func WriteDiff(w io.Writer, diffs []DocDiff, colour bool) error {
-	p := newPrinter(w, colour)
+func WriteDiff(w io.Writer, diffs []DocDiff, color bool) error {
+	p := newPrinter(w, color)
 	verdicts := map[Op]string{Removed: " is missing", Added: " is unexpected", Changed: " differs"}
 	for i, d := range diffs {
 		if i > 0 {
@@ -146,8 +137,8 @@ func WriteDiff(w io.Writer, diffs []DocDiff, colour bool) error {
 }
 
 // WriteChanges writes what happens to documents, each with its fields below it.
-func WriteChanges(w io.Writer, diffs []DocDiff, colour bool) error {
-	p := newPrinter(w, colour)
+func WriteChanges(w io.Writer, diffs []DocDiff, color bool) error {
+	p := newPrinter(w, color)
 	for _, d := range diffs {
 		p.diff("  ", d, " "+string(d.Op))
 	}
@@ -162,7 +153,7 @@ func WriteFields(w io.Writer, changes []Change) error {
 }
 
 func (p *printer) diff(indent string, d DocDiff, verdict string) {
-	p.line(indent, colourOf(d.Op), d.Op.Sign()+" "+Printable(d.title()+verdict))
+	p.line(indent, colorOf(d.Op), d.Op.Sign()+" "+Printable(d.title()+verdict))
 	p.changes(indent+"    ", d.Changes)
 }
 

@@ -74,9 +74,9 @@ func TestWriteDiff(t *testing.T) {
 		`{apiVersion: example.org/v1, kind: XThing, metadata: {name: t, namespace: team-a}, status: {address: 10.0.0.2, ready: true}}`,
 		`{apiVersion: sqs/v1, kind: Queue, metadata: {name: q}}`,
 	)
-	for name, colour := range map[string]bool{"compare.txt": false, "compare-colour.txt": true} {
+	for name, color := range map[string]bool{"compare.txt": false, "compare-color.txt": true} {
 		var b bytes.Buffer
-		if err := report.WriteDiff(&b, report.Compare(want, got), colour); err != nil {
+		if err := report.WriteDiff(&b, report.Compare(want, got), color); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())

@@ -14,23 +14,14 @@ const columns = 80
 // longestMessage is how many bytes of a function's message a text shows.
 const longestMessage = 4000
 
-const (
-	reset  = "\x1b[0m"
-	bold   = "\x1b[1m"
-	dim    = "\x1b[2m"
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-)
-
-func colourOf(o Op) string {
+func colorOf(o Op) Color {
 	switch o {
 	case Added:
-		return green
+		return Green
 	case Removed:
-		return red
+		return Red
 	}
-	return yellow
+	return Yellow
 }
 
 // A printer writes lines. Its writer keeps the first error until it is flushed.
@@ -39,15 +30,15 @@ type printer struct {
 	tint bool
 }
 
-func newPrinter(w io.Writer, colour bool) *printer {
-	return &printer{out: bufio.NewWriter(w), tint: colour}
+func newPrinter(w io.Writer, color bool) *printer {
+	return &printer{out: bufio.NewWriter(w), tint: color}
 }
 
 // line writes one line. The text must be printable.
-func (p *printer) line(indent, colour, text string) {
+func (p *printer) line(indent string, color Color, text string) {
 	p.out.WriteString(indent)
-	if p.tint && colour != "" {
-		text = colour + text + reset
+	if p.tint {
+		text = color.Paint(text)
 	}
 	p.out.WriteString(text)
 	p.out.WriteByte('\n')
@@ -55,12 +46,12 @@ func (p *printer) line(indent, colour, text string) {
 
 // message writes foreign words, wrapped, with all lines but the first indented
 // further.
-func (p *printer) message(indent, colour, text string) {
+func (p *printer) message(indent string, color Color, text string) {
 	const hang = "    "
 	first := indent
 	for paragraph := range strings.SplitSeq(Cut(text, longestMessage), "\n") {
 		for _, l := range Wrap(Printable(paragraph), columns-len(indent)-len(hang)) {
-			p.line(first, colour, l)
+			p.line(first, color, l)
 			first = indent + hang
 		}
 	}
@@ -81,10 +72,10 @@ func (p *printer) change(indent string, c Change) {
 	}
 	room := columns - len(indent)
 	for _, l := range values(label, room, c) {
-		p.line(indent, colourOf(c.Op), l)
+		p.line(indent, colorOf(c.Op), l)
 	}
 	if c.Step != "" {
-		p.line(indent+"    ", dim, "set by step "+Printable(c.Step))
+		p.line(indent+"    ", Dim, "set by step "+Printable(c.Step))
 	}
 }
 
@@ -142,5 +133,5 @@ func (p *printer) note(indent, what string, c Change) {
 	case Changed:
 		words = fmt.Sprint(c.Old) + " → " + words
 	}
-	p.line(indent, colourOf(c.Op), c.Op.Sign()+" ["+what+"]: "+Printable(words))
+	p.line(indent, colorOf(c.Op), c.Op.Sign()+" ["+what+"]: "+Printable(words))
 }

@@ -9,6 +9,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
@@ -51,9 +52,7 @@ func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 func (s *Step) respond(rsp *fnv1.RunFunctionResponse) {
 	s.Requirements = requirements(rsp.GetRequirements())
 	s.Results = ResultsOf(rsp)
-	for _, r := range rsp.GetResults() {
-		s.Fatal = s.Fatal || r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL
-	}
+	s.Fatal = reconciler.IsFatal(rsp)
 	for _, c := range rsp.GetConditions() {
 		s.Conditions = append(s.Conditions, Condition{
 			Type:    c.GetType(),

@@ -7,24 +7,24 @@ import (
 )
 
 // Text writes the trace for people, in lines of at most 80 columns where names
-// are not too long for that. Long values are cut. With colour, it has the
+// are not too long for that. Long values are cut. With color, it has the
 // escape sequences of a terminal; nothing in a name or value gets one through.
-func (t Trace) Text(w io.Writer, colour bool) error {
-	p := newPrinter(w, colour)
-	p.line("", bold, Printable(t.XR))
+func (t Trace) Text(w io.Writer, color bool) error {
+	p := newPrinter(w, color)
+	p.line("", Bold, Printable(t.XR))
 	for i, s := range t.Steps {
 		p.line("", "", "")
 		p.step(i+1, s)
 	}
 	if t.Error != "" {
 		p.line("", "", "")
-		p.message("", red, "error: "+t.Error)
+		p.message("", Red, "error: "+t.Error)
 	}
 	return p.out.Flush()
 }
 
 func (p *printer) step(number int, s Step) {
-	p.line("", bold, fmt.Sprintf("%d. %s", number, strings.Join(stepFacts(s), " · ")))
+	p.line("", Bold, fmt.Sprintf("%d. %s", number, strings.Join(stepFacts(s), " · ")))
 	for _, r := range s.Changes {
 		p.resource("   ", r)
 	}
@@ -39,13 +39,13 @@ func (p *printer) step(number int, s Step) {
 		p.message("   ", "", "condition "+c.String())
 	}
 	for _, r := range s.Results {
-		p.message("   ", severityColour(r.Severity), r.String())
+		p.message("   ", severityColor(r.Severity), r.String())
 	}
 	if s.Error != "" {
-		p.message("   ", red, "error: "+s.Error)
+		p.message("   ", Red, "error: "+s.Error)
 	}
 	if s.quiet() {
-		p.line("   ", dim, "no changes")
+		p.line("   ", Dim, "no changes")
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *printer) resource(indent string, r ResourceChange) {
 	if id := strings.TrimSpace(r.APIVersion + " " + r.Kind); id != "" {
 		text += " (" + Printable(id) + ")"
 	}
-	p.line(indent, colourOf(r.Op), r.Op.Sign()+" "+text)
+	p.line(indent, colorOf(r.Op), r.Op.Sign()+" "+text)
 	p.changes(indent+"    ", r.Fields)
 	if r.Ready != nil {
 		p.note(indent+"    ", "ready", *r.Ready)
@@ -108,12 +108,12 @@ func aside(words ...string) string {
 	return " (" + strings.Join(said, ", ") + ")"
 }
 
-func severityColour(severity string) string {
+func severityColor(severity string) Color {
 	switch severity {
 	case "Fatal":
-		return red
+		return Red
 	case "Warning":
-		return yellow
+		return Yellow
 	}
 	return ""
 }

@@ -89,17 +89,17 @@ func TestText(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		trace  report.Trace
-		colour bool
+		color  bool
 	}{
 		"trace.txt":        {"all that a trace can tell", everyday(t), false},
-		"trace-colour.txt": {"the same in colour", everyday(t), true},
+		"trace-color.txt":  {"the same in color", everyday(t), true},
 		"trace-quiet.txt":  {"a step that changes nothing says so", quiet, false},
 		"trace-failed.txt": {"a call that fails says why", failed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
 			var b bytes.Buffer
-			if err := tc.trace.Text(&b, tc.colour); err != nil {
+			if err := tc.trace.Text(&b, tc.color); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name, b.Bytes())

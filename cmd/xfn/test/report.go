@@ -53,7 +53,7 @@ func (f reportFlags) report(term *terminal.Terminal) (*reporter, error) {
 	if f.Format == "json" {
 		r.doc = &format.Document{Cases: []format.Case{}}
 	} else {
-		r.text = &format.Text{W: term.Stdout, Colour: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet}
+		r.text = &format.Text{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet}
 	}
 	return r, nil
 }

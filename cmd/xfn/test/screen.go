@@ -107,7 +107,7 @@ func (s *screen) round(r *dev.Round) error {
 
 // append adds the lines of a round to those before.
 func (s *screen) append(r *dev.Round) error {
-	sections, err := dev.Text{Colour: s.term.Colour(s.term.Stdout)}.Sections(*r)
+	sections, err := dev.Text{Color: s.term.Colour(s.term.Stdout)}.Sections(*r)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *screen) draw() error {
 	if err != nil || columns < 1 {
 		columns, rows = 80, 24
 	}
-	text := dev.Text{Colour: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Keys: s.raw, Columns: columns}
+	text := dev.Text{Color: s.term.Colour(s.stdout), Whole: s.whole, Last: true, Keys: s.raw, Columns: columns}
 	sections, err := text.Sections(*s.last)
 	if err != nil {
 		return err

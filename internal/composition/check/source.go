@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
@@ -111,7 +110,12 @@ func isInput(raw []byte) bool {
 func (c *checker) decode(raw []byte, in source) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
 	if err != nil {
-		field, text := misfit(err)
+		text := strings.TrimPrefix(err.Error(), "json: ")
+		field, value, ok := spec.SplitTypeError(err)
+		if ok {
+			kind, _, _ := strings.Cut(value, " ")
+			text = "it cannot be a JSON " + kind
+		}
 		c.add(InvalidInput, strings.TrimSuffix(in.at+"."+field, "."), "%s", text)
 		return false
 	}
@@ -122,17 +126,4 @@ func (c *checker) decode(raw []byte, in source) bool {
 		}
 	}
 	return true
-}
-
-// misfit says which field holds a value that it cannot hold. The field lacks the
-// indexes of lists.
-func misfit(err error) (field, text string) {
-	var t *json.UnmarshalTypeError
-	if !errors.As(err, &t) {
-		return "", strings.TrimPrefix(err.Error(), "json: ")
-	}
-	// Names of embedded Go structs stand between those of fields.
-	parts := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool { return p != "" && unicode.IsUpper(rune(p[0])) })
-	kind, _, _ := strings.Cut(t.Value, " ")
-	return strings.Join(parts, "."), "it cannot be a JSON " + kind
 }

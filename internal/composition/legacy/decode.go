@@ -3,9 +3,10 @@ package legacy
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 
 	kjson "sigs.k8s.io/json"
+
+	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
 // converted are the fields of a spec that a pipeline takes the place of.
@@ -41,16 +42,13 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// embedded matches the names of embedded structs, which are not fields of JSON.
-var embedded = regexp.MustCompile(`\b[A-Z]\w*\.`)
-
 // misfit is a value that cannot be what its field is.
 func misfit(err error) error {
-	var te *json.UnmarshalTypeError
-	if !errors.As(err, &te) {
+	field, value, ok := pt.SplitTypeError(err)
+	if !ok {
 		return Note{"spec", err.Error()}
 	}
-	return Note{embedded.ReplaceAllString(te.Field, ""), "it cannot be a JSON " + te.Value}
+	return Note{field, "it cannot be a JSON " + value}
 }
 
 // object returns what a struct is as an object of JSON. Its fields all came

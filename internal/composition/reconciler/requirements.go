@@ -76,7 +76,7 @@ func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 			return nil, err
 		}
 		asks := rsp.GetRequirements()
-		if isFatal(rsp) || proto.Equal(asked, asks) {
+		if IsFatal(rsp) || proto.Equal(asked, asks) {
 			return rsp, nil
 		}
 		if i == maxIterations {
@@ -91,7 +91,8 @@ func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 	}
 }
 
-func isFatal(rsp *fnv1.RunFunctionResponse) bool {
+// IsFatal reports whether a response has a result of severity FATAL.
+func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 	for _, r := range rsp.GetResults() {
 		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
 			return true

@@ -1,8 +1,12 @@
 package spec
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // An Error says what is wrong with a field.
@@ -53,4 +57,17 @@ func FirstError(path string, n int, check func(i int) error) error {
 		}
 	}
 	return nil
+}
+
+// SplitTypeError returns the field that cannot hold a value, without the indexes
+// of lists, and what the value is: "array" or "number 1.5". It reports false for
+// errors other than *json.UnmarshalTypeError.
+func SplitTypeError(err error) (field, value string, ok bool) {
+	var t *json.UnmarshalTypeError
+	if !errors.As(err, &t) {
+		return "", "", false
+	}
+	// The names of embedded Go structs are among those of fields.
+	names := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool { return p != "" && unicode.IsUpper(rune(p[0])) })
+	return strings.Join(names, "."), t.Value, true
 }

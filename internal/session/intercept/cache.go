@@ -10,6 +10,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
@@ -143,10 +144,8 @@ func (c *cache) report(err error) {
 
 // lifetime returns for how long rsp stays good, or zero if it must not be kept.
 func lifetime(rsp *fnv1.RunFunctionResponse) time.Duration {
-	for _, r := range rsp.GetResults() {
-		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
-			return 0
-		}
+	if reconciler.IsFatal(rsp) {
+		return 0
 	}
 	return max(rsp.GetMeta().GetTtl().AsDuration(), 0)
 }

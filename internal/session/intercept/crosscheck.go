@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
@@ -91,7 +91,7 @@ func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) 
 		return nil, err
 	}
 	differ := fieldpath.Differ{Whole: true}
-	if isFatal(first) != isFatal(second) {
+	if reconciler.IsFatal(first) != reconciler.IsFatal(second) {
 		differ.SameLength = true
 		isOther := func(field string, _ any) bool { return field != "results" }
 		maps.DeleteFunc(a, isOther)
@@ -110,10 +110,6 @@ func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) 
 		d.Second.JSON, err = jsonOf(c.New)
 	}
 	return d, err
-}
-
-func isFatal(rsp *fnv1.RunFunctionResponse) bool {
-	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
 }
 
 func jsonOf(v any) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
@@ -111,7 +112,7 @@ func (r *run) resource(name string, e spec.Resource) {
 	case err != nil:
 		r.fail(Failure{Path: path, Resource: name, Text: err.Error()})
 	default:
-		r.fields(fieldsOf{what: name, resource: nameOf(obj), object: obj, path: path}, e.Fields)
+		r.fields(fieldsOf{what: name, resource: reconciler.ResourceName(obj), object: obj, path: path}, e.Fields)
 	}
 }
 
@@ -120,7 +121,7 @@ func (r *run) stepOf(obj map[string]any) string {
 	if obj == nil {
 		return ""
 	}
-	return r.subject.step(nameOf(obj), "")
+	return r.subject.step(reconciler.ResourceName(obj), "")
 }
 
 // by names a step, if there is one.

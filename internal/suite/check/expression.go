@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 const (
@@ -20,24 +21,16 @@ const (
 	// checks is after how many steps of a loop an evaluation looks whether it
 	// is still wanted.
 	checks = 1000
-	// most is how many programs an Env keeps.
-	most = 4096
 )
 
 // Variables are the names that expressions know.
 var Variables = []string{"self", "xr", "resources", "results", "context"}
 
-// An Env compiles expressions, and keeps what it compiled. It is safe for
-// concurrent use. The zero value is ready to use.
+// An Env compiles expressions, each once. It is safe for concurrent use. The zero
+// value is ready to use.
 type Env struct {
-	mu       sync.Mutex
-	env      *cel.Env
-	programs map[string]compiled
-}
-
-type compiled struct {
-	program cel.Program
-	err     error
+	env      proc.Memo[struct{}, *cel.Env]
+	programs proc.Memo[string, cel.Program]
 }
 
 // Eval returns whether an expression is true of values, by the names of
@@ -45,7 +38,7 @@ type compiled struct {
 // costs more than CostLimit. Whole numbers have to be int64 for CEL to take them
 // for such: Plain sees to that.
 func (e *Env) Eval(ctx context.Context, expression string, values map[string]any) (bool, error) {
-	program, err := e.compile(expression)
+	program, err := e.programs.Do(expression, func() (cel.Program, error) { return e.program(expression) })
 	if err != nil {
 		return false, err
 	}
@@ -69,28 +62,8 @@ func (e *Env) Eval(ctx context.Context, expression string, values map[string]any
 	return is, nil
 }
 
-func (e *Env) compile(expression string) (cel.Program, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if c, ok := e.programs[expression]; ok {
-		return c.program, c.err
-	}
-	if e.env == nil {
-		if err := e.open(); err != nil {
-			return nil, err
-		}
-	}
-	if len(e.programs) >= most {
-		clear(e.programs)
-	}
-	c := compiled{}
-	c.program, c.err = e.program(expression)
-	e.programs[expression] = c
-	return c.program, c.err
-}
-
-// open makes the environment, which takes milliseconds.
-func (e *Env) open() error {
+// newEnv returns the environment, which takes milliseconds.
+func newEnv() (*cel.Env, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	options := make([]cel.EnvOption, 0, len(Variables))
 	for _, name := range Variables {
@@ -98,21 +71,24 @@ func (e *Env) open() error {
 	}
 	env, err := base.StoredExpressionsEnv().Extend(options...)
 	if err != nil {
-		return fmt.Errorf("preparing CEL: %w", err)
+		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
-	e.env, e.programs = env, map[string]compiled{}
-	return nil
+	return env, nil
 }
 
 func (e *Env) program(expression string) (cel.Program, error) {
-	ast, issues := e.env.Compile(expression)
+	env, err := e.env.Do(struct{}{}, newEnv)
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(expression)
 	if err := issues.Err(); err != nil {
 		return nil, fmt.Errorf("it does not compile: %s", firstLine(err.Error()))
 	}
 	if t := ast.OutputType(); !t.IsAssignableType(cel.BoolType) {
 		return nil, fmt.Errorf("it is no condition, but gives a value of type %s", t)
 	}
-	program, err := e.env.Program(ast,
+	program, err := env.Program(ast,
 		cel.CostLimit(CostLimit),
 		cel.CostTracking(&library.CostEstimator{}),
 		cel.InterruptCheckFrequency(checks))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -65,7 +66,7 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 // blamed adds to differences which step made them.
 func (r *run) blamed(diffs []report.DocDiff) []report.DocDiff {
 	for i, d := range diffs {
-		if d.Resource == "" && d.Kind != text(r.subject.XR, "kind") {
+		if d.Resource == "" && d.Kind != fieldpath.Text(r.subject.XR, "kind") {
 			continue
 		}
 		for j, c := range d.Changes {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -25,14 +26,14 @@ func (r *run) only(names []string) {
 			r.failErr([]string{"expect", "only", fmt.Sprintf("[%d]", i)}, err)
 			continue
 		}
-		allowed[kindAndName(obj)+nameOf(obj)] = true
+		allowed[kindAndName(obj)+reconciler.ResourceName(obj)] = true
 	}
 	for _, obj := range r.subject.Composed {
-		if allowed[kindAndName(obj)+nameOf(obj)] {
+		if allowed[kindAndName(obj)+reconciler.ResourceName(obj)] {
 			continue
 		}
 		step := r.stepOf(obj)
-		r.fail(Failure{Path: []string{"expect", "only"}, Resource: nameOf(obj), Step: step, Text: fmt.Sprintf("%s: this resource (%s) is unexpected%s", nameOf(obj), kindAndName(obj), by(step))})
+		r.fail(Failure{Path: []string{"expect", "only"}, Resource: reconciler.ResourceName(obj), Step: step, Text: fmt.Sprintf("%s: this resource (%s) is unexpected%s", reconciler.ResourceName(obj), kindAndName(obj), by(step))})
 	}
 }
 
@@ -40,8 +41,8 @@ func (r *run) only(names []string) {
 func (r *run) count(want map[string]int) {
 	kinds := map[string]int{"total": len(r.subject.Composed)}
 	for _, obj := range r.subject.Composed {
-		kinds[text(obj, "kind")]++
-		kinds[text(obj, "apiVersion")+"/"+text(obj, "kind")]++
+		kinds[fieldpath.Text(obj, "kind")]++
+		kinds[fieldpath.Text(obj, "apiVersion")+"/"+fieldpath.Text(obj, "kind")]++
 	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if kinds[key] == want[key] {
@@ -62,7 +63,7 @@ func (r *run) present() string {
 	}
 	var all []string
 	for _, obj := range r.subject.Composed {
-		all = append(all, fmt.Sprintf("%s (%s)", nameOf(obj), text(obj, "kind")))
+		all = append(all, fmt.Sprintf("%s (%s)", reconciler.ResourceName(obj), fieldpath.Text(obj, "kind")))
 	}
 	return ": there are " + list(all)
 }
@@ -182,7 +183,7 @@ func (s *Subject) conditionsOf() map[string]map[string]any {
 	byType := map[string]map[string]any{}
 	for _, c := range all {
 		if c, ok := c.(map[string]any); ok {
-			byType[text(c, "type")] = c
+			byType[fieldpath.Text(c, "type")] = c
 		}
 	}
 	return byType
@@ -197,8 +198,8 @@ func (r *run) conditions(want map[string]spec.Condition) {
 			r.failf(path, "condition %s: there is none%s", name, among("the composite resource", name, slices.Sorted(maps.Keys(got))))
 			continue
 		}
-		if w.Status != "" && string(w.Status) != text(c, "status") {
-			r.failf(path, "condition %s: want status %s, got %s%s", name, w.Status, text(c, "status"), because(c))
+		if w.Status != "" && string(w.Status) != fieldpath.Text(c, "status") {
+			r.failf(path, "condition %s: want status %s, got %s%s", name, w.Status, fieldpath.Text(c, "status"), because(c))
 		}
 		r.conditionText(path, name, "reason", w.Reason, c)
 		r.conditionText(path, name, "message", w.Message, c)
@@ -206,18 +207,18 @@ func (r *run) conditions(want map[string]spec.Condition) {
 }
 
 func (r *run) conditionText(path []string, name, key string, want *spec.Text, c map[string]any) {
-	switch ok, err := Match(want, text(c, key)); {
+	switch ok, err := Match(want, fieldpath.Text(c, key)); {
 	case err != nil:
 		r.failf(path, "condition %s: %v", name, err)
 	case !ok:
-		r.failf(path, "condition %s: want a %s that %s, got %s", name, key, Words(want), show(text(c, key)))
+		r.failf(path, "condition %s: want a %s that %s, got %s", name, key, Words(want), show(fieldpath.Text(c, key)))
 	}
 }
 
 // because says why a condition is as it is.
 func because(c map[string]any) string {
-	why := text(c, "reason")
-	if m := text(c, "message"); m != "" {
+	why := fieldpath.Text(c, "reason")
+	if m := fieldpath.Text(c, "message"); m != "" {
 		why += ": " + m
 	}
 	if why == "" {
@@ -228,7 +229,7 @@ func because(c map[string]any) string {
 
 func (r *run) ready(want spec.Ready) {
 	c := r.subject.conditionsOf()[reconciler.TypeReady]
-	isReady := text(c, "status") == "True"
+	isReady := fieldpath.Text(c, "status") == "True"
 	path := []string{"expect", "ready"}
 	if want.XR != nil && *want.XR != isReady {
 		r.failf(path, "the composite resource is %sready%s%s", not(isReady), because(c), r.unready())
@@ -273,8 +274,8 @@ func (r *run) readiness(key string, names []string, want bool) {
 		switch {
 		case err != nil:
 			r.failErr(path, err)
-		case r.subject.Ready[nameOf(obj)] != want:
-			r.fail(Failure{Path: path, Resource: nameOf(obj), Text: fmt.Sprintf("%s: functions do %scall this resource ready", name, not(!want))})
+		case r.subject.Ready[reconciler.ResourceName(obj)] != want:
+			r.fail(Failure{Path: path, Resource: reconciler.ResourceName(obj), Text: fmt.Sprintf("%s: functions do %scall this resource ready", name, not(!want))})
 		}
 	}
 }
@@ -327,7 +328,7 @@ func (r *run) valid(want spec.Valid) {
 func (r *run) invalid(path []string, obj map[string]any, fault Fault) {
 	what, name := "composite resource", ""
 	if fault.Object > 0 {
-		name = nameOf(obj)
+		name = reconciler.ResourceName(obj)
 		what = name
 	}
 	step := r.subject.step(name, fault.Field)

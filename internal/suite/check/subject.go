@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -49,7 +50,7 @@ type Reported struct {
 func (s *Subject) index() {
 	s.byName = make(map[string]map[string]any, len(s.Composed))
 	for _, obj := range s.Composed {
-		name := nameOf(obj)
+		name := reconciler.ResourceName(obj)
 		s.byName[name] = obj
 		s.names = append(s.names, name)
 	}
@@ -75,23 +76,8 @@ func (s *Subject) plain() map[string]any {
 	return map[string]any{"xr": Plain(s.XR), "resources": resources, "results": results, "context": Plain(s.Context)}
 }
 
-// nameOf is what the Composition calls a composed resource, or what a function
-// does.
-func nameOf(obj map[string]any) string {
-	return text(obj, "metadata", "annotations", reconciler.AnnotationResourceName)
-}
-
-// text returns the string at a path of keys, or "".
-func text(obj map[string]any, keys ...string) string {
-	for _, k := range keys[:len(keys)-1] {
-		obj, _ = obj[k].(map[string]any)
-	}
-	s, _ := obj[keys[len(keys)-1]].(string)
-	return s
-}
-
 func kindAndName(obj map[string]any) string {
-	return text(obj, "kind") + "/" + text(obj, "metadata", "name")
+	return fieldpath.Text(obj, "kind") + "/" + fieldpath.Text(obj, "metadata", "name")
 }
 
 // find returns the composed resource that a name stands for: one of that name in
@@ -105,7 +91,7 @@ func (s *Subject) find(name string) (map[string]any, error) {
 		if kindAndName(obj) == name {
 			return obj, nil
 		}
-		if text(obj, "kind") == name {
+		if fieldpath.Text(obj, "kind") == name {
 			ofKind = append(ofKind, obj)
 		}
 	}
@@ -131,7 +117,7 @@ func (s *Subject) missing(name string) error {
 	}
 	known := slices.Clone(s.names)
 	for _, obj := range s.Composed {
-		known = append(known, kindAndName(obj), text(obj, "kind"))
+		known = append(known, kindAndName(obj), fieldpath.Text(obj, "kind"))
 	}
 	if near := hint.Nearest(name, known); near != "" {
 		return &notThere{fmt.Sprintf("there is no resource %q: is it %q?", name, near)}
@@ -142,7 +128,7 @@ func (s *Subject) missing(name string) error {
 func namesOf(objs []map[string]any) []string {
 	names := make([]string, len(objs))
 	for i, obj := range objs {
-		names[i] = cmp.Or(nameOf(obj), kindAndName(obj))
+		names[i] = cmp.Or(reconciler.ResourceName(obj), kindAndName(obj))
 	}
 	return names
 }

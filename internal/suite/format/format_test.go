@@ -95,9 +95,9 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestColour(t *testing.T) {
+func TestColor(t *testing.T) {
 	var b bytes.Buffer
-	text := format.Text{W: &b, Colour: true}
+	text := format.Text{W: &b, Color: true}
 	for _, o := range outcomes()[1:2] {
 		if err := text.Take(o); err != nil {
 			t.Fatal(err)

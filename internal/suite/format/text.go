@@ -11,21 +11,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-const (
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	reset  = "\x1b[0m"
-)
-
 // A Text writes outcomes for people, as they come: cases that fail with what is
 // wrong, a line for each suite, and one for all.
 type Text struct {
 	// W is written to.
 	W io.Writer
-	// Colour adds colours, Verbose tells of cases that pass, and Quiet tells
+	// Color adds colors, Verbose tells of cases that pass, and Quiet tells
 	// nothing of suites that do.
-	Colour, Verbose, Quiet bool
+	Color, Verbose, Quiet bool
 
 	suite string
 	one   tally
@@ -67,7 +60,7 @@ func (t *Text) Take(o suite.Outcome) error {
 			return err
 		}
 	case o.Status == suite.Skipped && t.Verbose:
-		t.line(&b, yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), seconds(o.Took)))
+		t.line(&b, report.Yellow, fmt.Sprintf("--- SKIP: %s (%s)", o.Name(), seconds(o.Took)))
 		t.message(&b, o.Reason)
 	case t.Verbose:
 		t.line(&b, "", fmt.Sprintf("--- PASS: %s (%s)", o.Name(), seconds(o.Took)))
@@ -80,13 +73,13 @@ func (t *Text) Take(o suite.Outcome) error {
 }
 
 func (t *Text) failed(b *bytes.Buffer, o suite.Outcome) error {
-	t.line(b, red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
+	t.line(b, report.Red, fmt.Sprintf("--- FAIL: %s (%s)", o.Name(), seconds(o.Took)))
 	hints := map[string]bool{"": true}
 	for _, f := range o.Failures {
 		t.message(b, position(f)+": "+f.Text)
 		if len(f.Diffs) > 0 {
 			var diff bytes.Buffer
-			if err := report.WriteDiff(&diff, f.Diffs, t.Colour); err != nil {
+			if err := report.WriteDiff(&diff, f.Diffs, t.Color); err != nil {
 				return err
 			}
 			indent(b, diff.String())
@@ -136,13 +129,13 @@ func indent(b *bytes.Buffer, text string) {
 
 // line writes a line, in which nothing of a stranger's text is a control
 // character, or a command to GitHub Actions, whose commands begin with "::".
-func (t *Text) line(b *bytes.Buffer, colour, text string) {
+func (t *Text) line(b *bytes.Buffer, color report.Color, text string) {
 	text = report.Printable(text)
 	if trimmed := strings.TrimLeft(text, " "); strings.HasPrefix(trimmed, "::") {
 		text = text[:len(text)-len(trimmed)] + ": :" + trimmed[2:]
 	}
-	if t.Colour && colour != "" {
-		text = colour + text + reset
+	if t.Color {
+		text = color.Paint(text)
 	}
 	b.WriteString(text)
 	b.WriteByte('\n')
@@ -155,11 +148,11 @@ func (t *Text) endSuite() error {
 		return nil
 	}
 	var b bytes.Buffer
-	colour := green
+	color := report.Green
 	if one.failed > 0 {
-		colour = red
+		color = report.Red
 	}
-	t.line(&b, colour, fmt.Sprintf("%-4s %s %s", one.verdict(), t.suite, one.counts()))
+	t.line(&b, color, fmt.Sprintf("%-4s %s %s", one.verdict(), t.suite, one.counts()))
 	_, err := t.W.Write(b.Bytes())
 	return err
 }
@@ -191,12 +184,12 @@ func (t *Text) End(took time.Duration) error {
 	}
 	all := t.all
 	all.took = took
-	colour := green
+	color := report.Green
 	if all.failed > 0 {
-		colour = red
+		color = report.Red
 	}
 	var b bytes.Buffer
-	t.line(&b, colour, all.verdict()+" "+all.counts())
+	t.line(&b, color, all.verdict()+" "+all.counts())
 	_, err := t.W.Write(b.Bytes())
 	return err
 }
