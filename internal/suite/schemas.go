@@ -9,10 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/xfn-dev/xfn/internal/composition/validate"
+	composition "github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite/check"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
@@ -40,7 +41,7 @@ func (s *schemas) of(docs []manifest.Document) (*validate.Validator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return crds.Validator(all, validate.Options{}), nil
+		return crds.Validator(all, validate.Options{Composition: composition.ForValidation(composition.ByAnnotation)}), nil
 	})
 }
 

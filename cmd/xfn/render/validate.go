@@ -14,10 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
-	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -61,7 +62,7 @@ func (c *Cmd) validation(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return nil, fmt.Errorf("loading definitions: %w", err)
 	}
-	return &validation{term: term, v: crds.Validator(slices.Concat(all, more), validate.Options{}), said: map[string]bool{}}, nil
+	return &validation{term: term, v: crds.Validator(slices.Concat(all, more), validate.Options{Composition: check.ForValidation(check.ByAnnotation)}), said: map[string]bool{}}, nil
 }
 
 // take judges the XR of a result as an API server would take it from kubectl, and

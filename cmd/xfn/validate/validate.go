@@ -13,9 +13,9 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
 // Cmd judges resources.
@@ -77,7 +77,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	if err != nil {
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
-	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Mode: check.Mode(c.CompositionMode)})
+	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Composition: check.ForValidation(check.Mode(c.CompositionMode))})
 	if err := v.Documents(ctx, stream(ctx, reader, resources), out.take); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}

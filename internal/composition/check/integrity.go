@@ -11,9 +11,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// kinds are those of the errors about fields that the documentation has a rule
+// fieldProblems are the kinds of errors about fields that the documentation has a rule
 // for. All others are InvalidInput.
-var kinds = map[string]composition.ProblemKind{
+var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
 	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
 }
@@ -23,7 +23,7 @@ func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
 		// The function gives policies other names than their fields have.
-		c.add(cmp.Or(kinds[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
+		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
 

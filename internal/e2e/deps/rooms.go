@@ -48,20 +48,22 @@ func Rooms() []Room {
 		{"function", 1},
 		{"templates", 1},
 		{"internal/oci", 1},
-		{"internal/manifest", 1},
 		{"internal/schema", 1},
 		{"internal/patch", 1},
 		{"internal/remote", 2},
 		{"internal/dockerengine", 1},
 		{"internal/signature", 1},
 
-		{"internal/proc", 0},
+		{"internal/manifest", 0},
 		{"internal/progress", 0},
 		{"internal/fieldpath", 0},
 
 		// Floor 0 imports these.
-		{"internal/fsx", -1},
-		{"internal/hint", -1},
+		{"internal/proc", -1},
+
+		// Package proc imports these.
+		{"internal/fsx", -2},
+		{"internal/hint", -2},
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
 // benchDefinition has the size of one that people write, with CEL rules on each
@@ -68,7 +68,7 @@ func BenchmarkDocuments(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {
 		start := time.Now()
-		v := validate.New(definitions(b, benchDefinition), validate.Options{Namespace: "default"})
+		v := validate.New(definitions(b, benchDefinition), validate.Options{Composition: checked, Namespace: "default"})
 		var counts validate.Counts
 		if err := v.Documents(b.Context(), benchDocuments(n), func(r validate.Result) error {
 			if counts.Add(r); r.Status != validate.Valid {

@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -15,8 +16,6 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/composition/legacy"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
@@ -24,18 +23,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/kinds"
 )
 
-// Options say how objects are judged. The zero value works.
+// Options say how objects are validated. The zero value works.
 type Options struct {
 	// Namespace is given to objects that have none and must, as kubectl gives
 	// them one. If it is empty, they are invalid.
 	Namespace string
 	// Old holds the objects that are replaced. What it lacks is created.
 	Old Old
-	// Mode decides what is only a warning of a Composition.
-	Mode check.Mode
+	// Composition checks Compositions beyond the types of their fields. If it is
+	// nil, only those are checked.
+	Composition CompositionCheck
 }
 
-// A Validator judges objects. It is safe for concurrent use.
+// A CompositionCheck returns what is wrong with a Composition: its own rules, and
+// whether its patches fit the definitions that known finds. A fault whose Line is
+// 0 gets that of its Field. IsLegacy says that the Composition has fields of
+// before v2, which the types lack.
+type CompositionCheck func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
+
+// A Validator validates objects. It is safe for concurrent use.
 type Validator struct {
 	definitions map[kschema.GroupKind]*definition
 	Options
@@ -70,16 +76,16 @@ func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 	return ok && d.cluster
 }
 
-// Documents judges the objects of documents, several at a time, and hands the
+// Documents validates the objects of documents, several at a time, and hands the
 // results to each in the order of the documents, one at a time. Those of a list
-// (kind: List) are judged one by one. What is said of a definition that cannot be
+// (kind: List) are validated one by one. What is said of a definition that cannot be
 // used comes before the first object of its kind. Errors are those of each, and
 // the end of ctx.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := telling{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
 		if in.err != nil {
-			return []Result{unreadable(in.doc, in.err)}
+			return []Result{Unreadable(in.doc, in.err)}
 		}
 		return v.document(ctx, in.doc)
 	}, func(results []Result) error {
@@ -114,7 +120,7 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 	}
 }
 
-// Objects judges objects that come of no file, such as what was rendered. Their
+// Objects validates objects that come from no file, such as what was rendered. Their
 // numbers may be of any type, as they come from functions.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
 	told := telling{}
@@ -122,7 +128,7 @@ func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Resul
 	for _, obj := range objs {
 		plain, err := plain(obj)
 		if err != nil {
-			all = append(all, unreadable(manifest.Document{}, err))
+			all = append(all, Unreadable(manifest.Document{}, err))
 			continue
 		}
 		if r, ok := v.object(ctx, plain, place{}); ok {
@@ -135,7 +141,7 @@ func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Resul
 func (v *Validator) document(ctx context.Context, doc manifest.Document) []Result {
 	obj, twice, err := decode(doc)
 	if err != nil {
-		return []Result{unreadable(doc, err)}
+		return []Result{Unreadable(doc, err)}
 	}
 	var all []Result
 	for at, obj := range members(doc, obj) {
@@ -145,7 +151,7 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 	}
 	if twice != nil && len(all) > 0 {
 		all[0].Status = Invalid
-		all[0].Faults = append(unreadable(doc, twice).Faults, all[0].Faults...)
+		all[0].Faults = append(Unreadable(doc, twice).Faults, all[0].Faults...)
 	}
 	return all
 }
@@ -153,7 +159,7 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 // engineGroup is that of what a render prints besides objects.
 const engineGroup = "render.crossplane.io"
 
-// object judges an object, unless it is none that an API server takes.
+// object validates an object, unless it is none that an API server takes.
 func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (Result, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	r := Result{
@@ -164,12 +170,14 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	if gvk.Group == engineGroup {
 		return r, false
 	}
-	var found []schema.Fault
-	r.Status, found, r.broken = v.judge(ctx, obj, gvk, at)
-	r.Faults = faults(at, found)
-	if gvk.Group == apiextv1.Group && gvk.Kind == apiextv1.CompositionKind {
-		r.Faults = append(r.Faults, v.composition(ctx, at, obj)...)
+	var own []Fault
+	isLegacy := false
+	if v.Composition != nil && gvk.Group == apiextv1.Group && gvk.Kind == apiextv1.CompositionKind {
+		own, isLegacy = v.composition(ctx, at, obj)
 	}
+	var found []schema.Fault
+	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
+	r.Faults = append(faults(at, found), own...)
 	slices.SortStableFunc(r.Faults, byLine)
 	if r.Status == Valid && slices.ContainsFunc(r.Faults, func(f Fault) bool { return !f.Warning }) {
 		r.Status = Invalid
@@ -180,9 +188,38 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	return r, true
 }
 
-// judge finds what defines an object's kind, and what is wrong by that. If that
-// cannot be used, it is returned.
-func (v *Validator) judge(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, at place) (Status, []schema.Fault, *definition) {
+// composition checks a Composition.
+func (v *Validator) composition(ctx context.Context, at place, obj map[string]any) ([]Fault, bool) {
+	doc := at.doc
+	if at.field != "" || doc.Text == nil {
+		text, err := json.Marshal(obj)
+		if err != nil {
+			return nil, false
+		}
+		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
+	}
+	found, isLegacy := v.Composition(doc, obj, func(kind kschema.GroupKind) *schema.Definition {
+		d, ok := v.definitions[kind]
+		if !ok {
+			return nil
+		}
+		def, wrong := d.open(ctx)
+		if len(wrong) > 0 {
+			return nil
+		}
+		return def
+	})
+	for i, f := range found {
+		if f.Line == 0 {
+			found[i].Line = at.line(f.Field)
+		}
+	}
+	return found, isLegacy
+}
+
+// validate returns what is wrong with an object by the definition of its kind. A
+// definition that cannot be used is returned.
+func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) (Status, []schema.Fault, *definition) {
 	if gvk.Version == "" || gvk.Kind == "" {
 		return Valid, untyped(gvk), nil
 	}
@@ -200,7 +237,7 @@ func (v *Validator) judge(ctx context.Context, obj map[string]any, gvk kschema.G
 	obj = v.placed(obj, k.Namespaced)
 	found := schema.Metadata(obj, v.old(obj, gvk), k.Namespaced, k.Name)
 	switch {
-	case gvk.Kind == apiextv1.CompositionKind && gvk.Group == apiextv1.Group && legacy.Is(obj):
+	case isLegacy:
 		return Valid, found, nil
 	case crd.Defines(obj):
 		found = append(found, defining(ctx, obj)...)
@@ -208,7 +245,7 @@ func (v *Validator) judge(ctx context.Context, obj map[string]any, gvk kschema.G
 	return Valid, append(found, k.Decode(obj)...), nil
 }
 
-// custom judges a custom resource.
+// custom validates a custom resource.
 func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[string]any, gvk kschema.GroupVersionKind) []schema.Fault {
 	err := def.Serves(gvk.Version)
 	if err == nil {

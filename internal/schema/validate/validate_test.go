@@ -14,12 +14,14 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition/check"
-	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
 // definitions are those that the XRDs and CRDs of a file come to.
+var checked = check.ForValidation(check.ByAnnotation)
+
 func definitions(t testing.TB, text string) []validate.Definition {
 	t.Helper()
 	docs, err := manifest.Split("defs.yaml", []byte(text))
@@ -181,7 +183,7 @@ func TestDocuments(t *testing.T) {
 			"  19 spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[m].type: Required value: must not be empty for specified object fields", `  19 unknown field "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.m.x"`,
 		}},
 	}
-	v := validate.New(definitions(t, platform), validate.Options{Namespace: "default"})
+	v := validate.New(definitions(t, platform), validate.Options{Composition: checked, Namespace: "default"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, told(t, v, tc.text)); diff != "" {
@@ -192,7 +194,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestNamespaceRequired(t *testing.T) {
-	v := validate.New(definitions(t, platform), validate.Options{})
+	v := validate.New(definitions(t, platform), validate.Options{Composition: checked})
 	got := told(t, v, "apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu}")
 	want := []string{"1 XBucket b: invalid", "  3 metadata.namespace: Required value", "  1 " + unchecked}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -205,7 +207,7 @@ func TestOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := validate.New(definitions(t, platform), validate.Options{Namespace: "default", Old: old})
+	v := validate.New(definitions(t, platform), validate.Options{Composition: checked, Namespace: "default", Old: old})
 	cases := map[string]struct {
 		reason, text string
 		want         []string
@@ -242,7 +244,7 @@ func TestComposition(t *testing.T) {
 	}{"default": {"", validate.Valid}, "warn": {check.Warn, validate.Valid}, "loose": {check.Loose, validate.Invalid}, "strict": {check.Strict, validate.Invalid}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := told(t, validate.New(definitions(t, platform), validate.Options{Mode: tc.mode}), text)
+			got := told(t, validate.New(definitions(t, platform), validate.Options{Composition: check.ForValidation(tc.mode)}), text)
 			if len(got) != 3 || !strings.HasSuffix(got[0], string(tc.want)) || !strings.HasPrefix(got[1], typo) || !strings.HasPrefix(got[2], missing) {
 				t.Errorf("got %q", got)
 			}
@@ -252,7 +254,7 @@ func TestComposition(t *testing.T) {
 
 // What is rendered has numbers as functions give them, and no file.
 func TestObjects(t *testing.T) {
-	v := validate.New(definitions(t, platform), validate.Options{}).In("default")
+	v := validate.New(definitions(t, platform), validate.Options{Composition: checked}).In("default")
 	results := v.Objects(t.Context(),
 		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"region": "eu", "size": 2.0}},
 		map[string]any{"apiVersion": "example.org/v1", "kind": "XBucket", "metadata": map[string]any{"name": "b"}, "spec": map[string]any{"region": "eu", "size": 2.5}},
@@ -286,7 +288,7 @@ func TestDeepSchema(t *testing.T) {
 	const depth = 2000
 	open := strings.Repeat(`{type: object, properties: {a: `, depth)
 	text := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ds.example.org}, spec: {group: example.org, scope: Cluster, names: {kind: D, plural: ds}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: " + open + "{type: string}" + strings.Repeat("}}", depth) + "}}]}}"
-	v := validate.New(definitions(t, text), validate.Options{})
+	v := validate.New(definitions(t, text), validate.Options{Composition: checked})
 	object := "apiVersion: example.org/v1\nkind: D\nmetadata: {name: d}\n"
 	got := told(t, v, object+"a: "+strings.Repeat("{a: ", depth-1)+"x"+strings.Repeat("}", depth-1)+"\n---\n"+object+"a: {a: {b: 1}}\n")
 	want := []string{"1 D d: valid", "6 D d: invalid", `  9 unknown field "a.a.b"`}
@@ -298,7 +300,7 @@ func TestDeepSchema(t *testing.T) {
 // The order of results is that of the documents, and an error of the caller ends
 // it.
 func TestOrder(t *testing.T) {
-	v := validate.New(definitions(t, benchDefinition), validate.Options{Namespace: "default"})
+	v := validate.New(definitions(t, benchDefinition), validate.Options{Composition: checked, Namespace: "default"})
 	n := 0
 	enough := errors.New("enough")
 	err := v.Documents(t.Context(), benchDocuments(1000), func(r validate.Result) error {

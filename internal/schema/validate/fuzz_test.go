@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/xfn-dev/xfn/internal/composition/validate"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
 // FuzzDocuments judges documents of any bytes: each gives a result, invalid ones
@@ -24,7 +24,7 @@ func FuzzDocuments(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	v := validate.New(definitions(f, platform), validate.Options{Namespace: "default"})
+	v := validate.New(definitions(f, platform), validate.Options{Composition: checked, Namespace: "default"})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		stream := func() []string { return told(t, v, string(data)) }
 		first := stream()
@@ -68,7 +68,7 @@ func FuzzDefinition(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := validate.New([]validate.Definition{{Object: all[0], Path: "f", Line: 1}}, validate.Options{})
+		v := validate.New([]validate.Definition{{Object: all[0], Path: "f", Line: 1}}, validate.Options{Composition: checked})
 		for _, obj := range []string{"{}", "{spec: {a: [x, x, 1, null]}, a: 1, b: {kind: X}}", "{metadata: {name: a}, spec: 1, status: {}}"} {
 			told(t, v, "---\n"+`{apiVersion: example.org/v1, kind: A, `+obj[1:])
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Status says how an object was judged.
+// A Status is the outcome of the validation of an object.
 type Status string
 
 // The statuses of objects.
@@ -98,8 +98,8 @@ func (c *Counts) Add(r Result) {
 	}
 }
 
-// unreadable is the result for a document that holds no object.
-func unreadable(doc manifest.Document, err error) Result {
+// Unreadable is the result for a document that holds no object.
+func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
 	var at *manifest.Error

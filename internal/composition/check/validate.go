@@ -1,0 +1,65 @@
+package check
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/composition"
+	"github.com/xfn-dev/xfn/internal/composition/legacy"
+	"github.com/xfn-dev/xfn/internal/fieldpath"
+	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/schema"
+	"github.com/xfn-dev/xfn/internal/schema/kinds"
+	"github.com/xfn-dev/xfn/internal/schema/validate"
+)
+
+// ForValidation returns the check of Compositions for a validate.Validator.
+func ForValidation(mode Mode) validate.CompositionCheck {
+	return func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (found []validate.Fault, isLegacy bool) {
+		isLegacy = legacy.Is(obj)
+		e, err := composition.Decode(doc)
+		if err != nil && isLegacy {
+			return validate.Unreadable(doc, err).Faults, true
+		}
+		if err != nil {
+			return nil, false // The validation of its fields reports it.
+		}
+		for _, p := range Composition(e, lookup(known), mode) {
+			// The validation of its fields reports unknown ones, unless the form is
+			// legacy. What only a conversion loses is valid for an API server.
+			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
+				continue
+			}
+			if p.Kind == MissingSchema && builtIn(obj, p.Field) {
+				continue
+			}
+			found = append(found, validate.Fault{Field: p.Field, Text: strings.TrimPrefix(p.Field+": "+p.Text, ": "), Warning: p.Warning})
+		}
+		return found, isLegacy
+	}
+}
+
+// A lookup is a function that finds definitions.
+type lookup func(kschema.GroupKind) *schema.Definition
+
+// Definition calls the function.
+func (l lookup) Definition(kind kschema.GroupKind) *schema.Definition { return l(kind) }
+
+// builtIn reports whether what stands at a field is of a kind that has no
+// definition, since it is always there.
+func builtIn(obj map[string]any, at string) bool {
+	path, err := fieldpath.Parse(at)
+	if err != nil {
+		return false
+	}
+	value, err := path.Get(obj)
+	if err != nil {
+		return false
+	}
+	base, _ := value.(map[string]any)
+	u := unstructured.Unstructured{Object: base}
+	_, ok := kinds.Find(u.GroupVersionKind())
+	return ok
+}
