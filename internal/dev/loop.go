@@ -59,11 +59,11 @@ const coarse = 10 * time.Millisecond
 // which must not block for long. It returns what show returns, and what went
 // wrong with stopping functions, all of which have ended then.
 func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
-	l := &loop{config: c, keeper: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
+	l := &loop{config: c, pool: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
 	for name, r := range c.Session.Runtimes {
-		l.runtimes[name] = l.keeper.Runtime(string(name), r, graceOf(name))
+		l.runtimes[name] = l.pool.Runtime(string(name), r, graceOf(name))
 	}
-	defer func() { err = errors.Join(err, l.keeper.Close(ctx)) }()
+	defer func() { err = errors.Join(err, l.pool.Close(ctx)) }()
 	l.renders, l.tests = explicit(c), explicitTests(c)
 	var polling error
 	l.watcher, polling = watch.Open(ctx, c.Poll)
@@ -99,14 +99,14 @@ func explicitTests(c Config) []string {
 // A loop is what rounds share.
 type loop struct {
 	config   Config
-	keeper   *Pool
+	pool     *Pool
 	runtimes map[session.Runtime]runtimes.Runtime
 	watcher  *watch.Watcher
 
 	// renders and tests are the paths that these read. last is how everything
 	// was, when somebody last looked.
 	renders, tests []string
-	last           watch.Look
+	last           watch.Snapshot
 
 	// n counts rounds. now is what the one that is under way does, next what
 	// has to be done after it.
@@ -236,7 +236,7 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	changes = slices.DeleteFunc(changes, r.Tested.wrote)
 	l.ask(planOf(changes, l.renders, l.tests))
 	if r.Rendered != nil && r.Rendered.Err == nil && (r.Plan.Test || len(l.config.Suites) == 0) {
-		l.keeper.DropUnused(ctx)
+		l.pool.DropUnused(ctx)
 	}
 	l.judge(&r)
 	r.Files, r.Folders = l.last.Count()
@@ -294,7 +294,7 @@ func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change
 	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: l.sources(), Folders: l.config.Session.BuiltinOptions.Templates}
 	former := l.last
 	for range 3 { // what comes into a new folder before it is watched is not told
-		l.last = watch.NewLook(targets, former, l.config.Now())
+		l.last = watch.TakeSnapshot(targets, former, l.config.Now())
 		fresh, err := l.watcher.Watch(ctx, l.last.Dirs)
 		if err := l.polls(err, show); err != nil {
 			return nil, err
@@ -316,7 +316,7 @@ func (l *loop) polls(why error, show func(Event) error) error {
 
 // sources returns the packages of functions, as far as they may be files.
 func (l *loop) sources() []string {
-	return union(slices.Collect(maps.Values(l.config.Session.Packages)), l.keeper.Packages())
+	return union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 }
 
 func union(a, b []string) []string {

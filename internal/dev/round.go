@@ -68,9 +68,9 @@ type Testing struct {
 // do does what a plan says.
 func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	r := Round{N: n, Plan: p}
-	l.keeper.Begin()
+	l.pool.Begin()
 	for _, pkg := range p.Restart {
-		l.keeper.Drop(ctx, pkg)
+		l.pool.Drop(ctx, pkg)
 	}
 	events := &events{step: step}
 	if p.Render {
@@ -78,7 +78,7 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 		r.Rendered = l.render(ctx, files, events.take)
 		r.renders = files.paths()
 	}
-	switch missing := l.keeper.Unstarted(); {
+	switch missing := l.pool.Unstarted(); {
 	case !p.Test || len(l.config.Suites) == 0:
 	case len(missing) > 0:
 		r.Tested = &Testing{Missing: missing}
@@ -87,7 +87,7 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 		r.Tested = l.test(ctx, files, events.take, p.Accept)
 		r.tests = files.paths()
 	}
-	r.Starts = l.keeper.Starts()
+	r.Starts = l.pool.Starts()
 	r.Notes, r.Warnings = events.notes, events.warnings
 	return r
 }
@@ -131,7 +131,7 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 		out.Err = fmt.Errorf("%w; %w", out.Err, cause)
 	}
 	out.Took = l.config.Now().Sub(began)
-	for _, start := range l.keeper.Starts() {
+	for _, start := range l.pool.Starts() {
 		out.Took -= start.Compiled + start.Took
 	}
 	out.Took = max(out.Took, 0) // functions may have started side by side

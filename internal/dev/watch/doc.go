@@ -1,5 +1,5 @@
-// Package watch tells when files change: a Watcher says that something may
-// have, and a Look what is there now. What changed is the difference of two
-// Looks, so that it does not matter by whom, in which order and how often a
-// change was told, and a file that was only touched has not changed.
+// Package watch detects changes of files: a Watcher reports that something may
+// have changed, and a Snapshot is the state of files. Changes are the difference
+// of two Snapshots. It does not matter who made a change, in which order and how
+// often it was reported, and a file that was only touched has not changed.
 package watch

@@ -9,16 +9,16 @@ import (
 )
 
 // hears waits until a look finds a change, as the loop does.
-func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Look) watch.Look {
+func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
 	t.Helper()
 	for {
 		select {
 		case <-w.C:
-			now := watch.NewLook(targets, before, time.Now())
+			now := watch.TakeSnapshot(targets, before, time.Now())
 			if _, err := w.Watch(t.Context(), now.Dirs); err != nil {
 				t.Fatal(err)
 			}
-			now = watch.NewLook(targets, before, time.Now())
+			now = watch.TakeSnapshot(targets, before, time.Now())
 			if len(now.Since(before, time.Now())) > 0 {
 				return now
 			}
@@ -44,7 +44,7 @@ func TestWatcher(t *testing.T) {
 				}
 			}()
 			targets := watch.Targets{Paths: []string{filepath.Join(dir, "in", "a.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}
-			look := watch.NewLook(targets, watch.Look{}, time.Now())
+			look := watch.TakeSnapshot(targets, watch.Snapshot{}, time.Now())
 			if _, err := w.Watch(t.Context(), look.Dirs); err != nil {
 				t.Fatal(err)
 			}

@@ -151,7 +151,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("one that ended starts anew, and so does one that was dropped: (-want +got)\n%s", diff)
 	}
 	if _, err := r.Start(t.Context(), runtimes.Function{Name: "a"}); err == nil {
-		t.Error("a closed keeper starts functions")
+		t.Error("a closed pool starts functions")
 	}
 }
 
@@ -264,7 +264,7 @@ func TestDropWhileStarting(t *testing.T) {
 	e2e.Receive(t, s.entered)
 	k.Drop(t.Context(), "./a")
 	close(s.blocks)
-	if err := e2e.Receive(t, started); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if err := e2e.Receive(t, started); err == nil || !strings.Contains(err.Error(), "changed while it was starting") {
 		t.Errorf("got %v", err)
 	}
 	if err := k.Close(t.Context()); err != nil {

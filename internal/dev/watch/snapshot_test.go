@@ -126,9 +126,9 @@ func TestSince(t *testing.T) {
 				Sources: append(in("fn", "layout", "fn.xpkg"), "registry.example.org/acme/f:v1"),
 				Folders: in("templates"),
 			}
-			before := watch.NewLook(targets, watch.Look{}, time.Now())
+			before := watch.TakeSnapshot(targets, watch.Snapshot{}, time.Now())
 			tc.do(t, dir)
-			now := watch.NewLook(targets, before, time.Now())
+			now := watch.TakeSnapshot(targets, before, time.Now())
 			var got []string
 			for _, c := range now.Since(before, time.Now()) {
 				text := strings.TrimPrefix(c.Path, dir+"/")
@@ -141,7 +141,7 @@ func TestSince(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
 			}
-			if again := watch.NewLook(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
+			if again := watch.TakeSnapshot(targets, now, time.Now()).Since(now, time.Now()); len(again) > 0 {
 				t.Errorf("the next look finds %v", again)
 			}
 		})
@@ -158,12 +158,12 @@ func TestSinceOfNewTargets(t *testing.T) {
 	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	look := watch.NewLook(watch.Targets{Paths: []string{path}}, watch.Look{}, time.Now())
-	if got := look.Since(watch.Look{}, at.Add(time.Minute)); got != nil {
+	look := watch.TakeSnapshot(watch.Targets{Paths: []string{path}}, watch.Snapshot{}, time.Now())
+	if got := look.Since(watch.Snapshot{}, at.Add(time.Minute)); got != nil {
 		t.Errorf("got %v of a file that was read after it was written", got)
 	}
 	want := []watch.Change{{Path: path}}
-	if diff := cmp.Diff(want, look.Since(watch.Look{}, at.Add(-time.Minute))); diff != "" {
+	if diff := cmp.Diff(want, look.Since(watch.Snapshot{}, at.Add(-time.Minute))); diff != "" {
 		t.Errorf("of a file that was written after it was read: (-want +got)\n%s", diff)
 	}
 }
@@ -180,17 +180,17 @@ func TestLookTrustsTimes(t *testing.T) {
 	}{"Old": {time.Hour, 0}, "Fresh": {0, 1}} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			var looks []watch.Look
+			var looks []watch.Snapshot
 			for _, text := range []string{"a: 1", "a: 2"} {
 				put(t, dir, "a.yaml", text)
 				if err := os.Chtimes(path, now.Add(-tc.age), now.Add(-tc.age)); err != nil {
 					t.Fatal(err)
 				}
-				former := watch.Look{}
+				former := watch.Snapshot{}
 				if len(looks) > 0 {
 					former = looks[0]
 				}
-				looks = append(looks, watch.NewLook(targets, former, now))
+				looks = append(looks, watch.TakeSnapshot(targets, former, now))
 			}
 			if got := looks[1].Since(looks[0], now); len(got) != tc.want {
 				t.Errorf("got %v, want %d", got, tc.want)
@@ -204,7 +204,7 @@ func TestCount(t *testing.T) {
 	put(t, dir, "in/a.yaml", "a")
 	put(t, dir, "fn/main.go", "package main")
 	in := filepath.Join(dir, "in")
-	look := watch.NewLook(watch.Targets{Paths: []string{in, filepath.Join(in, "a.yaml"), filepath.Join(in, "b.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}, watch.Look{}, time.Now())
+	look := watch.TakeSnapshot(watch.Targets{Paths: []string{in, filepath.Join(in, "a.yaml"), filepath.Join(in, "b.yaml")}, Sources: []string{filepath.Join(dir, "fn")}}, watch.Snapshot{}, time.Now())
 	if files, folders := look.Count(); files != 2 || folders != 3 {
 		t.Errorf("got %d files in %d folders %v, want 2 in 3", files, folders, look.Dirs)
 	}
@@ -219,7 +219,7 @@ func TestLookFollowsLinks(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "real", "a.yaml"), link); err != nil {
 		t.Skipf("there are no links here: %v", err)
 	}
-	look := watch.NewLook(watch.Targets{Paths: []string{link}}, watch.Look{}, time.Now())
+	look := watch.TakeSnapshot(watch.Targets{Paths: []string{link}}, watch.Snapshot{}, time.Now())
 	if !slices.ContainsFunc(look.Dirs, func(d string) bool { return filepath.Base(d) == "real" }) {
 		t.Errorf("got %v", look.Dirs)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A Keeper keeps the functions that its runtimes have started, until they are
+// A Pool keeps the functions that its runtimes have started, until they are
 // dropped or it is closed. It is safe for concurrent use.
 type Pool struct {
 	now func() time.Time
@@ -50,20 +50,20 @@ type slot struct {
 	dropped bool
 }
 
-// NewPool returns a Keeper by whose clock starts are measured.
+// NewPool returns a Pool. It measures the duration of starts by now.
 func NewPool(now func() time.Time) *Pool {
 	return &Pool{now: now, kept: map[string]*slot{}}
 }
 
-// Runtime returns a runtime that starts functions by r, and keeps them: to stop
-// one of its instances does nothing. A function that runs already is not started
-// again, unless it has ended by itself. The name tells r from other runtimes. A
-// function may take grace to stop.
-func (k *Pool) Runtime(name string, r runtimes.Runtime, grace time.Duration) runtimes.Runtime {
-	return keeping{k, name, r, grace}
+// Runtime returns a runtime that starts functions with r and keeps them in the
+// pool: stopping one of its instances has no effect. A function that runs already
+// is not started again, unless it has exited. The name identifies r among other
+// runtimes. Grace is the timeout for stopping a function.
+func (p *Pool) Runtime(name string, r runtimes.Runtime, grace time.Duration) runtimes.Runtime {
+	return pooled{p, name, r, grace}
 }
 
-type keeping struct {
+type pooled struct {
 	*Pool
 	name  string
 	next  runtimes.Runtime
@@ -71,20 +71,20 @@ type keeping struct {
 }
 
 var (
-	_ runtimes.Preparer = keeping{}
-	_ runtimes.Prober   = keeping{}
+	_ runtimes.Preparer = pooled{}
+	_ runtimes.Prober   = pooled{}
 )
 
-// Probe asks the runtime.
-func (k keeping) Probe(ctx context.Context) error {
+// Probe calls the runtime.
+func (k pooled) Probe(ctx context.Context) error {
 	if p, ok := k.next.(runtimes.Prober); ok {
 		return p.Probe(ctx)
 	}
 	return nil
 }
 
-// Prepare fetches what functions need that do not run.
-func (k keeping) Prepare(ctx context.Context, fns ...runtimes.Function) error {
+// Prepare prepares the functions that do not run.
+func (k pooled) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	p, ok := k.next.(runtimes.Preparer)
 	if !ok {
 		return nil
@@ -96,7 +96,7 @@ func (k keeping) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	return p.Prepare(ctx, fns...)
 }
 
-func (k keeping) runs(fn runtimes.Function) bool {
+func (k pooled) runs(fn runtimes.Function) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.kept[k.key(fn)]
@@ -117,13 +117,13 @@ func (s *slot) runs() bool {
 }
 
 // key is the same for what would start the same.
-func (k keeping) key(fn runtimes.Function) string {
+func (k pooled) key(fn runtimes.Function) string {
 	return fmt.Sprintf("%q", []any{k.name, fn.Name, fn.Package, fn.Annotations})
 }
 
 // Start returns an instance of the function that is kept, and starts it if there
 // is none.
-func (k keeping) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
+func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	s, err := k.enter(fn)
 	if err != nil {
 		return nil, err
@@ -144,11 +144,11 @@ func (k keeping) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 }
 
 // enter returns the slot of a function, which is asked for in this round.
-func (k keeping) enter(fn runtimes.Function) (*slot, error) {
+func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
-		return nil, fmt.Errorf("starting function %q: functions are kept no more", fn.Name)
+		return nil, fmt.Errorf("starting function %q: the pool is closed", fn.Name)
 	}
 	key := k.key(fn)
 	s := k.kept[key]
@@ -162,7 +162,7 @@ func (k keeping) enter(fn runtimes.Function) (*slot, error) {
 }
 
 // start fills a slot that the caller has to itself.
-func (k keeping) start(ctx context.Context, s *slot) (*runtimes.Instance, error) {
+func (k pooled) start(ctx context.Context, s *slot) (*runtimes.Instance, error) {
 	began := k.now()
 	instance, err := k.next.Start(ctx, s.fn)
 	k.mu.Lock()
@@ -175,13 +175,13 @@ func (k keeping) start(ctx context.Context, s *slot) (*runtimes.Instance, error)
 	s.instance = instance
 	if s.dropped {
 		k.end(ctx, s)
-		return nil, fmt.Errorf("starting function %q: it changed meanwhile", s.fn.Name)
+		return nil, fmt.Errorf("starting function %q: its source changed while it was starting", s.fn.Name)
 	}
 	k.starts = append(k.starts, Start{s.fn.Name, instance.Compiled, k.now().Sub(began) - instance.Compiled})
 	return lent(instance), nil
 }
 
-// lent is an instance that its borrower may change, and not stop.
+// lent returns a copy of an instance whose Stop has no effect.
 func lent(i *runtimes.Instance) *runtimes.Instance {
 	mine := *i
 	mine.Stop = func(context.Context) error { return nil }
@@ -189,91 +189,91 @@ func lent(i *runtimes.Instance) *runtimes.Instance {
 }
 
 // Begin begins a round of starts.
-func (k *Pool) Begin() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.round++
-	k.starts, k.unstarted = nil, nil
+func (p *Pool) Begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.round++
+	p.starts, p.unstarted = nil, nil
 }
 
-// Starts returns what was started since Begin.
-func (k *Pool) Starts() []Start {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.starts)
+// Starts returns the functions started since Begin.
+func (p *Pool) Starts() []Start {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.starts)
 }
 
 // Unstarted returns the functions that failed to start since Begin, sorted.
-func (k *Pool) Unstarted() []string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	all := slices.Sorted(slices.Values(k.unstarted))
+func (p *Pool) Unstarted() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := slices.Sorted(slices.Values(p.unstarted))
 	return slices.Compact(all)
 }
 
-// Packages returns those of all functions that were asked for and not dropped,
-// sorted: also of such that did not start.
-func (k *Pool) Packages() []string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// Packages returns the packages of all functions that were requested and not
+// dropped, sorted, including those that failed to start.
+func (p *Pool) Packages() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var all []string
-	for _, s := range k.kept {
+	for _, s := range p.kept {
 		all = append(all, s.fn.Package)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Drop stops the functions from a package, which start anew when they are asked
-// for. It does not wait for their end, which Close does.
-func (k *Pool) Drop(ctx context.Context, pkg string) {
-	k.drop(ctx, func(s *slot) bool { return s.fn.Package == pkg })
+// Drop stops the functions from a package. They are started again on the next
+// request. It does not wait until they have stopped; Close does.
+func (p *Pool) Drop(ctx context.Context, pkg string) {
+	p.drop(ctx, func(s *slot) bool { return s.fn.Package == pkg })
 }
 
-// DropUnused stops the functions that were not asked for since Begin.
-func (k *Pool) DropUnused(ctx context.Context) {
-	k.drop(ctx, func(s *slot) bool { return s.round < k.round })
+// DropUnused stops the functions that were not requested since Begin.
+func (p *Pool) DropUnused(ctx context.Context) {
+	p.drop(ctx, func(s *slot) bool { return s.round < p.round })
 }
 
-func (k *Pool) drop(ctx context.Context, which func(*slot) bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for key, s := range k.kept {
+func (p *Pool) drop(ctx context.Context, which func(*slot) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, s := range p.kept {
 		if which(s) {
-			delete(k.kept, key)
+			delete(p.kept, key)
 			s.dropped = true
-			k.end(ctx, s)
+			p.end(ctx, s)
 		}
 	}
 }
 
-// end stops the instance of a slot, if it has one, while others go on.
-func (k *Pool) end(ctx context.Context, s *slot) {
+// end stops the instance of a slot, if it has one, in the background.
+func (p *Pool) end(ctx context.Context, s *slot) {
 	instance := s.instance
 	s.instance = nil
 	if instance == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
-	k.ending.Go(func() {
+	p.ending.Go(func() {
 		defer cancel()
 		if err := instance.Stop(ctx); err != nil {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.failed = errors.Join(k.failed, fmt.Errorf("stopping function %q: %w", s.fn.Name, err))
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.failed = errors.Join(p.failed, fmt.Errorf("stopping function %q: %w", s.fn.Name, err))
 		}
 	})
 }
 
-// Close stops all functions, at once, waits for the end of those that were
-// dropped, too, and returns what went wrong. Nothing may be starting.
-func (k *Pool) Close(ctx context.Context) error {
-	k.mu.Lock()
-	k.closed = true
-	k.mu.Unlock()
-	k.drop(ctx, func(*slot) bool { return true })
-	k.ending.Wait()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.failed
+// Close stops all functions concurrently, waits until they and the dropped ones
+// have stopped, and returns their errors. No function may be starting.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.drop(ctx, func(*slot) bool { return true })
+	p.ending.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
 }

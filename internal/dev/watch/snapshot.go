@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Targets are what to look at. Paths are those of this process.
+// Targets are the files and folders of a Snapshot. Paths are those of this process.
 type Targets struct {
 	// Paths are files, and folders of which the names of YAML and JSON files
 	// count. They need not exist.
@@ -27,18 +27,19 @@ type Targets struct {
 	Folders []string
 }
 
-// A Look is what was there at one time.
-type Look struct {
+// A Snapshot is the state of files and folders at one time.
+type Snapshot struct {
 	paths   map[string]stamp
 	sources map[string]map[string]stamp
-	// Dirs are the folders in which something has to happen before another
-	// Look can differ.
+	// Dirs are the folders to watch: without an event in one of them, another
+	// Snapshot cannot differ.
 	Dirs []string
-	// at is when the look began.
+	// at is the time at which the Snapshot began.
 	at time.Time
 }
 
-// A Change is a file or folder that another Look has found changed, come or gone.
+// A Change is a file or folder that was changed, created or removed between two
+// Snapshots.
 type Change struct {
 	Path string
 	// Source is the one of Targets.Sources that it belongs to, or "" for one of
@@ -46,7 +47,7 @@ type Change struct {
 	Source string
 }
 
-// A stamp is what is known of a file. The zero value is one that is not there.
+// A stamp identifies the state of a file. The zero value is that of a missing file.
 type stamp struct {
 	exists   bool
 	folder   bool
@@ -58,7 +59,7 @@ type stamp struct {
 	embeds []string
 }
 
-// same reports whether nothing changed. Of large files the time counts.
+// same reports whether nothing changed. Large files are compared by time.
 func (s stamp) same(o stamp) bool {
 	return s.exists == o.exists && s.size == o.size && s.sum == o.sum && (s.size <= hashed || s.modified.Equal(o.modified))
 }
@@ -74,34 +75,35 @@ const (
 	most = 20_000
 )
 
-// NewLook looks at targets. What the former Look knows of files that are as they
-// were is not read again; its zero value knows nothing. Now is the time.
-func NewLook(t Targets, former Look, now time.Time) Look {
+// TakeSnapshot returns the state of targets. Files whose size and time are those
+// of the former Snapshot, which may be the zero value, are not read again. Now is
+// the current time.
+func TakeSnapshot(t Targets, former Snapshot, now time.Time) Snapshot {
 	l := looker{former: former, dirs: map[string]bool{}}
-	look := Look{paths: map[string]stamp{}, sources: map[string]map[string]stamp{}, at: now}
+	snapshot := Snapshot{paths: map[string]stamp{}, sources: map[string]map[string]stamp{}, at: now}
 	for _, p := range t.Paths {
-		look.paths[p] = l.path(p)
+		snapshot.paths[p] = l.path(p)
 	}
 	for _, s := range t.Sources {
-		look.sources[s] = l.source(s)
+		snapshot.sources[s] = l.source(s)
 	}
 	for _, f := range t.Folders {
-		look.folder(&l, f)
+		snapshot.folder(&l, f)
 	}
 	for dir := range l.dirs {
-		look.Dirs = append(look.Dirs, filepath.Clean(dir))
+		snapshot.Dirs = append(snapshot.Dirs, filepath.Clean(dir))
 	}
-	slices.Sort(look.Dirs)
-	look.Dirs = slices.Compact(look.Dirs)
-	return look
+	slices.Sort(snapshot.Dirs)
+	snapshot.Dirs = slices.Compact(snapshot.Dirs)
+	return snapshot
 }
 
-// folder looks at all files of a folder.
-func (look Look) folder(l *looker, folder string) {
+// folder adds one stamp for all files of a folder.
+func (s Snapshot) folder(l *looker, folder string) {
 	files := map[string]stamp{}
-	s := sourceLooker{looker: l, files: files}
+	source := sourceLooker{looker: l, files: files}
 	l.around(folder)
-	s.whole(folder)
+	source.whole(folder)
 	// One stamp stands for all: who reads which of them is not known.
 	sum := sha256.New()
 	all := stamp{exists: len(files) > 0}
@@ -110,11 +112,11 @@ func (look Look) folder(l *looker, folder string) {
 		all.size += files[path].size
 	}
 	sum.Sum(all.sum[:0])
-	look.paths[folder] = all
+	s.paths[folder] = all
 }
 
-// Count returns how many files and folders that are there are watched.
-func (l Look) Count() (files, folders int) {
+// Count returns the number of existing files and of folders that are watched.
+func (l Snapshot) Count() (files, folders int) {
 	count := func(some map[string]stamp) {
 		for _, s := range some {
 			if s.exists && !s.folder {
@@ -129,10 +131,10 @@ func (l Look) Count() (files, folders int) {
 	return files, len(l.Dirs)
 }
 
-// Since returns what changed of what both Looks looked at, first of sources, in
-// the order of names. What only one of them looked at has changed if it has done
-// so since began.
-func (l Look) Since(former Look, began time.Time) []Change {
+// Since returns the changes since the former Snapshot, those of sources first, in
+// the order of names. A path that the former one does not have has changed if it
+// was modified after began.
+func (l Snapshot) Since(former Snapshot, began time.Time) []Change {
 	var changes []Change
 	for _, source := range slices.Sorted(maps.Keys(l.sources)) {
 		before, known := former.sources[source]
@@ -174,9 +176,9 @@ func changed(before, now stamp, known bool, began time.Time) bool {
 	return !now.same(before)
 }
 
-// A looker makes one Look.
+// A looker takes one Snapshot.
 type looker struct {
-	former Look
+	former Snapshot
 	dirs   map[string]bool
 }
 
