@@ -4,6 +4,14 @@
 // The dialect is that of Kubernetes' tools (sigs.k8s.io/yaml): YAML 1.1, where
 // bare yes, no, on and off are booleans, decoded by way of JSON.
 //
+// The YAML libraries of this program are:
+//
+//	sigs.k8s.io/yaml    decodes, as Kubernetes' tools do
+//	go.yaml.in/yaml/v2  encodes: it keeps the order of keys, in the style of sigs.k8s.io/yaml, which imports it
+//	go.yaml.in/yaml/v3  parses into nodes, for the lines of fields
+//	go.yaml.in/yaml/v4  finds the lines of those syntax errors that v3 places wrongly
+//	gopkg.in/yaml.v3    is only for go-templating's functions, whose output is that of the real function
+//
 // DecodeStrict decodes a document into Go structs and reports every field that
 // they do not have; JSONSchema describes the same structs, so both always agree.
 // Struct tags describe a field:
