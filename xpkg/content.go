@@ -82,6 +82,6 @@ func metasProblem(where string, metas []decoded) Problem {
 	return Problem{
 		Rule: "metadata-count", Refused: true,
 		Text: fmt.Sprintf("%s contains %d package metadata objects, and must contain one: %s", where, len(metas), strings.Join(at, ", ")),
-		Hint: "leave files out with --ignore, or move them out of the package root",
+		Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
 	}
 }
