@@ -132,7 +132,7 @@ func (ps *problems) checkName(seen names, at, key, name string, missing, duplica
 		ps.add(missing, at+"."+key, "no name is set")
 	}
 	if first, ok := seen[name]; ok {
-		ps.add(duplicate, at+"."+key, "the name %q is that of %s, too", name, first)
+		ps.add(duplicate, at+"."+key, "the name %q is also the name of %s", name, first)
 		return
 	}
 	seen[name] = at

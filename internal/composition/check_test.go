@@ -73,10 +73,10 @@ func TestCheck(t *testing.T) {
 			"6 spec.typo UnknownField: a Composition has no such field, so the API server drops it",
 		}},
 		"LegacyEmpty": {"a legacy Composition needs resources", head + "spec:\n  mode: Resources\n", []string{
-			"3 spec.resources UnknownMode: there are none, and a Composition of mode Resources composes nothing else",
+			"3 spec.resources UnknownMode: a Composition of mode Resources must have resources",
 		}},
 		"LegacyMisfit": {"a legacy Composition that cannot be converted is told as one", head + "spec:\n  resources:\n  - {name: [x]}\n", []string{
-			"4 spec.resources.name UnknownMode: it cannot be a JSON array",
+			"4 spec.resources.name UnknownMode: cannot decode a JSON array",
 		}},
 		"LegacyPipeline": {"a pipeline of mode Resources is one if there is nothing else", head + "spec:\n  mode: Resources\n  pipeline:\n  - {step: one, functionRef: {name: absent}}\n", []string{
 			"4 spec.mode NotCarried: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
@@ -104,15 +104,15 @@ func TestCheck(t *testing.T) {
     step: make
   - {step: make, functionRef: {name: function-c}}
 `), []string{
-			`11 spec.pipeline[1].step DuplicateStep: the name "make" is that of spec.pipeline[0], too`,
-			`12 spec.pipeline[2].step DuplicateStep: the name "make" is that of spec.pipeline[0], too`,
+			`11 spec.pipeline[1].step DuplicateStep: the name "make" is also the name of spec.pipeline[0]`,
+			`12 spec.pipeline[2].step DuplicateStep: the name "make" is also the name of spec.pipeline[0]`,
 		}},
 		"NoStepNames": {"two missing names are one name twice to some engines", pipeline(`  - functionRef: {name: function-a}
   - functionRef: {name: function-b}
 `), []string{
 			"8 spec.pipeline[0].step StepWithoutName: no name is set",
 			"9 spec.pipeline[1].step StepWithoutName: no name is set",
-			`9 spec.pipeline[1].step DuplicateStep: the name "" is that of spec.pipeline[0], too`,
+			`9 spec.pipeline[1].step DuplicateStep: the name "" is also the name of spec.pipeline[0]`,
 		}},
 		"Functions": {"a function has to be named and to be there; a misspelt field is why it is not", pipeline(`  - step: one
   - step: two
@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
         namespace: n
 `), []string{
 			"11 spec.pipeline[0].credentials[0].secretRef.name CredentialWithoutSecret: the source is a Secret, but none is named",
-			`12 spec.pipeline[0].credentials[1].name DuplicateCredential: the name "a" is that of spec.pipeline[0].credentials[0], too`,
+			`12 spec.pipeline[0].credentials[1].name DuplicateCredential: the name "a" is also the name of spec.pipeline[0].credentials[0]`,
 			"13 spec.pipeline[0].credentials[2].name CredentialWithoutName: no name is set",
 			`14 spec.pipeline[0].credentials[3].source UnknownCredentialSource: "Vault" is not a source: Secret and None are`,
 			`15 spec.pipeline[0].credentials[4].source UnknownCredentialSource: "" is not a source: Secret and None are`,
@@ -171,12 +171,12 @@ func TestCheck(t *testing.T) {
       - {requirementName: a, apiVersion: v1}
       - {requirementName: a, apiVersion: v1, kind: A}
 `), []string{
-			`13 spec.pipeline[0].requirements.requiredResources[1].requirementName DuplicateRequirement: the name "a" is that of spec.pipeline[0].requirements.requiredResources[0], too`,
+			`13 spec.pipeline[0].requirements.requiredResources[1].requirementName DuplicateRequirement: the name "a" is also the name of spec.pipeline[0].requirements.requiredResources[0]`,
 			"13 spec.pipeline[0].requirements.requiredResources[1].apiVersion RequirementWithoutType: no apiVersion is set",
 			"15 spec.pipeline[0].requirements.requiredResources[2].requirementName RequirementWithoutName: no name is set",
 			"21 spec.pipeline[0].requirements.requiredResources[3].matchLabels RequirementByNameAndByLabel: resources are selected by name, too, and only one of the two can count",
 			"24 spec.pipeline[0].requirements.requiredSchemas[0].kind RequirementWithoutType: no kind is set",
-			`25 spec.pipeline[0].requirements.requiredSchemas[1].requirementName DuplicateRequirement: the name "a" is that of spec.pipeline[0].requirements.requiredSchemas[0], too`,
+			`25 spec.pipeline[0].requirements.requiredSchemas[1].requirementName DuplicateRequirement: the name "a" is also the name of spec.pipeline[0].requirements.requiredSchemas[0]`,
 		}},
 		"Fields": {"a field of another spelling or place is none, at any depth", pipeline(`  - step: make
     functionRef: {name: function-a, kind: Function}

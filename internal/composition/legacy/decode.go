@@ -48,7 +48,7 @@ func misfit(err error) error {
 	if !ok {
 		return Note{"spec", err.Error()}
 	}
-	return Note{field, "it cannot be a JSON " + value}
+	return Note{embedded.ReplaceAllString(te.Field, ""), "cannot decode a JSON " + te.Value}
 }
 
 // object returns what a struct is as an object of JSON. Its fields all came

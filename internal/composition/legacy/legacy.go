@@ -143,7 +143,7 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	steps = append(steps, c.functionSteps(old.Functions)...)
 	steps = append(steps, c.ownSteps(old)...)
 	if len(steps) == 0 {
-		return nil, Note{"spec.resources", "there are none, and a Composition of mode Resources composes nothing else"}
+		return nil, Note{"spec.resources", "a Composition of mode Resources must have resources"}
 	}
 	return steps, nil
 }

@@ -211,11 +211,11 @@ func TestErrors(t *testing.T) {
 	cases := map[string]struct{ reason, spec, want string }{
 		"Nothing":       {"there has to be something", "  mode: Resources\n", "composition.yaml:4: spec.resources: there are none, and a Composition of mode Resources composes nothing else"},
 		"EmptyLists":    {"empty lists are nothing", "  resources: []\n  functions: []\n  pipeline: []\n", "composition.yaml:6: spec.resources: there are none"},
-		"NotAList":      {"a field of another type is named", "  mode: Resources\n  resources: {}\n", "composition.yaml:7: spec.resources: it cannot be a JSON object"},
-		"Deep":          {"so is one deep down", "  resources:\n  - name: one\n    patches:\n    - fromFieldPath: 1\n", "composition.yaml:6: spec.resources.patches.fromFieldPath: it cannot be a JSON number"},
-		"Fraction":      {"an integer has no fraction", "  resources:\n  - name: one\n    patches:\n    - {transforms: [{math: {multiply: 1.5}}]}\n", "spec.resources.patches.transforms.math.multiply: it cannot be a JSON number 1.5"},
-		"BaseIsNoMap":   {"a base is an object", "  resources: [{base: text}]\n", "spec.resources.base: it cannot be a JSON string"},
-		"PipelineOfAny": {"the steps of a pipeline are objects", "  mode: Resources\n  pipeline: [one]\n", "spec.pipeline: it cannot be a JSON string"},
+		"NotAList":      {"a field of another type is named", "  mode: Resources\n  resources: {}\n", "composition.yaml:7: spec.resources: cannot decode a JSON object"},
+		"Deep":          {"so is one deep down", "  resources:\n  - name: one\n    patches:\n    - fromFieldPath: 1\n", "composition.yaml:6: spec.resources.patches.fromFieldPath: cannot decode a JSON number"},
+		"Fraction":      {"an integer has no fraction", "  resources:\n  - name: one\n    patches:\n    - {transforms: [{math: {multiply: 1.5}}]}\n", "spec.resources.patches.transforms.math.multiply: cannot decode a JSON number 1.5"},
+		"BaseIsNoMap":   {"a base is an object", "  resources: [{base: text}]\n", "spec.resources.base: cannot decode a JSON string"},
+		"PipelineOfAny": {"the steps of a pipeline are objects", "  mode: Resources\n  pipeline: [one]\n", "spec.pipeline: cannot decode a JSON string"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
