@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 		}},
 		"Legacy": {"a legacy Composition is checked as the pipeline that it is, at the lines that it has", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
 			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls function "function-patch-and-transform", which is not there`,
-			"5 spec.resources[0].bese NotCarried: there is no such field, so the API server drops it",
+			"5 spec.resources[0].bese NotCarried: unknown field: the API server drops it",
 			"6 spec.typo UnknownField: a Composition has no such field, so the API server drops it",
 		}},
 		"LegacyEmpty": {"a legacy Composition needs resources", head + "spec:\n  mode: Resources\n", []string{
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 			"4 spec.resources.name UnknownMode: cannot decode a JSON array",
 		}},
 		"LegacyPipeline": {"a pipeline of mode Resources is one if there is nothing else", head + "spec:\n  mode: Resources\n  pipeline:\n  - {step: one, functionRef: {name: absent}}\n", []string{
-			"4 spec.mode NotCarried: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
+			"4 spec.mode NotCarried: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
 			`6 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls function "absent", which is not there`,
 		}},
 		"Alpha": {"functions of the alpha are no steps", head + "spec:\n  functions:\n  - {name: one}\n", []string{

@@ -117,7 +117,7 @@ func TestLegacyFunctions(t *testing.T) {
 		"Lost": {
 			"what is not carried over is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
 			session.Config{},
-			[]string{converted, "warning: composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: a Composition has no such field any more: external secret stores are gone from Crossplane", ran},
+			[]string{converted, "warning: composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: the field was removed from Compositions: Crossplane no longer supports external secret stores", ran},
 			"",
 		},
 		"Environment": {

@@ -196,7 +196,7 @@ func TestIntegrityRules(t *testing.T) {
 		"the resources field isn't empty, though there are others": {
 			"  pipeline: [{step: a, functionRef: {name: b}}]\n", "  resources: []\n", []string{
 				"4 spec.resources: EmptyResources: a Composition of mode Resources must have resources",
-				"6 spec.mode: warning: NotCarried: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
+				"6 spec.mode: warning: NotCarried: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
 				"13 spec.pipeline[0].input.resources: EmptyResources: an input without environment patches must have resources",
 			},
 		},
@@ -250,9 +250,9 @@ func TestIntegrityRules(t *testing.T) {
 		},
 		"readiness checks using matchInteger isn't 0": {
 			"  resources:\n  - name: a\n    readinessChecks:\n    - {type: MatchInteger, fieldPath: status.count}\n    - {type: MatchInteger, fieldPath: status.count, matchInteger: 0}\n", "  resources:\n  - name: a\n    readinessChecks:\n    - {type: MatchInteger, fieldPath: status.count}\n    - {type: MatchInteger, fieldPath: status.count, matchInteger: 0}\n", []string{
-				"10 spec.resources[0].readinessChecks[0]: warning: NotCarried: function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready",
+				"10 spec.resources[0].readinessChecks[0]: warning: NotCarried: function-patch-and-transform decodes each observed number as a float, which never equals an integer, so the resource will not become ready",
 				"10 spec.resources[0].readinessChecks[0].matchInteger: ZeroMatchInteger: cannot be nil for type MatchInteger",
-				"11 spec.resources[0].readinessChecks[1]: warning: NotCarried: function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready",
+				"11 spec.resources[0].readinessChecks[1]: warning: NotCarried: function-patch-and-transform decodes each observed number as a float, which never equals an integer, so the resource will not become ready",
 				"11 spec.resources[0].readinessChecks[1].matchInteger: ZeroMatchInteger: the integer to match is 0",
 				"16 spec.pipeline[0].input.resources[0].readinessChecks[0].matchInteger: ZeroMatchInteger: cannot be nil for type MatchInteger",
 				"17 spec.pipeline[0].input.resources[0].readinessChecks[1].matchInteger: warning: ZeroMatchInteger: the integer to match is 0",

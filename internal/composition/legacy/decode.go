@@ -9,12 +9,12 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// converted are the fields of a spec that a pipeline takes the place of.
+// converted are the fields of a spec that conversion to a pipeline replaces.
 var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
 
-// decode decodes what is to be converted. Fields that do not exist are noted
-// and left out, as the API server drops them; the function's input must not
-// have any. The first hundred are noted.
+// decode decodes the spec to convert. It drops unknown fields like the API
+// server, since the function's input must not have any, and notes the first
+// hundred.
 func (c *converter) decode(was map[string]any) (spec, error) {
 	part := map[string]any{}
 	for _, key := range converted {
@@ -42,7 +42,10 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// misfit is a value that cannot be what its field is.
+// embedded matches the names of embedded structs, which are not fields of JSON.
+var embedded = regexp.MustCompile(`\b[A-Z]\w*\.`)
+
+// misfit returns a Note about a value that has another type than its field.
 func misfit(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
@@ -51,8 +54,7 @@ func misfit(err error) error {
 	return Note{embedded.ReplaceAllString(te.Field, ""), "cannot decode a JSON " + te.Value}
 }
 
-// object returns what a struct is as an object of JSON. Its fields all came
-// from JSON.
+// object converts a struct that was decoded from JSON back to a JSON object.
 func object(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
