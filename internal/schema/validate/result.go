@@ -9,25 +9,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Status is the outcome of the validation of an object.
+// A Status is the outcome of a validation.
 type Status string
 
 // The statuses of objects.
 const (
 	Valid   Status = "valid"
 	Invalid Status = "invalid"
-	// NoSchema is that of an object whose kind nothing defines, or nothing that
-	// can be used.
+	// NoSchema means that the object's kind has no valid definition.
 	NoSchema Status = "no schema"
 )
 
-// A Result is what is to say about an object, or about a document that holds none.
+// A Result is the result for an object, or for a document without one.
 type Result struct {
-	// Path and Line are where it stands; Line is 0 if unknown.
+	// Path and Line are the position; Line is 0 if unknown.
 	Path string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// APIVersion and Kind may be empty if it has none. Name is the one it has,
-	// or that it begins with, or that of a composed resource in the pipeline.
+	// APIVersion and Kind may be empty. Name is the name, the generateName,
+	// or the name of a composed resource in the pipeline.
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Namespace  string  `json:"namespace,omitempty"`
@@ -35,28 +34,28 @@ type Result struct {
 	Status     Status  `json:"status"`
 	Faults     []Fault `json:"faults,omitempty"`
 
-	// broken is the definition that could not be used.
+	// broken is the invalid definition.
 	broken *definition
 }
 
-// A Fault is one thing that is wrong.
+// A Fault is an error or a warning.
 type Fault struct {
-	// Field is as in "spec.sizes[0].unit", or empty for the whole object. Line is
-	// that of its file, or 0.
+	// Field is a path, such as "spec.sizes[0].unit", or empty for the whole
+	// object. Line is its line in the file, or 0.
 	Field string `json:"field,omitempty"`
 	Line  int    `json:"line,omitempty"`
-	// Text names the field and what is wrong, in the API server's words.
+	// Text has the field and the message of the API server.
 	Text string `json:"text"`
-	// Nearest is the field that may be meant by an unknown one, or empty.
+	// Nearest is a field similar to an unknown one, or empty.
 	Nearest string `json:"nearest,omitempty"`
-	// Warning says that it does not make the object invalid.
+	// Warning is true if the object is still valid.
 	Warning bool `json:"warning,omitempty"`
 
-	// last says that it is about the others.
+	// last is true for a fault about the others.
 	last bool
 }
 
-// String returns the text on one line, with what may be meant.
+// String returns the text on one line, with the similar field.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	if f.Nearest != "" {
@@ -65,7 +64,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// byLine orders faults as they stand in a file.
+// byLine sorts faults by their lines.
 func byLine(a, b Fault) int {
 	switch {
 	case a.last == b.last:
@@ -77,7 +76,7 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts count results.
+// Counts are the numbers of results by status.
 type Counts struct {
 	Total    int `json:"total"`
 	Valid    int `json:"valid"`
@@ -98,8 +97,8 @@ func (c *Counts) Add(r Result) {
 	}
 }
 
-// Unreadable is the result for a document that holds no object.
-func Unreadable(doc manifest.Document, err error) Result {
+// unreadable returns the result of a document without an object.
+func unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
 	var at *manifest.Error
@@ -110,7 +109,7 @@ func Unreadable(doc manifest.Document, err error) Result {
 	return r
 }
 
-// faults are those of the object at a field of a document.
+// faults converts the faults of the object at a field of a document.
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {
