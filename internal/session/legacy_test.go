@@ -113,7 +113,7 @@ func TestLegacyFunctions(t *testing.T) {
 		"Listed":      {"the function that the file lists is taken", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
 		"Runner":      {"a function that is there is taken", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
 		"BuiltinsOff": {"without builtins it has to be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
-		"Pipeline":    {"who writes a pipeline lists its functions", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls function \"function-patch-and-transform\", which is not there"},
+		"Pipeline":    {"who writes a pipeline lists its functions", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
 		"Lost": {
 			"what is not carried over is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
 			session.Config{},
@@ -126,7 +126,7 @@ func TestLegacyFunctions(t *testing.T) {
 			[]string{converted},
 			`composition.yaml:6: spec.pipeline[0].functionRef.name: the step "environment-configs" calls the function "function-environment-configs", which was not found`,
 		},
-		"Empty": {"a Composition that composes nothing is refused", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: there are none"},
+		"Empty": {"a Composition that composes nothing is refused", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: a Composition of mode Resources must have resources"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

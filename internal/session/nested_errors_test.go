@@ -51,7 +51,7 @@ func TestNestedErrors(t *testing.T) {
 				composingNamed("a", "XGadget"), composingNamed("b", "XGadget"),
 			},
 			widget,
-			`XWidget "alpha": selecting a Composition for XGadget "g": several Compositions could compose for it`, "at random",
+			`XWidget "alpha": selecting a Composition for XGadget "g": several Compositions match`, "at random",
 		},
 		"ChildClaim": {
 			"and a claim that is none",
