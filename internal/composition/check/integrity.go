@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// kinds are the kinds of errors in fields that the documentation has a rule
+// fieldProblems are the kinds of errors in fields that the documentation has a rule
 // for. All others are InvalidInput.
 var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
@@ -23,7 +23,7 @@ func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
 		// The function's field errors add "Policy" to some names.
-		c.add(cmp.Or(kinds[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
+		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
 

@@ -113,7 +113,7 @@ func (c *checker) decode(raw []byte, in source) bool {
 		field, value, ok := spec.SplitTypeError(err)
 		if ok {
 			kind, _, _ := strings.Cut(value, " ")
-			text = "it cannot be a JSON " + kind
+			text = "cannot decode a JSON " + kind
 		}
 		c.add(InvalidInput, strings.TrimSuffix(in.at+"."+field, "."), "%s", text)
 		return false
@@ -125,17 +125,4 @@ func (c *checker) decode(raw []byte, in source) bool {
 		}
 	}
 	return true
-}
-
-// misfit returns the field and the text of a type error. The field has no list
-// indexes.
-func misfit(err error) (field, text string) {
-	var t *json.UnmarshalTypeError
-	if !errors.As(err, &t) {
-		return "", strings.TrimPrefix(err.Error(), "json: ")
-	}
-	// Names of embedded Go structs are part of the path.
-	parts := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool { return p != "" && unicode.IsUpper(rune(p[0])) })
-	kind, _, _ := strings.Cut(t.Value, " ")
-	return strings.Join(parts, "."), "cannot decode a JSON " + kind
 }

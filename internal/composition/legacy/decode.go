@@ -9,12 +9,12 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// converted are the fields of a spec that conversion to a pipeline replaces.
+// converted are the fields of a spec that a pipeline takes the place of.
 var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
 
-// decode decodes the spec to convert. It drops unknown fields like the API
-// server, since the function's input must not have any, and notes the first
-// hundred.
+// decode decodes what is to be converted. Fields that do not exist are noted
+// and left out, as the API server drops them; the function's input must not
+// have any. The first hundred are noted.
 func (c *converter) decode(was map[string]any) (spec, error) {
 	part := map[string]any{}
 	for _, key := range converted {
@@ -42,19 +42,17 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// embedded matches the names of embedded structs, which are not fields of JSON.
-var embedded = regexp.MustCompile(`\b[A-Z]\w*\.`)
-
-// misfit returns a Note about a value that has another type than its field.
+// misfit is a value that cannot be what its field is.
 func misfit(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
 		return Note{"spec", err.Error()}
 	}
-	return Note{embedded.ReplaceAllString(te.Field, ""), "cannot decode a JSON " + te.Value}
+	return Note{field, "cannot decode a JSON " + value}
 }
 
-// object converts a struct that was decoded from JSON back to a JSON object.
+// object returns what a struct is as an object of JSON. Its fields all came
+// from JSON.
 func object(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

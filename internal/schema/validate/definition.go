@@ -17,20 +17,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/kinds"
 )
 
-// A Definition is a CRD or an XRD's generated CRD, and its source.
+// A Definition is a CRD, or one that Crossplane makes, and where it comes from.
 type Definition struct {
 	Object map[string]any
-	// Path is a file or a package. Line is 0 if it is unknown.
+	// Path is a file or a package, and Line is 0 if it has none.
 	Path string
 	Line int
 }
 
-// position returns the source of the definition.
+// position is where it comes from.
 func (d Definition) position() string {
 	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
 }
 
-// A definition is a Definition that is parsed when it is first used.
+// A definition is one that is opened when it is needed.
 type definition struct {
 	Definition
 	cluster bool
@@ -40,7 +40,7 @@ type definition struct {
 	wrong []schema.Fault
 }
 
-// open returns the parsed definition, or its faults.
+// open returns what the definition says, or what is wrong with it.
 func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fault) {
 	d.once.Do(func() {
 		var err error
@@ -53,12 +53,12 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	return d.def, d.wrong
 }
 
-// unusable returns the fault of an invalid field of a definition.
+// unusable is the fault of a field by which nothing can be defined.
 func unusable(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
 }
 
-// result returns the result with the faults of the definition.
+// result says what is wrong with the definition.
 func (d *definition) result() Result {
 	u := unstructured.Unstructured{Object: d.Object}
 	r := Result{
@@ -71,11 +71,11 @@ func (d *definition) result() Result {
 	return r
 }
 
-// A telling has the definitions that were already reported as invalid.
+// A telling knows of which definitions was said that they cannot be used.
 type telling map[*definition]bool
 
-// with returns a result, after that of its definition if it is not reported
-// yet.
+// with returns a result, after what is wrong with its definition if that is still
+// to be said.
 func (t telling) with(r Result) []Result {
 	if r.broken == nil || t[r.broken] {
 		return []Result{r}
@@ -84,14 +84,14 @@ func (t telling) with(r Result) []Result {
 	return []Result{r.broken.result(), r}
 }
 
-// defining returns the faults of an object that defines a kind: a schema that
-// the API server would reject, or unknown fields in the schema.
+// defining returns what is wrong with an object that defines a kind: a schema that
+// the API server would refuse, or words in it that mean nothing.
 func defining(ctx context.Context, obj map[string]any) []schema.Fault {
 	all, err := crd.All(obj)
 	if err != nil {
 		return unusable(err, "spec")
 	}
-	// The schemas of claims and XRs have the same fields.
+	// What an XRD's claims have is what its XRs have.
 	def, err := schema.New(all[0])
 	if err != nil {
 		return unusable(err, "spec", "versions")
@@ -103,8 +103,8 @@ func defining(ctx context.Context, obj map[string]any) []schema.Fault {
 	return found
 }
 
-// misspelt returns the unknown fields in the schemas of an XRD or MRD. Their Go
-// types have no fields for schemas.
+// misspelt returns what the schemas of an XRD or MRD have that means nothing in
+// one. Their types do not look into them.
 func misspelt(obj map[string]any) []schema.Fault {
 	versions, _, _ := unstructured.NestedSlice(obj, "spec", "versions")
 	var found []schema.Fault
@@ -116,7 +116,7 @@ func misspelt(obj map[string]any) []schema.Fault {
 	return found
 }
 
-// words returns the unknown fields of a schema and of the schemas below it.
+// words returns what means nothing in a schema and those below.
 func words(at *field.Path, s map[string]any) []schema.Fault {
 	own := maps.Clone(s)
 	var found []schema.Fault

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// FuzzDocuments validates documents of any bytes: each has a result, invalid
-// ones have faults, and two runs agree.
+// FuzzDocuments judges documents of any bytes: each gives a result, invalid ones
+// say why, and two runs say the same.
 func FuzzDocuments(f *testing.F) {
 	for _, text := range []string{
 		"apiVersion: example.org/v1\nkind: XBucket\nmetadata: {name: b}\nspec: {region: eu, size: 9, costly: [a]}\n---\n5\n--- x\n",
@@ -30,7 +30,7 @@ func FuzzDocuments(f *testing.F) {
 		first := stream()
 		for i, again := range stream() {
 			if first[i] != again {
-				t.Fatalf("the first run returns %q, the second %q", first[i], again)
+				t.Fatalf("first it says %q, then %q", first[i], again)
 			}
 		}
 		r := manifest.Reader{FS: afero.NewMemMapFs(), Stdin: bytes.NewReader(data)}
@@ -46,7 +46,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzDefinition validates an object by definitions of any bytes.
+// FuzzDefinition judges an object by definitions of any bytes.
 func FuzzDefinition(f *testing.F) {
 	f.Add([]byte(`{type: object, properties: {spec: {type: object, properties: {a: {type: array, items: {type: string, pattern: "("}, x-kubernetes-list-type: set}}}}}`))
 	f.Add([]byte(`{type: object, x-kubernetes-validations: [{rule: "self.a"}], properties: {a: {type: integer, default: x, enum: [1]}}}`))

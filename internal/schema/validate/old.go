@@ -9,10 +9,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Old has the objects that others replace. The zero value is empty.
+// Old holds the objects that others replace. The zero value holds none.
 type Old map[identity]map[string]any
 
-// An identity identifies an object.
+// An identity tells an object from all others.
 type identity struct {
 	kschema.GroupVersionKind
 	namespace, name string
@@ -23,8 +23,8 @@ func identify(obj map[string]any, gvk kschema.GroupVersionKind) identity {
 	return identity{gvk, u.GetNamespace(), u.GetName()}
 }
 
-// ReadOld returns the objects in documents and in lists. A document without an
-// object is an error.
+// ReadOld returns the objects of documents, those of lists among them. The first
+// document that holds no object is an error.
 func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	all := Old{}
 	for doc, err := range docs {
@@ -43,7 +43,8 @@ func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	return all, nil
 }
 
-// old returns the object that obj replaces, in its current namespace, or nil.
+// old returns the object that obj replaces, in the namespace that it has by now,
+// or nil.
 func (v *Validator) old(obj map[string]any, gvk kschema.GroupVersionKind) map[string]any {
 	if len(v.Old) == 0 {
 		return nil

@@ -9,22 +9,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A place is the position of an object. The zero value is no position.
+// A place is where an object stands. The zero value is nowhere.
 type place struct {
 	doc manifest.Document
-	// field is the object's field in the document, or empty for the
-	// document.
+	// field is that of the document which the object is, or empty for all of it.
 	field string
 	lines func() manifest.Lines
 }
 
-// lazyLines returns a function that parses the lines of a document at its first
-// call.
+// lazyLines reads a document for its lines when one is asked for.
 func lazyLines(doc manifest.Document) func() manifest.Lines {
 	return sync.OnceValue(doc.Lines)
 }
 
-// line returns the line of a field of the object, or 0 if it is unknown.
+// line returns the line of a field of the object, or 0 if nobody knows.
 func (p place) line(field string) int {
 	if p.lines == nil {
 		return 0
@@ -35,8 +33,8 @@ func (p place) line(field string) int {
 	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
 }
 
-// decode returns the object of a document, and a separate error about a
-// duplicate key.
+// decode returns the object of a document, and as an error besides that a key of
+// it occurs twice.
 func decode(doc manifest.Document) (obj map[string]any, twice, err error) {
 	data, twice := doc.StrictJSON()
 	if twice == nil {
@@ -48,8 +46,7 @@ func decode(doc manifest.Document) (obj map[string]any, twice, err error) {
 	return obj, twice, err
 }
 
-// plain returns an object with the types of decoded JSON, whole numbers as
-// int64.
+// plain returns an object as JSON decodes, whole numbers as int64.
 func plain(obj map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -9,24 +9,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Status is the outcome of a validation.
+// A Status is the outcome of the validation of an object.
 type Status string
 
 // The statuses of objects.
 const (
 	Valid   Status = "valid"
 	Invalid Status = "invalid"
-	// NoSchema means that the object's kind has no valid definition.
+	// NoSchema is that of an object whose kind nothing defines, or nothing that
+	// can be used.
 	NoSchema Status = "no schema"
 )
 
-// A Result is the result for an object, or for a document without one.
+// A Result is what is to say about an object, or about a document that holds none.
 type Result struct {
-	// Path and Line are the position; Line is 0 if unknown.
+	// Path and Line are where it stands; Line is 0 if unknown.
 	Path string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// APIVersion and Kind may be empty. Name is the name, the generateName,
-	// or the name of a composed resource in the pipeline.
+	// APIVersion and Kind may be empty if it has none. Name is the one it has,
+	// or that it begins with, or that of a composed resource in the pipeline.
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Namespace  string  `json:"namespace,omitempty"`
@@ -34,28 +35,28 @@ type Result struct {
 	Status     Status  `json:"status"`
 	Faults     []Fault `json:"faults,omitempty"`
 
-	// broken is the invalid definition.
+	// broken is the definition that could not be used.
 	broken *definition
 }
 
-// A Fault is an error or a warning.
+// A Fault is one thing that is wrong.
 type Fault struct {
-	// Field is a path, such as "spec.sizes[0].unit", or empty for the whole
-	// object. Line is its line in the file, or 0.
+	// Field is as in "spec.sizes[0].unit", or empty for the whole object. Line is
+	// that of its file, or 0.
 	Field string `json:"field,omitempty"`
 	Line  int    `json:"line,omitempty"`
-	// Text has the field and the message of the API server.
+	// Text names the field and what is wrong, in the API server's words.
 	Text string `json:"text"`
-	// Nearest is a field similar to an unknown one, or empty.
+	// Nearest is the field that may be meant by an unknown one, or empty.
 	Nearest string `json:"nearest,omitempty"`
-	// Warning is true if the object is still valid.
+	// Warning says that it does not make the object invalid.
 	Warning bool `json:"warning,omitempty"`
 
-	// last is true for a fault about the others.
+	// last says that it is about the others.
 	last bool
 }
 
-// String returns the text on one line, with the similar field.
+// String returns the text on one line, with what may be meant.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	if f.Nearest != "" {
@@ -64,7 +65,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// byLine sorts faults by their lines.
+// byLine orders faults as they stand in a file.
 func byLine(a, b Fault) int {
 	switch {
 	case a.last == b.last:
@@ -76,7 +77,7 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts are the numbers of results by status.
+// Counts count results.
 type Counts struct {
 	Total    int `json:"total"`
 	Valid    int `json:"valid"`
@@ -97,8 +98,8 @@ func (c *Counts) Add(r Result) {
 	}
 }
 
-// unreadable returns the result of a document without an object.
-func unreadable(doc manifest.Document, err error) Result {
+// Unreadable is the result for a document that holds no object.
+func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
 	var at *manifest.Error
@@ -109,7 +110,7 @@ func unreadable(doc manifest.Document, err error) Result {
 	return r
 }
 
-// faults converts the faults of the object at a field of a document.
+// faults are those of the object at a field of a document.
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {

@@ -23,16 +23,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/kinds"
 )
 
-// Options for the validation. The zero value is valid.
+// Options say how objects are validated. The zero value works.
 type Options struct {
-	// Namespace is the default namespace of namespaced objects, as in
-	// kubectl. If it is empty, objects without a namespace are invalid.
+	// Namespace is given to objects that have none and must, as kubectl gives
+	// them one. If it is empty, they are invalid.
 	Namespace string
-	// Old has the objects to update. Others are created.
+	// Old holds the objects that are replaced. What it lacks is created.
 	Old Old
-	// Mode decides which problems of a Composition are warnings.
-	Mode check.Mode
+	// Composition checks Compositions beyond the types of their fields. If it is
+	// nil, only those are checked.
+	Composition CompositionCheck
 }
+
+// A CompositionCheck returns what is wrong with a Composition: its own rules, and
+// whether its patches fit the definitions that known finds. A fault whose Line is
+// 0 gets that of its Field. IsLegacy says that the Composition has fields of
+// before v2, which the types lack.
+type CompositionCheck func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
 type Validator struct {
@@ -40,8 +47,8 @@ type Validator struct {
 	Options
 }
 
-// New returns a Validator with definitions. It parses a definition at the first
-// object of its kind. Of two for a kind it uses the first.
+// New returns a Validator with definitions. What they say is only looked at when
+// an object of their kind is. Of two for one kind the first counts.
 func New(all []Definition, o Options) *Validator {
 	v := &Validator{definitions: map[kschema.GroupKind]*definition{}, Options: o}
 	for _, d := range all {
@@ -54,26 +61,26 @@ func New(all []Definition, o Options) *Validator {
 	return v
 }
 
-// In returns a Validator with the same definitions and old objects, and another
-// default namespace.
+// In returns a Validator with the same definitions and old objects that gives
+// objects another namespace.
 func (v *Validator) In(namespace string) *Validator {
 	other := *v
 	other.Namespace = namespace
 	return &other
 }
 
-// ClusterScoped reports whether a definition says that a kind is
-// cluster-scoped.
+// ClusterScoped reports whether a definition says that objects of a kind are in no
+// namespace.
 func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 	d, ok := v.definitions[gk]
 	return ok && d.cluster
 }
 
-// Documents validates the objects of documents concurrently, and calls each
-// with the results in the order of the documents, one at a time. It validates
-// the members of a list (kind: List) separately. The result of an invalid
-// definition comes before the first object of its kind. It returns the errors
-// of each and of ctx.
+// Documents validates the objects of documents, several at a time, and hands the
+// results to each in the order of the documents, one at a time. Those of a list
+// (kind: List) are validated one by one. What is said of a definition that cannot be
+// used comes before the first object of its kind. Errors are those of each, and
+// the end of ctx.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
 	told := telling{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
@@ -97,7 +104,7 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 	return err
 }
 
-// An input is a document, or the error of reading it.
+// An input is a document, or why there is none.
 type input struct {
 	doc manifest.Document
 	err error
@@ -113,8 +120,8 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 	}
 }
 
-// Objects validates objects without files, such as rendered ones. Their numbers
-// may have any type.
+// Objects validates objects that come from no file, such as what was rendered. Their
+// numbers may be of any type, as they come from functions.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
 	told := telling{}
 	var all []Result
@@ -149,10 +156,10 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 	return all
 }
 
-// engineGroup is the API group of documents that a render prints with objects.
+// engineGroup is that of what a render prints besides objects.
 const engineGroup = "render.crossplane.io"
 
-// object validates an object, unless it is a document of a render.
+// object validates an object, unless it is none that an API server takes.
 func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (Result, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	r := Result{
@@ -163,11 +170,10 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 	if gvk.Group == engineGroup {
 		return r, false
 	}
-	var found []schema.Fault
-	r.Status, found, r.broken = v.validate(ctx, obj, gvk, at)
-	r.Faults = faults(at, found)
-	if gvk.Group == apiextv1.Group && gvk.Kind == apiextv1.CompositionKind {
-		r.Faults = append(r.Faults, v.composition(ctx, at, obj)...)
+	var own []Fault
+	isLegacy := false
+	if v.Composition != nil && gvk.Group == apiextv1.Group && gvk.Kind == apiextv1.CompositionKind {
+		own, isLegacy = v.composition(ctx, at, obj)
 	}
 	var found []schema.Fault
 	r.Status, found, r.broken = v.validate(ctx, obj, gvk, isLegacy)
@@ -177,14 +183,43 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Status = Invalid
 	}
 	if r.broken != nil {
-		r.Faults = []Fault{{Text: "the definition " + r.broken.position() + " is invalid"}}
+		r.Faults = []Fault{{Text: "its definition, " + r.broken.position() + ", is faulty"}}
 	}
 	return r, true
 }
 
-// validate finds the definition of an object's kind, and returns the faults. It
-// returns an invalid definition.
-func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, at place) (Status, []schema.Fault, *definition) {
+// composition checks a Composition.
+func (v *Validator) composition(ctx context.Context, at place, obj map[string]any) ([]Fault, bool) {
+	doc := at.doc
+	if at.field != "" || doc.Text == nil {
+		text, err := json.Marshal(obj)
+		if err != nil {
+			return nil, false
+		}
+		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
+	}
+	found, isLegacy := v.Composition(doc, obj, func(kind kschema.GroupKind) *schema.Definition {
+		d, ok := v.definitions[kind]
+		if !ok {
+			return nil
+		}
+		def, wrong := d.open(ctx)
+		if len(wrong) > 0 {
+			return nil
+		}
+		return def
+	})
+	for i, f := range found {
+		if f.Line == 0 {
+			found[i].Line = at.line(f.Field)
+		}
+	}
+	return found, isLegacy
+}
+
+// validate returns what is wrong with an object by the definition of its kind. A
+// definition that cannot be used is returned.
+func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) (Status, []schema.Fault, *definition) {
 	if gvk.Version == "" || gvk.Kind == "" {
 		return Valid, untyped(gvk), nil
 	}
@@ -222,7 +257,7 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
 }
 
-// placed returns obj with the default namespace if it needs one.
+// placed returns obj in the namespace that it is in if it does not say.
 func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	meta, _ := obj["metadata"].(map[string]any)
 	if ns, _ := meta["namespace"].(string); !namespaced || ns != "" || v.Namespace == "" || meta["namespace"] != nil {
@@ -240,7 +275,7 @@ func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	return obj
 }
 
-// untyped returns faults for a missing apiVersion or kind.
+// untyped says what an object lacks to be one.
 func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 	var found []schema.Fault
 	if gvk.Version == "" {
@@ -252,7 +287,7 @@ func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 	return found
 }
 
-// members returns the objects of a list, or the object of a document.
+// members are the objects of a list, or the one that a document holds.
 func members(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]any] {
 	return func(yield func(place, map[string]any) bool) {
 		lines := lazyLines(doc)
