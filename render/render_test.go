@@ -166,7 +166,7 @@ func TestReconcilerRefuses(t *testing.T) {
 		"Controller": {
 			"what another object controls cannot be adopted", xr,
 			`{"metadata": {"name": "x", "ownerReferences": [{"apiVersion": "a/v1", "kind": "K", "name": "n", "uid": "u", "controller": true}]}}`,
-			`composing resource "one": it is controlled by K "n"`, true,
+			`composing resource "one": already controlled by K "n"`, true,
 		},
 		"Name":   {"a name has to be one", xr, `{"metadata": {"name": "A_b"}}`, `composing resource "one": the name "A_b" is not a valid RFC 1123 subdomain`, false},
 		"NoName": {"an XR has to have a name", `{apiVersion: gold.test/v1, kind: XWidget}`, `{"metadata": {"name": "x"}}`, "neither a name nor the label", false},

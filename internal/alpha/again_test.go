@@ -10,10 +10,10 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// TestReconcileAgain is about a Composition as documentation has it: a database,
-// on which a function that may use the network writes a quote, and a second one
-// that adds a user. The next reconcile finds what the first one left, and the
-// one after that deletes what the Composition does not have any more.
+// TestReconcileAgain renders a Composition with a database and two functions:
+// one writes a quote from the network, the other adds a user. The second
+// reconcile patches what the first one created. The third deletes a removed
+// resource.
 func TestReconcileAgain(t *testing.T) {
 	const database = `
 resources:

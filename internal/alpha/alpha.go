@@ -12,37 +12,38 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch"
 )
 
-// Deadline is how long a reconcile may take, with all of its functions.
+// Deadline limits a whole reconcile, all functions included.
 const Deadline = 2 * time.Minute
 
-// A Request is what to reconcile. Nothing in it is changed.
+// A Request is the input of a reconcile. Run does not change it.
 type Request struct {
-	// XR is the composite resource as it was read.
+	// XR is the observed composite resource.
 	XR *unstructured.Unstructured
-	// Composition composes for it.
+	// Composition is the Composition that the XR uses.
 	Composition *Composition
-	// Environment is what environment patches read and write. Where it is nil
+	// Environment is what environment patches read and write. If it is nil,
 	// they do nothing.
 	Environment map[string]any
-	// LiteralDeletion deletes what the code deleted, not what the documentation
-	// said: a resource from spec.resources stays when a function drops it, and
-	// so does any when a function returns an XR without its UID.
+	// LiteralDeletion follows Crossplane's code instead of its
+	// documentation: a resource from spec.resources is kept when a function
+	// drops it, and every resource is kept when a function returns an XR
+	// without its UID.
 	LiteralDeletion bool
 }
 
-// A Result is what came of a reconcile.
+// A Result is the output of a reconcile.
 type Result struct {
-	// XR is the one that the reconciler keeps: with what was patched to it, but
-	// without what functions returned, which the store has.
+	// XR is the reconciler's in-memory XR: it includes patches, but not
+	// what functions returned. The store has that.
 	XR *unstructured.Unstructured
 	// Composed are the composed resources, sorted by name.
 	Composed []Composed
-	// Dropped are the resources that existed and that nothing wants any more,
-	// sorted by name.
+	// Dropped are the existing resources that are no longer desired, sorted
+	// by name.
 	Dropped []Dropped
-	// ConnectionDetails are those of the XR.
+	// ConnectionDetails are the connection details of the XR.
 	ConnectionDetails map[string][]byte
-	// Events are those about patches that failed, then the functions' results.
+	// Events are the events of failed patches, then the functions' results.
 	Events []Event
 
 	stored *unstructured.Unstructured
@@ -51,22 +52,22 @@ type Result struct {
 // Composed is a composed resource.
 type Composed struct {
 	Name string
-	// Desired is what was applied. It is nil for a resource that could not be
-	// rendered, and so was not; then Unrendered says why.
+	// Desired is the object that was applied. It is nil for a resource that
+	// was not rendered and so not applied; Unrendered has the reason.
 	Desired    *unstructured.Unstructured
 	Unrendered error
 	Ready      bool
 }
 
-// Dropped is a resource that the XR does not refer to any more.
+// A Dropped is a resource that the XR no longer refers to.
 type Dropped struct {
 	Name   string
 	Object *unstructured.Unstructured
-	// Deleted says that it is gone. If not, it is left behind.
+	// Deleted reports whether the resource was deleted or only forgotten.
 	Deleted bool
 }
 
-// An Event is one of an XR's, with reason ComposeResources.
+// An Event is an event of the XR, with reason ComposeResources.
 type Event struct {
 	// Type is Normal or Warning.
 	Type    fnio.Severity
@@ -76,22 +77,23 @@ type Event struct {
 // A FatalError is the first Fatal result of the last function.
 type FatalError struct{ Message string }
 
-// Error gives the function's words.
+// Error returns the message of the function.
 func (e *FatalError) Error() string { return "fatal function pipeline result: " + e.Message }
 
-// Run reconciles an XR: it patches and transforms, runs the functions in their
-// order by run, and applies what the last one returned to the store, in which it
-// puts the XR if it is not there.
+// Run reconciles an XR: it patches and transforms, calls the functions in order
+// by run, and applies the output of the last one to the store. It adds the XR
+// to the store if the store does not have it.
 //
-// All errors have the words that the XR's event had. A Fatal result is a
-// *FatalError. After an error in a function nothing has been applied.
+// Errors have the text of Crossplane's event on the XR. A Fatal result is a
+// *FatalError. If a function fails, nothing is applied.
 func Run(ctx context.Context, req Request, run ContainerRunner, store *Store) (*Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, Deadline, fmt.Errorf("the reconcile took more than %s", Deadline))
+	ctx, cancel := context.WithTimeoutCause(ctx, Deadline, fmt.Errorf("the reconcile timed out after %s", Deadline))
 	defer cancel()
 
 	r := &reconcile{Request: req, store: store, xr: req.XR.DeepCopy()}
 	if req.Environment != nil {
-		// Like the function, the alpha could only patch what has a kind.
+		// Alpha patches, like function-patch-and-transform, need an
+		// object with a kind.
 		r.Environment = patch.Environment(runtime.DeepCopyJSON(req.Environment)).Fields
 	}
 	store.add(r.xr)
@@ -111,16 +113,16 @@ func Run(ctx context.Context, req Request, run ContainerRunner, store *Store) (*
 	}
 	last, err := r.Composition.run(ctx, run, fnio.FunctionIO{Observed: observed, Desired: desired})
 	if err == nil {
-		err = r.take(last)
+		err = r.setDesired(last)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot run Composition Function pipeline: %w", err)
 	}
-	return r.finish()
+	return r.applyDesired()
 }
 
-// finish makes the store what the functions returned.
-func (r *reconcile) finish() (*Result, error) {
+// applyDesired applies what the last function returned to the store.
+func (r *reconcile) applyDesired() (*Result, error) {
 	result := &Result{XR: r.xr, Dropped: r.deleteUndesired(), ConnectionDetails: r.details, Events: r.events}
 	if err := r.apply(result); err != nil {
 		return nil, err

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deleteUndesired forgets what the last function did not return, and deletes
-// what of it exists and belongs to the XR. It returns what of it exists.
+// deleteUndesired removes resources that the last function did not return from
+// the state, and deletes those that the XR controls. It returns those that
+// exist.
 func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {
@@ -25,8 +26,8 @@ func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	return dropped
 }
 
-// delete deletes a resource if it exists and belongs to the XR, and reports
-// whether that is so.
+// delete deletes a resource if it exists and the XR controls it. It reports
+// whether it did.
 func (r *reconcile) delete(c *composed) bool {
 	o, owner := c.observed, r.xr
 	if r.LiteralDeletion {
@@ -42,8 +43,8 @@ func (r *reconcile) delete(c *composed) bool {
 	return true
 }
 
-// exists reports whether a resource counts as one that exists. To the code, one
-// that was rendered or returned did only if it had a time of creation.
+// exists reports whether Crossplane's code sees the resource as existing. A
+// rendered or returned resource exists only if it has a creation timestamp.
 func (r *reconcile) exists(c *composed) bool {
 	if r.LiteralDeletion {
 		created := c.object.GetCreationTimestamp()
@@ -52,8 +53,8 @@ func (r *reconcile) exists(c *composed) bool {
 	return c.observed != nil
 }
 
-// references returns what the XR refers to: all resources, but for those that
-// could not be rendered and do not exist.
+// references returns the XR's resource references: all resources except those
+// that were not rendered and do not exist.
 func (r *reconcile) references() []any {
 	refs := []any{}
 	for _, c := range r.sorted() {
@@ -89,7 +90,7 @@ func reference(u *unstructured.Unstructured) map[string]any {
 	return ref
 }
 
-// apply puts the XR into the store, and then what it refers to.
+// apply puts the XR into the store, then the resources that it refers to.
 func (r *reconcile) apply(result *Result) error {
 	_ = unstructured.SetNestedSlice(r.returned.Object, r.references(), "spec", "resourceRefs")
 	stored, err := r.store.apply(r.returned, func(*unstructured.Unstructured) error { return nil })

@@ -15,7 +15,7 @@ const (
 	newTill = `{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 2}}`
 )
 
-// returns is a function that returns an XR, and resources besides.
+// returns returns a function that returns an XR and resources.
 func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
 		raw, err := (&unstructured.Unstructured{Object: object(t, xr)}).MarshalJSON()
@@ -28,14 +28,15 @@ func returns(t *testing.T, xr string, resources ...string) func(*fnio.FunctionIO
 	}
 }
 
-// TestApply is about what becomes of the store.
+// TestApply checks the calls to the store and the objects in it.
 func TestApply(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		existing []string
 		f        func(*fnio.FunctionIO)
 		calls    []string
-		// kind and name are of an object, and want is its spec and status.
+		// kind and name identify an object, want is its spec and
+		// status.
 		kind, name string
 		want       string
 	}{
@@ -47,21 +48,21 @@ func TestApply(t *testing.T) {
 			"Till", "stall-till", `{"spec": {"drawers": 2}, "status": null}`,
 		},
 		"Patch": {
-			"what a function leaves out stays, a null goes, lists are replaced, and status is another's",
+			"a merge patch keeps missing fields, deletes nulls, replaces lists and ignores status",
 			[]string{exists("till", "spec: {drawers: 1, old: {a: 1, b: 2}, list: [1, 2]}, status: {a: 1}")},
 			desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 2, old: {b: null, c: {d: null, e: 3}}, list: [3]}, status: {a: 2}}}`),
 			[]string{patchXR, "patch application/merge-patch+json Till stall-till"},
 			"Till", "stall-till", `{"spec": {"drawers": 2, "old": {"a": 1, "c": {"e": 3}}, "list": [3]}, "status": {"a": 1}}`,
 		},
 		"Two": {
-			"of two resources with one name the last counts",
+			"of two resources with the same name the last one is applied",
 			nil,
 			desires(newTill+"}", `{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}, spec: {drawers: 3}}}`),
 			[]string{patchXR, "create Till stall-till"},
 			"Till", "stall-till", `{"spec": {"drawers": 3}, "status": null}`,
 		},
 		"GenerateName": {
-			"a resource without a name is created each time, and the reference to it has none",
+			"a resource without a name is created each time, and its reference has no name",
 			nil,
 			desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {generateName: stall-}}}`),
 			[]string{patchXR, "create Till stall-00001"},
@@ -81,35 +82,35 @@ func TestApply(t *testing.T) {
 				{"apiVersion": "kit.gold.test/v1", "kind": "Till", "name": "b", "namespace": "ns"}]}, "status": null}`,
 		},
 		"XR": {
-			"the XR that is returned is merged into the one that exists, and its status lands nowhere",
+			"the returned XR is merged into the existing one without its status",
 			nil,
 			returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}, spec: {open: true}, status: {phase: Open}}`),
 			[]string{patchXR},
 			"XStall", "stall", `{"spec": {"slots": 4, "open": true, "resourceRefs": []}, "status": null}`,
 		},
 		"XRWithoutUID": {
-			"a resource of the XR is still its own if the XR that is returned has no UID",
+			"the XR still controls its resource if the returned XR has no UID",
 			[]string{exists("till", "spec: {drawers: 1}")},
 			returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}}`, newTill+"}"),
 			[]string{patchXR, "patch application/merge-patch+json Till stall-till"},
 			"Till", "stall-till", `{"spec": {"drawers": 2}, "status": null}`,
 		},
 		"AnotherXR": {
-			"an XR of another name is another one",
+			"a returned XR with another name is created as another object",
 			nil,
 			returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: other}}`),
 			[]string{"create XStall other"},
 			"XStall", "other", `{"spec": {"resourceRefs": []}, "status": null}`,
 		},
 		"Delete": {
-			"what functions drop is deleted before the XR forgets it",
+			"a dropped resource is deleted before the XR's reference to it is removed",
 			[]string{exists("b", "spec: {}"), exists("a", "spec: {}"), exists("till", "spec: {}")},
 			desires(newTill + "}"),
 			[]string{"delete Till stall-a", "delete Till stall-b", patchXR, "patch application/merge-patch+json Till stall-till"},
 			"Till", "stall-a", `null`,
 		},
 		"Uncontrolled": {
-			"what the XR does not control is only forgotten",
+			"a dropped resource that the XR does not control is not deleted",
 			[]string{`{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: t, creationTimestamp: "2023-01-01T00:00:00Z", annotations: {crossplane.io/composition-resource-name: t}}}`},
 			echo,
 			[]string{patchXR},
@@ -137,7 +138,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestLiteralDeletion is about what decides whether a dropped resource goes.
+// TestLiteralDeletion checks when a dropped resource is deleted.
 func TestLiteralDeletion(t *testing.T) {
 	uncreated := `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till, annotations: {crossplane.io/composition-resource-name: till}, ownerReferences: [` + owner + `]}}`
 	noUID := `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {name: stall}}`
@@ -146,15 +147,15 @@ func TestLiteralDeletion(t *testing.T) {
 		f                           func(*fnio.FunctionIO)
 		documented, literal         bool
 	}{
-		"OfAFunction": {"a function's own goes either way", exists("till", "spec: {}"), "", echo, true, true},
+		"OfAFunction": {"a dropped resource that a function added is deleted in both modes", exists("till", "spec: {}"), "", echo, true, true},
 		"OfATemplate": {
-			"rendering took its time of creation from what has a template",
+			"literal: a rendered resource has no creation timestamp, so it is kept",
 			exists("till", "spec: {}"), "resources:\n" + till + "}\n",
 			func(io *fnio.FunctionIO) { io.Desired.Resources = nil },
 			true, false,
 		},
-		"NoUID":     {"an XR without UID controls nothing", exists("till", "spec: {}"), "", returns(t, noUID), true, false},
-		"NotInTime": {"nothing that exists lacks a time of creation", uncreated, "", echo, true, false},
+		"NoUID":     {"literal: a returned XR without UID controls no resource, so it is kept", exists("till", "spec: {}"), "", returns(t, noUID), true, false},
+		"NotInTime": {"every existing resource has a creation timestamp, so it is deleted in both modes", uncreated, "", echo, true, false},
 	}
 	for name, tc := range cases {
 		for literal, want := range map[bool]bool{false: tc.documented, true: tc.literal} {
@@ -164,14 +165,14 @@ func TestLiteralDeletion(t *testing.T) {
 					functions: map[string]func(*fnio.FunctionIO){"f": tc.f},
 				}.run(t).ok(t)
 				if gone := p.stored("Till", "stall-till") == nil; gone != want {
-					t.Errorf("%s: literal %v: is it deleted? got %v, want %v", tc.reason, literal, gone, want)
+					t.Errorf("%s: literal %v: deleted is %v, want %v", tc.reason, literal, gone, want)
 				}
 			})
 		}
 	}
 }
 
-// TestMarks is about what Crossplane sets on each resource that is returned.
+// TestMarks checks the metadata that Crossplane sets on each returned resource.
 func TestMarks(t *testing.T) {
 	p := world{
 		spec: calls("f"),
@@ -198,7 +199,8 @@ func roundTripUnsorted(t *testing.T, v any) any {
 	return value(t, string(raw)).(map[string]any)["v"]
 }
 
-// TestApplyFails is about what cannot be applied. The XR has been by then.
+// TestApplyFails checks resources that cannot be applied, after the XR has
+// been.
 func TestApplyFails(t *testing.T) {
 	others := `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till, ownerReferences: [{apiVersion: v1, kind: Box, name: b, uid: u, controller: true}]}}`
 	cases := map[string]struct {
@@ -208,18 +210,18 @@ func TestApplyFails(t *testing.T) {
 		want     string
 	}{
 		"Others": {
-			"a resource of another object is not taken over",
+			"a resource that another object controls is not patched",
 			[]string{others},
 			desires(newTill + "}"),
 			`cannot apply composed resource "till": existing object is not controlled by UID "uid-xr"`,
 		},
 		"Nameless": {
-			"Crossplane names nothing that functions return",
+			"a returned resource without a name is an error",
 			nil, desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till}}`),
 			`cannot apply composed resource "till": cannot get object: resource name may not be empty`,
 		},
 		"NamelessXR": {
-			"nor the XR",
+			"a returned XR without a name is an error",
 			nil, returns(t, `{apiVersion: shop.gold.test/v1, kind: XStall, metadata: {}}`),
 			`cannot apply composite resource: cannot get object: resource name may not be empty`,
 		},

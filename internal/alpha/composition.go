@@ -19,24 +19,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch"
 )
 
-// A Composition is one that is ready to compose.
+// A Composition is a decoded Composition with compiled patches.
 type Composition struct {
-	environment []move
+	environment []compiledPatch
 	templates   []template
 	functions   []functionSpec
 }
 
-// A template is an entry of spec.resources, with its patch sets in their place.
+// A template is an entry of spec.resources, with its patch sets expanded.
 type template struct {
 	name    string
 	base    json.RawMessage
-	patches []move
+	patches []compiledPatch
 	details []fnio.DerivedConnectionDetail
 	checks  []fnio.DesiredReadinessCheck
 }
 
-// A move is a patch, or what it lacks that it needs.
-type move struct {
+// A compiledPatch is a patch, or the error about a field that it requires.
+type compiledPatch struct {
 	patch.Patch
 	missing error
 }
@@ -67,16 +67,16 @@ type containerFunction struct {
 	} `json:"runner"`
 }
 
-// A Container is what a function runs in.
+// A Container is the container of a function.
 type Container struct {
-	// Function is its name.
+	// Function is the name of the function.
 	Function string
 	Image    string
-	// Endpoint is that of the runner which the Composition asks for, or "".
+	// Endpoint is the runner that the Composition names, or "".
 	Endpoint string
 }
 
-// Containers returns those of the functions, in their order.
+// Containers returns the containers of the functions, in order.
 func (c *Composition) Containers() []Container {
 	var all []Container
 	for _, f := range c.functions {
@@ -90,13 +90,13 @@ func (c *Composition) Containers() []Container {
 
 // PatchesEnvironment reports whether any patch reads or writes the environment.
 func (c *Composition) PatchesEnvironment() bool {
-	touches := func(m move) bool { return strings.Contains(string(m.Type), "Environment") }
+	touches := func(m compiledPatch) bool { return strings.Contains(string(m.Type), "Environment") }
 	return len(c.environment) > 0 || slices.ContainsFunc(c.templates, func(t template) bool { return slices.ContainsFunc(t.patches, touches) })
 }
 
-// A FieldError says what is wrong with a Composition, and where.
+// A FieldError is an error in a field of a Composition.
 type FieldError struct {
-	// Field is as in "spec.functions[0].name".
+	// Field is a path, such as "spec.functions[0].name".
 	Field string
 	Err   error
 }
@@ -111,7 +111,7 @@ func fault(field, format string, args ...any) error {
 	return &FieldError{field, fmt.Errorf(format, args...)}
 }
 
-// under puts a path before that of a FieldError.
+// under prefixes the field of a FieldError with a path.
 func under(path string, err error) error {
 	if e, ok := err.(*FieldError); ok {
 		return &FieldError{path + "." + e.Field, e.Err}
@@ -119,10 +119,10 @@ func under(path string, err error) error {
 	return err
 }
 
-// Decode reads a Composition, of which spec.resources, spec.patchSets,
-// spec.environment.patches and spec.functions count, and checks what the API
-// server and the reconciler checked. Its values are those of JSON, as a
-// manifest.Document has them. What is wrong with a field is a *FieldError.
+// Decode reads spec.resources, spec.patchSets, spec.environment.patches and
+// spec.functions of a Composition, and does the checks of the API server and
+// the reconciler. obj has JSON values, like a manifest.Document. An invalid
+// field is a *FieldError.
 func Decode(obj map[string]any) (*Composition, error) {
 	fields, _, _ := unstructured.NestedMap(obj, "spec")
 	c := &Composition{}
@@ -134,7 +134,7 @@ func Decode(obj map[string]any) (*Composition, error) {
 	}
 	resources, _ := fields["resources"].([]any)
 	if len(resources)+len(c.functions) == 0 {
-		return nil, fault("spec", "it has neither resources nor functions")
+		return nil, fault("spec", "the Composition has neither resources nor functions")
 	}
 	if err := checkNames(resources, len(c.functions) > 0); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func Decode(obj map[string]any) (*Composition, error) {
 	return c, c.decodeResources(obj, fields)
 }
 
-// convert decodes a value of JSON, which is a field's, into what it should be.
+// convert decodes the JSON value of a field into a typed value.
 func convert(field string, from, into any) error {
 	if from == nil {
 		return nil
@@ -160,7 +160,7 @@ func convert(field string, from, into any) error {
 	case misfit.Field != "":
 		field += "." + misfit.Field
 	}
-	return fault(field, "it cannot be a JSON %s", misfit.Value)
+	return fault(field, "cannot decode a JSON %s", misfit.Value)
 }
 
 func checkNames(resources []any, functions bool) error {
@@ -172,13 +172,13 @@ func checkNames(resources []any, functions bool) error {
 		if functions {
 			return fault(fmt.Sprintf("spec.resources[%d].name", i), "cannot have anonymous resources when composition has functions")
 		}
-		return hint.Wrap(fault(fmt.Sprintf("spec.resources[%d].name", i), "resources without names were not composed by what composed functions"),
+		return hint.Wrap(fault(fmt.Sprintf("spec.resources[%d].name", i), "the composer of Compositions with functions does not support resources without names"),
 			"name the resources, or render without the profile alpha")
 	}
 	return nil
 }
 
-// input is what legacy makes of resources.
+// input is the function input that legacy converts resources to.
 type input struct {
 	PatchSets []struct {
 		Name    string            `json:"name"`
@@ -196,8 +196,8 @@ type input struct {
 	} `json:"resources"`
 }
 
-// decodeResources reads the resources as the step of a pipeline that they would
-// become, in which all that the schema leaves to defaults is written out.
+// decodeResources converts the resources to the input of a pipeline step, with
+// the defaults of the schema written out.
 func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	resources, _ := fields["resources"].([]any)
 	environment, _, _ := unstructured.NestedSlice(fields, "environment", "patches")
@@ -224,11 +224,11 @@ func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	if err := convert("spec", pipeline["spec"].(map[string]any)["pipeline"], &steps); err != nil {
 		return err
 	}
-	return c.take(&steps[0].Input)
+	return c.compile(&steps[0].Input)
 }
 
-// unset makes a template's check one of a FunctionIO: what is empty or 0 is not
-// there.
+// unset converts a template's check for a FunctionIO: fields that are empty or
+// 0 become nil.
 func unset(c *fnio.DesiredReadinessCheck) {
 	if c.FieldPath != nil && *c.FieldPath == "" {
 		c.FieldPath = nil

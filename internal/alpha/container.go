@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// What counts where a Composition, or who calls a runner, says nothing.
+// Defaults of a ContainerRequest.
 const (
-	// DefaultTimeout is what a runner takes no timeout for.
+	// DefaultTimeout is how long a container may run by default.
 	DefaultTimeout = 25 * time.Second
-	// DefaultEndpoint is the gRPC target of the runner that Crossplane calls.
+	// DefaultEndpoint is the gRPC target that Crossplane calls by default.
 	DefaultEndpoint = "unix-abstract:crossplane/fn/default.sock"
 )
 
-// MaxMessage is the size of the largest message between Crossplane and a runner,
-// in bytes: gRPC's own default, which neither of them raises. A FunctionIO has
-// to fit, in both directions.
+// MaxMessage is the largest message between Crossplane and a runner in bytes,
+// in both directions. It is gRPC's default, which neither of them raises. A
+// FunctionIO has to fit.
 const MaxMessage = 4 << 20
 
-// A Runner runs functions. Whoever can is one: a sandbox, a client of a runner
-// elsewhere, a fake. It may be called by many goroutines at once.
+// A ContainerRunner runs functions: a sandbox, a gRPC client, or a fake. It
+// must be safe for concurrent use.
 type ContainerRunner interface {
-	// RunContainer runs a container once, and returns what it wrote to its
-	// standard output. That is not looked at: it may be empty, or no FunctionIO.
+	// RunContainer runs a container once, and returns its standard output,
+	// which may be empty or invalid.
 	//
-	// It is an error if the container does not exit with 0. By then nothing of
-	// it is left, nor if ctx is done or the timeout is over, which counts from
-	// the call and so includes getting the image.
+	// It returns an error if the container does not exit with 0. It leaves
+	// nothing of the container behind, also if ctx is done or the timeout
+	// ends. The timeout includes the time to pull the image.
 	RunContainer(ctx context.Context, req ContainerRequest) (output []byte, err error)
 }
 
-// ContainerRunnerFunc makes a Runner of a function.
+// ContainerRunnerFunc is a function that implements ContainerRunner.
 type ContainerRunnerFunc func(ctx context.Context, req ContainerRequest) ([]byte, error)
 
 // RunContainer calls f.
@@ -39,29 +39,30 @@ func (f ContainerRunnerFunc) RunContainer(ctx context.Context, req ContainerRequ
 	return f(ctx, req)
 }
 
-// A Request is a container to run. Only Image is required.
+// A ContainerRequest describes a container to run. Only Image is required.
 type ContainerRequest struct {
-	// Image is a reference, as in "registry.example.org/fn:v1".
+	// Image is a reference, such as "registry.example.org/fn:v1".
 	Image string
-	// Input is its standard input: a FunctionIO in YAML.
+	// Input is the standard input: a FunctionIO in YAML.
 	Input []byte
 	// PullPolicy is PullIfNotPresent by default.
 	PullPolicy PullPolicy
-	// Auth is for the image's registry. Nil means what the runner itself has.
+	// Auth is for the image's registry. Nil means the runner's own
+	// credentials.
 	Auth *Auth
-	// CPU and Memory are limits in the form of Kubernetes' quantities, as in
-	// "100m" cores and "128Mi" bytes. Empty means that there is no limit.
+	// CPU and Memory are limits as Kubernetes quantities, such as "100m"
+	// and "128Mi". Empty means no limit.
 	CPU, Memory string
 	// Network is NetworkIsolated by default.
 	Network NetworkPolicy
 	// Timeout is DefaultTimeout by default.
 	Timeout time.Duration
-	// Endpoint is the gRPC target of the runner that the Composition asks for,
-	// or empty if it does not mind.
+	// Endpoint is the gRPC target of the runner that the Composition names,
+	// or empty for any runner.
 	Endpoint string
 }
 
-// Complete returns the request with what counts where it says nothing.
+// Complete returns the request with defaults set.
 func (r ContainerRequest) Complete() ContainerRequest {
 	r.PullPolicy = cmp.Or(r.PullPolicy, PullIfNotPresent)
 	r.Network = cmp.Or(r.Network, NetworkIsolated)
@@ -69,31 +70,31 @@ func (r ContainerRequest) Complete() ContainerRequest {
 	return r
 }
 
-// A PullPolicy says when an image is got from its registry.
+// A PullPolicy says when a runner pulls an image.
 type PullPolicy string
 
 // The pull policies.
 const (
-	// PullIfNotPresent gets what is not there.
+	// PullIfNotPresent pulls an image that is not in the cache.
 	PullIfNotPresent PullPolicy = "IfNotPresent"
-	// PullAlways asks the registry which image it is each time.
+	// PullAlways resolves the reference at the registry each time.
 	PullAlways PullPolicy = "Always"
-	// PullNever takes what is there.
+	// PullNever uses the image in the cache.
 	PullNever PullPolicy = "Never"
 )
 
-// A NetworkPolicy says which network a container has.
+// A NetworkPolicy says which network a container uses.
 type NetworkPolicy string
 
 // The network policies.
 const (
-	// NetworkIsolated is none but its own loopback.
+	// NetworkIsolated has only the container's own loopback device.
 	NetworkIsolated NetworkPolicy = "Isolated"
-	// NetworkRunner is that of the runner.
+	// NetworkRunner is the network of the runner.
 	NetworkRunner NetworkPolicy = "Runner"
 )
 
-// Auth are credentials for a registry, as Docker's configuration has them.
+// Auth is registry credentials with the fields of Docker's configuration.
 type Auth struct {
 	Username, Password           string
 	Auth                         string

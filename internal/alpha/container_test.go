@@ -16,12 +16,12 @@ func TestComplete(t *testing.T) {
 		req, want alpha.ContainerRequest
 	}{
 		"Empty": {
-			"what a request does not say is as runners have it, and no limit is one of that",
+			"a request without values gets the defaults, and no limits",
 			alpha.ContainerRequest{Image: "a"},
 			alpha.ContainerRequest{Image: "a", PullPolicy: alpha.PullIfNotPresent, Network: alpha.NetworkIsolated, Timeout: 25 * time.Second},
 		},
 		"Full": {
-			"what it says stays",
+			"values of a request are kept",
 			alpha.ContainerRequest{Image: "a", PullPolicy: alpha.PullNever, Network: alpha.NetworkRunner, Timeout: time.Second, CPU: "1"},
 			alpha.ContainerRequest{Image: "a", PullPolicy: alpha.PullNever, Network: alpha.NetworkRunner, Timeout: time.Second, CPU: "1"},
 		},

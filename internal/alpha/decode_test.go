@@ -11,8 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// FuzzDecode holds that no Composition kills the engine, and that none of it is
-// changed.
+// FuzzDecode checks that Decode neither panics nor changes its argument.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"resources:\n" + till + ", patches: [{fromFieldPath: spec.slots, toFieldPath: 'spec.l[0].a', policy: {mergeOptions: {appendSlice: true}}}]}",
@@ -39,7 +38,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestCancelledPatches: patches end when the render does, and the cause is said.
+// TestCancelledPatches checks that patches end with the render's context, and
+// that the error contains the cause.
 func TestCancelledPatches(t *testing.T) {
 	w := world{}
 	c := decoded(t, map[string]any{"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition", "spec": object(t, "resources:\n"+till+", patches: [{fromFieldPath: spec.slots}]}")})

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// deriveAll finds the XR's connection details in those of its resources, and
-// whether these are ready: by what templates say, and then by what functions do.
+// deriveAll derives the XR's connection details and the readiness of its
+// resources: from templates first, then from functions' output.
 func (r *reconcile) deriveAll(result *Result) error {
 	all := r.sorted()
 	for _, c := range all {
@@ -32,7 +32,7 @@ func (r *reconcile) deriveAll(result *Result) error {
 	return nil
 }
 
-// connectionDetails adds those that derive from a resource.
+// connectionDetails adds the connection details that derive from a resource.
 func (c *composed) connectionDetails(to map[string][]byte) error {
 	all := c.desired.ConnectionDetails
 	if c.template != nil {
@@ -59,7 +59,8 @@ func (c *composed) connectionDetails(to map[string][]byte) error {
 	return nil
 }
 
-// connectionDetail returns the value of one, or nil if there is none.
+// connectionDetail returns the value of a connection detail, or nil if it has
+// none.
 func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, error) {
 	missing := func(what string) error {
 		return fmt.Errorf("connection detail of type %q %s is not set", d.Type, what)
@@ -85,8 +86,8 @@ func (c *composed) connectionDetail(d fnio.DerivedConnectionDetail) ([]byte, err
 	}
 }
 
-// textAt returns the string at a path, or the JSON of what else is there. It
-// returns nil if there is nothing.
+// textAt returns the string at a path, or another value as JSON. It returns nil
+// if the path does not exist.
 func textAt(u *unstructured.Unstructured, path string) []byte {
 	v, err := valueAt(u, path)
 	if err != nil {
@@ -110,7 +111,7 @@ func valueAt(u *unstructured.Unstructured, path string) (any, error) {
 	return p.Get(u.Object)
 }
 
-// isReady reports whether a resource passes all of its checks.
+// isReady reports whether a resource passes all its readiness checks.
 func (c *composed) isReady() (bool, error) {
 	checks := c.desired.ReadinessChecks
 	if c.template != nil {
@@ -131,8 +132,7 @@ func (c *composed) isReady() (bool, error) {
 	return true, nil
 }
 
-// conditionStatus returns the status of a condition, which is Unknown if it is
-// not there.
+// conditionStatus returns the status of a condition. The default is Unknown.
 func conditionStatus(u *unstructured.Unstructured, conditionType string) string {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
 	for _, c := range reconciler.ParseConditions(conditions) {

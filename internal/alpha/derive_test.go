@@ -14,8 +14,8 @@ const (
 	ready     = `conditions: [{type: Ready, status: "True"}, {type: Odd, status: "Maybe"}]`
 )
 
-// derive composes a Till that exists, with a status, with what a function and a
-// template say of it.
+// derive composes an existing Till that has a status. The function and the
+// template add readiness checks or connection details.
 func derive(t *testing.T, byFunction, byTemplate string) *passed {
 	t.Helper()
 	w := world{
@@ -44,41 +44,41 @@ func TestReadiness(t *testing.T) {
 		want                     bool
 		err                      string
 	}{
-		"NoChecks":          {reason: "without a check the condition Ready counts", want: true},
-		"None":              {reason: "None needs nothing", checks: `{type: None}`, want: true},
-		"NonEmpty":          {reason: "what is there passes", checks: `{type: NonEmpty, fieldPath: status.open}`, want: true},
-		"Null":              {reason: "NonEmpty accepts null, which is a value", checks: `{type: NonEmpty, fieldPath: spec.none}`, want: true},
-		"Missing":           {reason: "what is not there is not ready", checks: `{type: NonEmpty, fieldPath: status.no}`},
-		"MatchString":       {reason: "the same string passes", checks: `{type: MatchString, fieldPath: spec.name, matchString: t}`, want: true},
-		"OtherString":       {reason: "a different string is not ready", checks: `{type: MatchString, fieldPath: spec.name, matchString: u}`},
-		"MissingString":     {reason: "a missing field does not match a string", checks: `{type: MatchString, fieldPath: spec.no, matchString: u}`},
-		"EmptyString":       {reason: "an empty string may be asked for", checks: `{type: MatchString, fieldPath: spec.name, matchString: ""}`},
-		"NoString":          {reason: "a number is none", checks: `{type: MatchString, fieldPath: spec.drawers, matchString: a}`, err: till + `0: spec.drawers: not a string`},
-		"MatchInteger":      {reason: "the same number passes", checks: `{type: MatchInteger, fieldPath: spec.drawers, matchInteger: 2}`, want: true},
-		"Zero":              {reason: "0 may be asked for", checks: `{type: MatchInteger, fieldPath: spec.drawers, matchInteger: 0}`},
-		"NoInteger":         {reason: "a string is none", checks: `{type: MatchInteger, fieldPath: spec.name, matchInteger: 1}`, err: till + `0: spec.name: not a (int64) number`},
-		"MatchCondition":    {reason: "the status of a condition passes", checks: `{type: MatchCondition, matchCondition: {type: Odd, status: Maybe}}`, want: true},
-		"NoDefaults":        {reason: "a function's MatchCondition has no default condition", checks: `{type: MatchCondition, matchCondition: {}}`},
-		"UnknownCondition":  {reason: "a condition that is missing is Unknown", checks: `{type: MatchCondition, matchCondition: {type: X, status: Unknown}}`, want: true},
-		"All":               {reason: "all have to pass", checks: `{type: None}, {type: NonEmpty, fieldPath: status.no}`},
-		"FirstFailureEnds":  {reason: "the first that fails ends the others", checks: `{type: NonEmpty, fieldPath: status.no}, {type: X}`},
-		"Index":             {reason: "a check that cannot be run is named by its place", checks: `{type: None}, {type: MatchString}`, err: till + `1: invalid: type "MatchString" requires a match string`},
-		"IntegerMissing":    {reason: "MatchInteger needs one", checks: `{type: MatchInteger, fieldPath: a}`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
-		"ConditionMissing":  {reason: "MatchCondition needs one", checks: `{type: MatchCondition}`, err: till + `0: invalid: type "MatchCondition" requires a valid match condition`},
-		"FieldPathMissing":  {reason: "NonEmpty needs a path", checks: `{type: NonEmpty}`, err: till + `0: invalid: type "NonEmpty" requires a field path`},
-		"StringPathMissing": {reason: "MatchString needs a path", checks: `{type: MatchString, matchString: a}`, err: till + `0: invalid: type "MatchString" requires a field path`},
-		"UnknownType":       {reason: "there are no other types", checks: `{type: MatchTrue, fieldPath: a}`, err: till + `0: invalid: unknown type "MatchTrue"`},
-		"BadPath":           {reason: "a path has to be one", checks: `{type: NonEmpty, fieldPath: "a["}`, err: till + `0: cannot parse path "a[": unterminated '[' at position 1`},
-		"NotAList":          {reason: "a path must fit the object", checks: `{type: NonEmpty, fieldPath: "spec[0]"}`, err: till + `0: spec: not an array`},
+		"NoChecks":          {reason: "without checks the condition Ready must be True", want: true},
+		"None":              {reason: "None always passes", checks: `{type: None}`, want: true},
+		"NonEmpty":          {reason: "NonEmpty passes for a field that exists", checks: `{type: NonEmpty, fieldPath: status.open}`, want: true},
+		"Null":              {reason: "NonEmpty passes for a null", checks: `{type: NonEmpty, fieldPath: spec.none}`, want: true},
+		"Missing":           {reason: "NonEmpty fails for a missing field", checks: `{type: NonEmpty, fieldPath: status.no}`},
+		"MatchString":       {reason: "MatchString passes for the same string", checks: `{type: MatchString, fieldPath: spec.name, matchString: t}`, want: true},
+		"OtherString":       {reason: "MatchString fails for another string", checks: `{type: MatchString, fieldPath: spec.name, matchString: u}`},
+		"MissingString":     {reason: "MatchString fails for a missing field", checks: `{type: MatchString, fieldPath: spec.no, matchString: u}`},
+		"EmptyString":       {reason: "MatchString of a function may be the empty string", checks: `{type: MatchString, fieldPath: spec.name, matchString: ""}`},
+		"NoString":          {reason: "MatchString of a number is an error", checks: `{type: MatchString, fieldPath: spec.drawers, matchString: a}`, err: till + `0: spec.drawers: not a string`},
+		"MatchInteger":      {reason: "MatchInteger passes for the same number", checks: `{type: MatchInteger, fieldPath: spec.drawers, matchInteger: 2}`, want: true},
+		"Zero":              {reason: "MatchInteger of a function may be 0", checks: `{type: MatchInteger, fieldPath: spec.drawers, matchInteger: 0}`},
+		"NoInteger":         {reason: "MatchInteger of a string is an error", checks: `{type: MatchInteger, fieldPath: spec.name, matchInteger: 1}`, err: till + `0: spec.name: not a (int64) number`},
+		"MatchCondition":    {reason: "MatchCondition passes for the same status", checks: `{type: MatchCondition, matchCondition: {type: Odd, status: Maybe}}`, want: true},
+		"NoDefaults":        {reason: "MatchCondition of a function has no default", checks: `{type: MatchCondition, matchCondition: {}}`},
+		"UnknownCondition":  {reason: "a missing condition has the status Unknown", checks: `{type: MatchCondition, matchCondition: {type: X, status: Unknown}}`, want: true},
+		"All":               {reason: "all checks have to pass", checks: `{type: None}, {type: NonEmpty, fieldPath: status.no}`},
+		"FirstFailureEnds":  {reason: "the first failed check ends the others", checks: `{type: NonEmpty, fieldPath: status.no}, {type: X}`},
+		"Index":             {reason: "an error of a check contains its index", checks: `{type: None}, {type: MatchString}`, err: till + `1: invalid: type "MatchString" requires a match string`},
+		"IntegerMissing":    {reason: "MatchInteger requires an integer", checks: `{type: MatchInteger, fieldPath: a}`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
+		"ConditionMissing":  {reason: "MatchCondition requires a condition", checks: `{type: MatchCondition}`, err: till + `0: invalid: type "MatchCondition" requires a valid match condition`},
+		"FieldPathMissing":  {reason: "NonEmpty requires a path", checks: `{type: NonEmpty}`, err: till + `0: invalid: type "NonEmpty" requires a field path`},
+		"StringPathMissing": {reason: "MatchString requires a path", checks: `{type: MatchString, matchString: a}`, err: till + `0: invalid: type "MatchString" requires a field path`},
+		"UnknownType":       {reason: "an unknown type is an error", checks: `{type: MatchTrue, fieldPath: a}`, err: till + `0: invalid: unknown type "MatchTrue"`},
+		"BadPath":           {reason: "a malformed path is an error", checks: `{type: NonEmpty, fieldPath: "a["}`, err: till + `0: cannot parse path "a[": unterminated '[' at position 1`},
+		"NotAList":          {reason: "a path through a string is an error", checks: `{type: NonEmpty, fieldPath: "spec[0]"}`, err: till + `0: spec: not an array`},
 
 		"Template":       {reason: "a template's checks count", template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
-		"NoneRelaxesNot": {reason: "None comes after the template's and cannot relax them", checks: `{type: None}`, template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
-		"After":          {reason: "a function's come after the template's", checks: `{type: X}`, template: `readinessChecks: [{type: None}]`, err: till + `1: invalid: unknown type "X"`},
-		"TemplateEmpty":  {reason: "in a template an empty matchString counts as missing", template: `readinessChecks: [{type: MatchString, fieldPath: a, matchString: ""}]`, err: till + `0: invalid: type "MatchString" requires a match string`},
-		"TemplateZero":   {reason: "in a template matchInteger 0 counts as missing", template: `readinessChecks: [{type: MatchInteger, fieldPath: a, matchInteger: 0}]`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
-		"TemplateNoPath": {reason: "in a template an empty fieldPath counts as missing", template: `readinessChecks: [{type: NonEmpty, fieldPath: ""}]`, err: till + `0: invalid: type "NonEmpty" requires a field path`},
+		"NoneRelaxesNot": {reason: "a function's None does not replace the template's checks", checks: `{type: None}`, template: `readinessChecks: [{type: NonEmpty, fieldPath: status.no}]`},
+		"After":          {reason: "a function's checks run after the template's", checks: `{type: X}`, template: `readinessChecks: [{type: None}]`, err: till + `1: invalid: unknown type "X"`},
+		"TemplateEmpty":  {reason: "an empty string in a template counts as unset", template: `readinessChecks: [{type: MatchString, fieldPath: a, matchString: ""}]`, err: till + `0: invalid: type "MatchString" requires a match string`},
+		"TemplateZero":   {reason: "a 0 in a template counts as unset", template: `readinessChecks: [{type: MatchInteger, fieldPath: a, matchInteger: 0}]`, err: till + `0: invalid: type "MatchInteger" requires a match integer`},
+		"TemplateNoPath": {reason: "an empty path in a template counts as unset", template: `readinessChecks: [{type: NonEmpty, fieldPath: ""}]`, err: till + `0: invalid: type "NonEmpty" requires a field path`},
 		"TemplateDefaults": {
-			reason: "its conditions have defaults", template: `readinessChecks: [{type: MatchCondition, matchCondition: {}}]`, want: true,
+			reason: "a template's condition has defaults", template: `readinessChecks: [{type: MatchCondition, matchCondition: {}}]`, want: true,
 		},
 	}
 	for name, tc := range cases {
@@ -102,24 +102,24 @@ func TestConnectionDetails(t *testing.T) {
 		want                      map[string]string
 		err                       string
 	}{
-		"Value":       {reason: "a value is one", details: `{name: a, type: FromValue, value: v}`, want: map[string]string{"a": "v"}},
-		"EmptyValue":  {reason: "even if it is empty", details: `{name: a, type: FromValue, value: ""}`, want: map[string]string{"a": ""}},
-		"Key":         {reason: "a key of the resource's secret is", details: `{name: a, type: FromConnectionSecretKey, fromConnectionSecretKey: key}`, want: map[string]string{"a": "v"}},
-		"KeyIsName":   {reason: "a detail without a name has the name of its secret key", details: `{type: FromConnectionSecretKey, fromConnectionSecretKey: key}`, want: map[string]string{"key": "v"}},
-		"NoKey":       {reason: "one that is not there gives nothing", details: `{type: FromConnectionSecretKey, fromConnectionSecretKey: no}`, want: map[string]string{}},
-		"Path":        {reason: "a field is", details: `{name: a, type: FromFieldPath, fromFieldPath: spec.name}`, want: map[string]string{"a": "t"}},
-		"PathObject":  {reason: "as JSON, if it is no string", details: `{name: a, type: FromFieldPath, fromFieldPath: spec.list}`, want: map[string]string{"a": "[1]"}},
-		"NoPath":      {reason: "one that is not there gives nothing", details: `{name: a, type: FromFieldPath, fromFieldPath: spec.no}`, want: map[string]string{}},
-		"BadPath":     {reason: "a path that cannot be parsed gives nothing", details: `{name: a, type: FromFieldPath, fromFieldPath: "a["}`, want: map[string]string{}},
-		"Unknown":     {reason: "a type that is not known gives nothing", details: `{name: a, type: FromConnectionDetailKey}`, want: map[string]string{}},
-		"NoName":      {reason: "a name is required", details: `{type: FromValue, value: v}`, err: till + `connection detail is missing name`},
-		"EmptyName":   {reason: "that is not empty", details: `{name: "", type: FromConnectionSecretKey, fromConnectionSecretKey: key}`, err: till + `connection detail is missing name`},
-		"NoType":      {reason: "no type is inferred", details: `{name: a, value: v}`, want: map[string]string{}},
-		"ValueUnset":  {reason: "each type needs its own", details: `{name: a, type: FromValue}`, err: till + `connection detail of type "FromValue" value is not set`},
-		"KeyUnset":    {reason: "each type needs its own", details: `{name: a, type: FromConnectionSecretKey}`, err: till + `connection detail of type "FromConnectionSecretKey" key is not set`},
-		"PathUnset":   {reason: "each type needs its own", details: `{name: a, type: FromFieldPath}`, err: till + `connection detail of type "FromFieldPath" fromFieldPath is not set`},
-		"Template":    {reason: "a template's type is inferred, and its are there without a function's", template: `connectionDetails: [{name: a, value: v}, {fromConnectionSecretKey: key}, {name: b, fromFieldPath: spec.drawers}]`, want: map[string]string{"a": "v", "key": "v", "b": "2"}},
-		"Over":        {reason: "a function's win over a template's", details: `{name: a, type: FromValue, value: f}`, template: `connectionDetails: [{name: a, value: v}]`, want: map[string]string{"a": "f"}},
+		"Value":       {reason: "FromValue returns its value", details: `{name: a, type: FromValue, value: v}`, want: map[string]string{"a": "v"}},
+		"EmptyValue":  {reason: "FromValue may be empty", details: `{name: a, type: FromValue, value: ""}`, want: map[string]string{"a": ""}},
+		"Key":         {reason: "FromConnectionSecretKey returns the key of the resource's secret", details: `{name: a, type: FromConnectionSecretKey, fromConnectionSecretKey: key}`, want: map[string]string{"a": "v"}},
+		"KeyIsName":   {reason: "FromConnectionSecretKey uses the key as the default name", details: `{type: FromConnectionSecretKey, fromConnectionSecretKey: key}`, want: map[string]string{"key": "v"}},
+		"NoKey":       {reason: "a missing key of the secret adds no connection detail", details: `{type: FromConnectionSecretKey, fromConnectionSecretKey: no}`, want: map[string]string{}},
+		"Path":        {reason: "FromFieldPath returns the field's string", details: `{name: a, type: FromFieldPath, fromFieldPath: spec.name}`, want: map[string]string{"a": "t"}},
+		"PathObject":  {reason: "FromFieldPath returns JSON for other values", details: `{name: a, type: FromFieldPath, fromFieldPath: spec.list}`, want: map[string]string{"a": "[1]"}},
+		"NoPath":      {reason: "a missing field adds no connection detail", details: `{name: a, type: FromFieldPath, fromFieldPath: spec.no}`, want: map[string]string{}},
+		"BadPath":     {reason: "a malformed path adds no connection detail", details: `{name: a, type: FromFieldPath, fromFieldPath: "a["}`, want: map[string]string{}},
+		"Unknown":     {reason: "an unknown type adds no connection detail", details: `{name: a, type: FromConnectionDetailKey}`, want: map[string]string{}},
+		"NoName":      {reason: "FromValue requires a name", details: `{type: FromValue, value: v}`, err: till + `connection detail is missing name`},
+		"EmptyName":   {reason: "the name must not be empty", details: `{name: "", type: FromConnectionSecretKey, fromConnectionSecretKey: key}`, err: till + `connection detail is missing name`},
+		"NoType":      {reason: "the type of a function's connection detail is not inferred", details: `{name: a, value: v}`, want: map[string]string{}},
+		"ValueUnset":  {reason: "FromValue requires a value", details: `{name: a, type: FromValue}`, err: till + `connection detail of type "FromValue" value is not set`},
+		"KeyUnset":    {reason: "FromConnectionSecretKey requires a key", details: `{name: a, type: FromConnectionSecretKey}`, err: till + `connection detail of type "FromConnectionSecretKey" key is not set`},
+		"PathUnset":   {reason: "FromFieldPath requires a path", details: `{name: a, type: FromFieldPath}`, err: till + `connection detail of type "FromFieldPath" fromFieldPath is not set`},
+		"Template":    {reason: "the type of a template's connection detail is inferred", template: `connectionDetails: [{name: a, value: v}, {fromConnectionSecretKey: key}, {name: b, fromFieldPath: spec.drawers}]`, want: map[string]string{"a": "v", "key": "v", "b": "2"}},
+		"Over":        {reason: "a function's connection detail overrides a template's", details: `{name: a, type: FromValue, value: f}`, template: `connectionDetails: [{name: a, value: v}]`, want: map[string]string{"a": "f"}},
 		"NothingThen": {reason: "none, none", want: map[string]string{}},
 	}
 	for name, tc := range cases {
@@ -133,11 +133,11 @@ func TestConnectionDetails(t *testing.T) {
 			for k, v := range p.ok(t).ConnectionDetails {
 				got[k] = string(v)
 			}
-			// The XR has a secret of its own, which echoes.
+			// The XR has its own secret, and echo returns it.
 			for key, value := range map[string]string{"key": "v", "binary": "\ufffd"} {
 				if _, derived := tc.want[key]; !derived {
 					if got[key] != value {
-						t.Errorf("%s: the XR's own %q is %q", tc.reason, key, got[key])
+						t.Errorf("%s: the XR's %q is %q", tc.reason, key, got[key])
 					}
 					delete(got, key)
 				}
@@ -149,7 +149,8 @@ func TestConnectionDetails(t *testing.T) {
 	}
 }
 
-// TestConnectionDetailsAreReplaced: what functions return is all that there is.
+// TestConnectionDetailsAreReplaced checks that the XR has only the connection
+// details that functions return.
 func TestConnectionDetailsAreReplaced(t *testing.T) {
 	p := world{
 		existing: []string{secret},

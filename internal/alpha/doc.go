@@ -2,6 +2,6 @@
 // v1.13: containers that read a FunctionIO from standard input and write one to
 // standard output.
 //
-// Those versions did not run the containers themselves but called a runner by
-// gRPC. Package grpc has both ends of that protocol.
+// Those versions called a runner by gRPC to run the containers. Package grpc
+// has the client and the server of that protocol.
 package alpha

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// LimitContainers returns a Runner by which r runs at most n containers at once. A call
-// waits for its turn as long as its timeout allows, which goes on meanwhile.
+// LimitContainers returns a ContainerRunner that runs at most n containers of r
+// at once. The timeout of a call includes the time that it waits for its turn.
 func LimitContainers(r ContainerRunner, n int) ContainerRunner {
 	turns := make(chan struct{}, n)
 	return ContainerRunnerFunc(func(ctx context.Context, req ContainerRequest) ([]byte, error) {
@@ -18,7 +18,7 @@ func LimitContainers(r ContainerRunner, n int) ContainerRunner {
 			defer func() { <-turns }()
 			return r.RunContainer(ctx, req)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("running container %q: waiting for one of %d others to end: %w", req.Image, n, context.Cause(ctx))
+			return nil, fmt.Errorf("running container %q: waiting for one of %d other containers to end: %w", req.Image, n, context.Cause(ctx))
 		}
 	})
 }

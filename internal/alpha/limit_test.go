@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// A gate is a Runner whose containers end when they are told to.
+// A gate is a ContainerRunner whose containers run until the test ends them.
 type gate struct{ running, end chan struct{} }
 
 func (g gate) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
@@ -39,17 +39,17 @@ func TestLimit(t *testing.T) {
 		e2e.Receive(t, g.running)
 	}
 	if _, err := limited.RunContainer(t.Context(), alpha.ContainerRequest{Image: "b", Timeout: time.Millisecond}); err == nil ||
-		err.Error() != `running container "b": waiting for one of 2 others to end: timed out after 1ms` {
-		t.Errorf("to wait takes time, too: got %v", err)
+		err.Error() != `running container "b": waiting for one of 2 other containers to end: timed out after 1ms` {
+		t.Errorf("the timeout includes waiting: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := limited.RunContainer(ctx, alpha.ContainerRequest{Image: "b"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody waits for a caller who is gone: got %v", err)
+		t.Errorf("a call with a cancelled context does not wait: got %v", err)
 	}
 	select {
 	case <-g.running:
-		t.Error("a third one runs")
+		t.Error("a third container runs after another has ended")
 	default:
 	}
 	for range 5 {
@@ -58,11 +58,11 @@ func TestLimit(t *testing.T) {
 	e2e.Wait(t, &calls)
 }
 
-// A call that runs has the time that is left of its own.
+// TestLimitTimeout checks that a container gets what is left of the timeout.
 func TestLimitTimeout(t *testing.T) {
 	g := gate{make(chan struct{}, 1), nil}
 	_, err := alpha.LimitContainers(g, 1).RunContainer(t.Context(), alpha.ContainerRequest{Image: "a", Timeout: time.Millisecond})
-	if err == nil || err.Error() != "timed out after 1ms" && err.Error() != `running container "a": waiting for one of 1 others to end: timed out after 1ms` {
+	if err == nil || err.Error() != "timed out after 1ms" && err.Error() != `running container "a": waiting for one of 1 other containers to end: timed out after 1ms` {
 		t.Errorf("got %v", err)
 	}
 }

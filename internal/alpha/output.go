@@ -9,10 +9,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// Output returns what there is to print. The XR has its identity and its status,
-// to which nothing comes that functions return; Full is the XR of the store with
-// that status. Composed resources are as they were applied, without what the
-// store knows besides, and the last event is the reconciler's own.
+// Output returns what a render prints. Its XR has the identity and the status
+// of the XR, without fields that functions returned; Full is the XR of the
+// store with that status. Composed resources are as they were applied, without
+// fields that only the store has. The last event is the reconciler's own.
 func (r *Result) Output() *reconciler.Output {
 	status := r.status()
 	full := r.stored.DeepCopy().Object
@@ -44,8 +44,8 @@ func (r *Result) Output() *reconciler.Output {
 	return out
 }
 
-// status is that of the XR after the reconcile: it is ready if all of its
-// resources are.
+// status returns the XR's status after the reconcile. The XR is ready if all
+// its resources are.
 func (r *Result) status() map[string]any {
 	status, _, _ := unstructured.NestedMap(r.XR.Object, "status")
 	if status == nil {

@@ -30,7 +30,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("the XR has its identity, and the status that was patched (-want +got):\n%s", diff)
 	}
 	if got := out.Full["spec"].(map[string]any); len(got["resourceRefs"].([]any)) != 2 || got["slots"] != int64(4) {
-		t.Errorf("Full has the spec of the store: got %v", got)
+		t.Errorf("Full has the spec of the XR in the store: got %v", got)
 	}
 	if diff := cmp.Diff(out.XR["status"], out.Full["status"]); diff != "" {
 		t.Errorf("and the same status:\n%s", diff)
@@ -57,12 +57,12 @@ func TestOutputOfEvents(t *testing.T) {
 		results []fnio.Result
 		want    string
 	}{
-		"None": {"the reconciler has something to say", nil, `
+		"None": {"the reconciler adds an event", nil, `
 - {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Normal, reason: ComposeResources, message: Successfully composed resources}`},
-		"Normal": {"after all others", []fnio.Result{{Severity: fnio.Normal, Message: "a"}}, `
+		"Normal": {"the reconciler's event comes last", []fnio.Result{{Severity: fnio.Normal, Message: "a"}}, `
 - {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Normal, reason: ComposeResources, message: a}
 - {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Normal, reason: ComposeResources, message: Successfully composed resources}`},
-		"Warning": {"unless there is a warning", []fnio.Result{{Severity: fnio.Warning, Message: "a"}}, `
+		"Warning": {"the reconciler's event is left out after a warning", []fnio.Result{{Severity: fnio.Warning, Message: "a"}}, `
 - {apiVersion: render.crossplane.io/v1beta1, kind: Result, severity: Warning, reason: ComposeResources, message: a}`},
 	}
 	for name, tc := range cases {
@@ -86,8 +86,8 @@ func TestOutputOfEvents(t *testing.T) {
 	}
 }
 
-// TestCluster is about a render whose files have nothing that only a cluster
-// gives: dropping a resource deletes it, and composing it again patches it.
+// TestCluster checks renders whose input files lack fields that a cluster sets:
+// dropped resources are deleted, composed ones patched.
 func TestCluster(t *testing.T) {
 	given := &unstructured.Unstructured{Object: object(t, `
 apiVersion: shop.gold.test/v1
@@ -117,7 +117,7 @@ spec: {claimRef: {name: claim, namespace: market}, writeConnectionSecretToRef: {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		if string(result.ConnectionDetails["key"]) != "v" {
-			t.Errorf("others are there as they are: got %v", result.ConnectionDetails)
+			t.Errorf("other objects are not changed: got %v", result.ConnectionDetails)
 		}
 		wantLabels := map[string]string{"crossplane.io/composite": "stall", "crossplane.io/claim-name": "claim", "crossplane.io/claim-namespace": "market"}
 		if diff := cmp.Diff(wantLabels, result.Composed[0].Desired.GetLabels()); diff != "" {

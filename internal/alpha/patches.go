@@ -10,24 +10,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// take compiles the resources and their patches.
-func (c *Composition) take(in *input) error {
-	sets := map[string][]move{}
+// compile compiles the resources and their patches.
+func (c *Composition) compile(in *input) error {
+	sets := map[string][]compiledPatch{}
 	for i, set := range in.PatchSets {
-		patches, err := moves(fmt.Sprintf("spec.patchSets[%d]", i), composedTypes, set.Patches, nil, patch.Most)
+		patches, err := compilePatches(fmt.Sprintf("spec.patchSets[%d]", i), composedTypes, set.Patches, nil, patch.Most)
 		if err != nil {
 			return err
 		}
 		sets[set.Name] = patches
 	}
 	var err error
-	if c.environment, err = moves("spec.environment", environmentTypes, in.Environment.Patches, nil, patch.Most); err != nil {
+	if c.environment, err = compilePatches("spec.environment", environmentTypes, in.Environment.Patches, nil, patch.Most); err != nil {
 		return err
 	}
 	count := 0
 	for i, r := range in.Resources {
 		t := template{name: r.Name, base: r.Base, details: r.ConnectionDetails, checks: r.ReadinessChecks}
-		if t.patches, err = moves(fmt.Sprintf("spec.resources[%d]", i), composedTypes, r.Patches, sets, patch.Most-count); err != nil {
+		if t.patches, err = compilePatches(fmt.Sprintf("spec.resources[%d]", i), composedTypes, r.Patches, sets, patch.Most-count); err != nil {
 			return err
 		}
 		count += len(t.patches)
@@ -39,7 +39,7 @@ func (c *Composition) take(in *input) error {
 	return nil
 }
 
-// What types patches may have, besides PatchSet.
+// The supported types of patches, besides PatchSet.
 var (
 	environmentTypes = []spec.PatchType{
 		spec.FromCompositeFieldPath, spec.ToCompositeFieldPath, spec.CombineFromComposite, spec.CombineToComposite,
@@ -48,10 +48,11 @@ var (
 		spec.FromEnvironmentFieldPath, spec.ToEnvironmentFieldPath, spec.CombineFromEnvironment, spec.CombineToEnvironment)
 )
 
-// moves compiles the patches of the object at a path, and puts those of sets in
-// their place. Where sets is nil there may be none. There may be most patches.
-func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]move, most int) ([]move, error) {
-	var all []move
+// compilePatches compiles the patches at a path, and expands patch sets from
+// sets. If sets is nil, patch sets are an error. The result has at most most
+// patches.
+func compilePatches(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]compiledPatch, most int) ([]compiledPatch, error) {
+	var all []compiledPatch
 	for i, raw := range raws {
 		at := fmt.Sprintf("%s.patches[%d]", at, i)
 		var p struct {
@@ -65,7 +66,7 @@ func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[s
 			if err := check(&p.Patch, types); err != nil {
 				return nil, under(at, err)
 			}
-			all = append(all, move{patch.Compile(&p.Patch), missing(&p.Patch)})
+			all = append(all, compiledPatch{patch.Compile(&p.Patch), missing(&p.Patch)})
 			continue
 		}
 		set, err := patchSet(p.PatchSetName, sets)
@@ -79,7 +80,7 @@ func moves(at string, types []spec.PatchType, raws []json.RawMessage, sets map[s
 	return all, nil
 }
 
-func patchSet(name *string, sets map[string][]move) ([]move, error) {
+func patchSet(name *string, sets map[string][]compiledPatch) ([]compiledPatch, error) {
 	switch {
 	case sets == nil:
 		return nil, errors.New("a patch in a PatchSet cannot be of type PatchSet")
@@ -93,21 +94,21 @@ func patchSet(name *string, sets map[string][]move) ([]move, error) {
 	return set, nil
 }
 
-// check refuses types that the schema of a Composition did not have. What else
-// may be wrong with a patch shows when it is applied.
+// check returns an error for types that the schema of a Composition did not
+// have. Other errors of a patch are found when it is applied.
 func check(p *spec.Patch, types []spec.PatchType) error {
 	if !slices.Contains(types, p.TypeOrDefault()) {
-		return fault("type", "there is no patch of type %q here", p.Type)
+		return fault("type", "a patch of type %q is not supported here", p.Type)
 	}
 	for i, t := range p.Transforms {
 		if s := t.String; s != nil && (s.Type == spec.JoinList || s.Type == spec.ReplaceAll) {
-			return fault(fmt.Sprintf("transforms[%d].string.type", i), "%q came after Crossplane v1.13", s.Type)
+			return fault(fmt.Sprintf("transforms[%d].string.type", i), "string transform %q needs Crossplane v1.14 or later", s.Type)
 		}
 	}
 	return nil
 }
 
-// missing says what of a patch is required and not there.
+// missing returns an error about a required field that is not set.
 func missing(p *spec.Patch) error {
 	field := ""
 	switch combines := p.TypeOrDefault().IsCombine(); {

@@ -12,15 +12,15 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// What the schema of a Composition says where a function does not.
+// Defaults of a function in the schema of a Composition.
 const (
 	defaultTimeout = 20 * time.Second
 	defaultCPU     = "100m"
 	defaultMemory  = "128Mi"
 )
 
-// checkFunctions checks what the API server and the reconciler checked, but for
-// types: those are looked at when their turn comes.
+// checkFunctions does the checks of the API server and the reconciler, except
+// for types: the pipeline checks a type when it reaches the function.
 func checkFunctions(functions []functionSpec) error {
 	names := map[string]bool{}
 	for i := range functions {
@@ -36,15 +36,15 @@ func checkFunctions(functions []functionSpec) error {
 func (f *functionSpec) check(others map[string]bool) error {
 	switch {
 	case f.Name == "":
-		return fault("name", "it is required")
+		return fault("name", "a name is required")
 	case others[f.Name]:
-		return fault("name", "another function is %q, too", f.Name)
+		return fault("name", "another function has the name %q", f.Name)
 	case f.Type == "":
-		return fault("type", "it is required")
+		return fault("type", "a type is required")
 	case f.Type != "Container":
 		return nil
 	case f.Container == nil || f.Container.Image == "":
-		return fault("container.image", "it is required")
+		return fault("container.image", "an image is required")
 	}
 	if err := f.checkConfig(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (f *functionSpec) checkConfig() error {
 	}
 	var config struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(f.Config.Raw, &config); err != nil || config.APIVersion == "" || config.Kind == "" {
-		return fault("config", "it needs an apiVersion and a kind")
+		return fault("config", "a config must have an apiVersion and a kind")
 	}
 	return nil
 }
@@ -67,16 +67,16 @@ func (c *containerFunction) check() error {
 	switch p := c.ImagePullPolicy; {
 	case p == nil:
 	case *p != string(PullIfNotPresent) && *p != string(PullAlways) && *p != string(PullNever):
-		return fault("container.imagePullPolicy", "%q is none of IfNotPresent, Always and Never", *p)
+		return fault("container.imagePullPolicy", "expected IfNotPresent, Always or Never, got %q", *p)
 	}
 	if n := c.Network; n != nil && n.Policy != nil && *n.Policy != string(NetworkIsolated) && *n.Policy != string(NetworkRunner) {
-		return fault("container.network.policy", "%q is none of Isolated and Runner", *n.Policy)
+		return fault("container.network.policy", "expected Isolated or Runner, got %q", *n.Policy)
 	}
 	return nil
 }
 
-// request returns the request to run the container. A default only counts where
-// the object is there that its field belongs to.
+// request returns the request to run the container. The default of a field
+// applies only if the object that contains the field is set.
 func (c *containerFunction) request(input []byte) ContainerRequest {
 	req := ContainerRequest{
 		Image:      c.Image,
@@ -113,8 +113,8 @@ func quantity(q *resource.Quantity, byDefault string) string {
 	return q.String()
 }
 
-// run runs all functions, and returns what the last one did. A function gets
-// what the one before desired and reported, and nothing else of that.
+// run runs all functions, and returns the output of the last one. Of the
+// previous function's output a function gets only desired state and results.
 func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
 	for i := range c.functions {
 		f := &c.functions[i]
@@ -147,23 +147,24 @@ func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.Fu
 	return got, nil
 }
 
-// runContainer holds every Runner to the sizes that a runner's messages may have.
+// runContainer enforces the message sizes of a gRPC runner for each
+// ContainerRunner.
 func runContainer(ctx context.Context, run ContainerRunner, req ContainerRequest) ([]byte, error) {
 	if n := len(req.Input); n > MaxMessage {
-		return nil, fmt.Errorf("its FunctionIO has %d bytes, more than the %d of a message to a runner", n, MaxMessage)
+		return nil, fmt.Errorf("the FunctionIO has %d bytes, but a message to a runner may have at most %d", n, MaxMessage)
 	}
 	output, err := run.RunContainer(ctx, req)
 	switch n := len(output); {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err == nil && n > MaxMessage:
-		return nil, fmt.Errorf("it wrote %d bytes, more than the %d of a message from a runner", n, MaxMessage)
+		return nil, fmt.Errorf("the container wrote %d bytes, but a message from a runner may have at most %d", n, MaxMessage)
 	}
 	return output, err
 }
 
-// take makes what the last function returned the state of the reconcile.
-func (r *reconcile) take(io fnio.FunctionIO) error {
+// setDesired makes the output of the last function the state of the reconcile.
+func (r *reconcile) setDesired(io fnio.FunctionIO) error {
 	for _, result := range io.Results {
 		switch result.Severity {
 		case fnio.Fatal:
@@ -181,15 +182,15 @@ func (r *reconcile) take(io fnio.FunctionIO) error {
 		r.details[d.Name] = []byte(d.Value)
 	}
 	for i := range io.Desired.Resources {
-		if err := r.desire(&io.Desired.Resources[i]); err != nil {
+		if err := r.addDesired(&io.Desired.Resources[i]); err != nil {
 			return fmt.Errorf("cannot parse desired composed resource %q from FunctionIO: %w", io.Desired.Resources[i].Name, err)
 		}
 	}
 	return nil
 }
 
-// desire takes a resource. Of several with one name the last counts.
-func (r *reconcile) desire(d *fnio.DesiredResource) error {
+// addDesired adds a desired resource. The last one with the same name counts.
+func (r *reconcile) addDesired(d *fnio.DesiredResource) error {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal(d.Resource.Raw, u); err != nil {
 		return fmt.Errorf("cannot unmarshal desired composed resource from FunctionIO: %w", err)

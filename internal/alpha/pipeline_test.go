@@ -17,19 +17,19 @@ import (
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// TestRequests is about what a runner is asked for.
+// TestRequests checks the requests that a runner gets.
 func TestRequests(t *testing.T) {
 	cases := map[string]struct {
 		reason, container string
 		want              alpha.ContainerRequest
 	}{
 		"Image": {
-			"limits, network and runner have no defaults of their own",
+			"limits, network and runner have no defaults if they are not set",
 			`{image: a}`,
 			alpha.ContainerRequest{Image: "a", PullPolicy: "IfNotPresent", Timeout: 20 * time.Second},
 		},
 		"Parents": {
-			"what is in an object has, if that is there",
+			"fields of an object have defaults if the object is set",
 			`{image: a, resources: {limits: {}}, network: {}, runner: {}}`,
 			alpha.ContainerRequest{
 				Image: "a", PullPolicy: "IfNotPresent", Timeout: 20 * time.Second,
@@ -37,12 +37,12 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"Resources": {
-			"limits are an object, too",
+			"fields of limits have defaults if limits are set",
 			`{image: a, resources: {}}`,
 			alpha.ContainerRequest{Image: "a", PullPolicy: "IfNotPresent", Timeout: 20 * time.Second},
 		},
 		"All": {
-			"quantities come as Kubernetes writes them",
+			"quantities are normalized like Kubernetes does",
 			`{image: a, imagePullPolicy: Never, timeout: 1m, resources: {limits: {cpu: 0.25, memory: 65536Ki}}, network: {policy: Runner}, runner: {endpoint: "dns:///r:1"}, imagePullSecrets: [{name: s}]}`,
 			alpha.ContainerRequest{
 				Image: "a", PullPolicy: "Never", Timeout: time.Minute,
@@ -65,19 +65,19 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestBadFunctions is about Compositions that no API server took.
+// TestBadFunctions checks Compositions that no API server accepts.
 func TestBadFunctions(t *testing.T) {
 	cases := map[string]struct{ reason, functions, want string }{
-		"NoName":     {"a function has a name", `[{type: Container}]`, `spec.functions[0].name: it is required`},
-		"TwoOfAName": {"of its own", `[{name: a, type: Container, container: {image: x}}, {name: a}]`, `spec.functions[1].name: another function is "a", too`},
-		"NoType":     {"and a type", `[{name: a}]`, `spec.functions[0].type: it is required`},
-		"NoImage":    {"a container has an image", `[{name: a, type: Container}]`, `spec.functions[0].container.image: it is required`},
-		"Pull":       {"and is got by a policy", `[{name: a, type: Container, container: {image: x, imagePullPolicy: Maybe}}]`, `spec.functions[0].container.imagePullPolicy: "Maybe" is none of IfNotPresent, Always and Never`},
-		"Network":    {"so is its network", `[{name: a, type: Container, container: {image: x, network: {policy: Host}}}]`, `spec.functions[0].container.network.policy: "Host" is none of Isolated and Runner`},
-		"Config":     {"a config is a resource", `[{name: a, type: Container, container: {image: x}, config: {kind: A}}]`, `spec.functions[0].config: it needs an apiVersion and a kind`},
-		"Timeout":    {"a timeout is a duration", `[{name: a, type: Container, container: {image: x, timeout: soon}}]`, `spec.functions: time: invalid duration "soon"`},
-		"Image":      {"an image is a text", `[{name: a, type: Container, container: {image: [x]}}]`, `spec.functions.container.image: it cannot be a JSON array`},
-		"List":       {"functions are a list", `7`, `spec.functions: it cannot be a JSON number`},
+		"NoName":     {"a function requires a name", `[{type: Container}]`, `spec.functions[0].name: a name is required`},
+		"TwoOfAName": {"names of functions are unique", `[{name: a, type: Container, container: {image: x}}, {name: a}]`, `spec.functions[1].name: another function has the name "a"`},
+		"NoType":     {"a function requires a type", `[{name: a}]`, `spec.functions[0].type: a type is required`},
+		"NoImage":    {"a container requires an image", `[{name: a, type: Container}]`, `spec.functions[0].container.image: an image is required`},
+		"Pull":       {"a pull policy must be a known one", `[{name: a, type: Container, container: {image: x, imagePullPolicy: Maybe}}]`, `spec.functions[0].container.imagePullPolicy: expected IfNotPresent, Always or Never, got "Maybe"`},
+		"Network":    {"a network policy must be a known one", `[{name: a, type: Container, container: {image: x, network: {policy: Host}}}]`, `spec.functions[0].container.network.policy: expected Isolated or Runner, got "Host"`},
+		"Config":     {"a config requires an apiVersion and a kind", `[{name: a, type: Container, container: {image: x}, config: {kind: A}}]`, `spec.functions[0].config: a config must have an apiVersion and a kind`},
+		"Timeout":    {"a timeout must be a duration", `[{name: a, type: Container, container: {image: x, timeout: soon}}]`, `spec.functions: time: invalid duration "soon"`},
+		"Image":      {"an image must be a string", `[{name: a, type: Container, container: {image: [x]}}]`, `spec.functions.container.image: cannot decode a JSON array`},
+		"List":       {"functions must be a list", `7`, `spec.functions: cannot decode a JSON number`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestBadFunctions(t *testing.T) {
 	}
 }
 
-// TestPipeline is about what goes from one function to the next.
+// TestPipeline checks what each function gets from the previous one.
 func TestPipeline(t *testing.T) {
 	w := world{
 		spec: `
@@ -101,7 +101,7 @@ functions:
 				desires(`{name: till, resource: {apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-till}}, readinessChecks: [{type: None}]}`)(io)
 				io.Observed = fnio.Observed{}
 				io.Config.Raw = []byte(`{"changed": true}`)
-				io.Results = append(io.Results, fnio.Result{Severity: "Debug", Message: "nobody hears it"}, fnio.Result{Severity: fnio.Warning, Message: "careful"})
+				io.Results = append(io.Results, fnio.Result{Severity: "Debug", Message: "this result is not passed on"}, fnio.Result{Severity: fnio.Warning, Message: "careful"})
 			},
 			"second": func(io *fnio.FunctionIO) {
 				io.Results = append(io.Results, fnio.Result{Severity: fnio.Normal, Message: "done"})
@@ -114,10 +114,10 @@ functions:
 		t.Errorf("what exists is the same for both, whatever the first returns:\n%s", diff)
 	}
 	if first.Config == nil || second.Config != nil {
-		t.Errorf("a config is one function's: got %v and %v", first.Config, second.Config)
+		t.Errorf("each function gets only its own config: got %v and %v", first.Config, second.Config)
 	}
 	if len(second.Desired.Resources) != 1 || len(second.Desired.Resources[0].ReadinessChecks) != 1 || len(second.Results) != 2 {
-		t.Errorf("the second gets what the first desires and reports: got %v", second)
+		t.Errorf("the second function gets the desired state and results of the first: got %v", second)
 	}
 	want := []alpha.Event{{Type: fnio.Warning, Message: "careful"}, {Type: fnio.Normal, Message: "done"}}
 	if diff := cmp.Diff(want, p.Events); diff != "" {
@@ -130,7 +130,7 @@ functions:
 	}
 }
 
-// answers is a container that writes a text.
+// answers returns a container that writes a text.
 func answers(text string) alpha.ContainerRunnerFunc {
 	return func(context.Context, alpha.ContainerRequest) ([]byte, error) { return []byte(text), nil }
 }
@@ -144,44 +144,44 @@ func TestFailures(t *testing.T) {
 		want   string
 	}{
 		"Exit": {
-			"the runner's words are the cause",
+			"the error contains the runner's text",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) {
 				return nil, status.Error(codes.Unknown, "exit status 1: xfn: error: exit status 3")
 			},
 			pipeline + `cannot run function "f": cannot run container: rpc error: code = Unknown desc = exit status 1: xfn: error: exit status 3`,
 		},
 		"Scalar": {
-			"a text is no FunctionIO",
+			"output that is not a FunctionIO is an error",
 			answers("hello"),
 			pipeline + `cannot run function "f": cannot unmarshal output FunctionIO: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal string into Go value of type v1alpha1.FunctionIO`,
 		},
 		"TooMuch": {
-			"a runner's message has a size",
+			"output larger than a runner's message is an error",
 			answers(strings.Repeat(" ", alpha.MaxMessage+1)),
-			pipeline + `cannot run function "f": cannot run container: it wrote 4194305 bytes, more than the 4194304 of a message from a runner`,
+			pipeline + `cannot run function "f": cannot run container: the container wrote 4194305 bytes, but a message from a runner may have at most 4194304`,
 		},
 		"Null": {
-			"a null is no XR",
+			"a null instead of an XR is an error",
 			answers(`{desired: {composite: {resource: null}}}`),
 			pipeline + `cannot unmarshal desired composite resource from FunctionIO: unexpected end of JSON input`,
 		},
 		"NoKind": {
-			"nor is an object without a kind",
+			"an XR without a kind is an error",
 			answers(`{desired: {composite: {resource: {a: 1}}}}`),
 			pipeline + `cannot unmarshal desired composite resource from FunctionIO: Object 'Kind' is missing in '{"a":1}'`,
 		},
 		"Resource": {
-			"the same goes for composed resources",
+			"a composed resource without a kind is an error",
 			answers(xr + `, resources: [{name: r}]}`),
 			pipeline + `cannot parse desired composed resource "r" from FunctionIO: cannot unmarshal desired composed resource from FunctionIO: unexpected end of JSON input`,
 		},
 		"Controlled": {
-			"which another object must not control",
+			"a composed resource that another object controls is an error",
 			answers(xr + `, resources: [{name: r, resource: {apiVersion: v1, kind: B, metadata: {name: b, ownerReferences: [{controller: true, kind: C, name: c, uid: u}]}}}]}`),
 			pipeline + `cannot parse desired composed resource "r" from FunctionIO: cannot set controller reference: b is already controlled by C c (UID u)`,
 		},
 		"Fatal": {
-			"the first Fatal result is the error, whatever else is wrong",
+			"the first Fatal result is the error, before all other errors",
 			answers(`results: [{severity: Warning, message: w}, {severity: Fatal, message: "so: it ends"}, {severity: Fatal}]`),
 			pipeline + `fatal function pipeline result: so: it ends`,
 		},
@@ -207,7 +207,7 @@ func TestTypeIsLookedAtInItsTurn(t *testing.T) {
 		spec:      "functions: [{name: a, type: Container, container: {image: echo}}, {name: b, type: Wasm}]",
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},
 	}.run(t)
-	p.failed(t, "only containers can be run", `cannot run Composition Function pipeline: cannot run function "b": unsupported function type "Wasm"`)
+	p.failed(t, "only the type Container is supported", `cannot run Composition Function pipeline: cannot run function "b": unsupported function type "Wasm"`)
 	if len(p.requests) != 1 {
 		t.Errorf("got %d calls", len(p.requests))
 	}
@@ -218,18 +218,19 @@ func TestInputIsBounded(t *testing.T) {
 		spec:      calls("grow", "echo"),
 		functions: map[string]func(*fnio.FunctionIO){"echo": echo},
 		raw: map[string]alpha.ContainerRunnerFunc{"grow": func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
-			// In JSON it fits, and in YAML, with its indentation, it does not.
+			// The input fits as JSON, but not as YAML, which is
+			// indented.
 			list := strings.Repeat("1,", 450_000) + "1"
 			return fmt.Appendf(nil, `{"desired": {"composite": {"resource": {"kind": "X", "a": [%s]}}}}`, list), nil
 		}},
 	}.run(t)
-	if p.err == nil || len(p.requests) != 1 || !strings.Contains(p.err.Error(), `cannot run function "echo": cannot run container: its FunctionIO has `) {
+	if p.err == nil || len(p.requests) != 1 || !strings.Contains(p.err.Error(), `cannot run function "echo": cannot run container: the FunctionIO has `) {
 		t.Errorf("got %v, after %d calls", p.err, len(p.requests))
 	}
 }
 
 func TestCancelled(t *testing.T) {
-	why := errors.New("the user has had enough")
+	why := errors.New("cancelled by the user")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	run := alpha.ContainerRunnerFunc(func(ctx context.Context, _ alpha.ContainerRequest) ([]byte, error) {
 		cancel(why)
@@ -244,7 +245,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestDeadline is about functions that take their time, one after the other.
+// TestDeadline checks that the deadline covers all functions together.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
@@ -259,14 +260,14 @@ func TestDeadline(t *testing.T) {
 		})
 		w := world{spec: calls("a", "b", "c", "d")}
 		_, err := alpha.Run(t.Context(), alpha.Request{XR: w.composite(t), Composition: decoded(t, map[string]any{"spec": object(t, w.spec)})}, run, alpha.NewStore())
-		want := `cannot run Composition Function pipeline: cannot run function "c": cannot run container: the reconcile took more than 2m0s`
+		want := `cannot run Composition Function pipeline: cannot run function "c": cannot run container: the reconcile timed out after 2m0s`
 		if err == nil || err.Error() != want || n != 3 {
 			t.Errorf("after %d functions got %v", n, err)
 		}
 	})
 }
 
-// TestSameAgain: the same inputs give the same bytes.
+// TestSameAgain checks that the same inputs give the same bytes.
 func TestSameAgain(t *testing.T) {
 	var resources, existing []string
 	for _, name := range strings.Split("abcdefghij", "") {
@@ -281,8 +282,7 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// FuzzOutput is about what a function may write: nothing of it may end the
-// program.
+// FuzzOutput checks that no output of a function causes a panic.
 func FuzzOutput(f *testing.F) {
 	for _, text := range []string{
 		"", "{desired: [unclosed", "null", "a: &a [*a]",

@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// TestVectorsByRunner: the vectors come out the same if their functions are
-// called by gRPC, at the endpoint that each of them names.
+// TestVectorsByRunner runs the golden cases with functions that are called by
+// gRPC, at the endpoint that each request names.
 func TestVectorsByRunner(t *testing.T) {
 	for _, path := range vectors(t) {
 		v := loadVector(t, path)

@@ -16,14 +16,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch"
 )
 
-// A reconcile is one under way.
+// A reconcile is the state of a reconcile in progress.
 type reconcile struct {
 	Request
 	store *Store
-	// budget is what patches may make.
+	// budget limits the output of patches.
 	budget patch.Budget
 
-	// xr is what patches go to, returned what the functions made of it.
+	// xr gets the patches, returned is the XR that functions returned.
 	xr, returned *unstructured.Unstructured
 	// details are the XR's connection details.
 	details   map[string][]byte
@@ -31,24 +31,25 @@ type reconcile struct {
 	events    []Event
 }
 
-// composed is a composed resource that exists, or that something wants.
+// A composed is a composed resource that exists or is desired.
 type composed struct {
 	name string
-	// observed is nil unless it exists.
+	// observed is nil if the resource does not exist.
 	observed *unstructured.Unstructured
-	// details are those of the observed one.
+	// details are the connection details of the observed resource.
 	details map[string][]byte
-	// object is what it is by now: observed, then rendered, desired, applied.
+	// object is the current object: observed, then rendered, desired,
+	// applied.
 	object *unstructured.Unstructured
-	// template is nil unless the Composition has one; unrendered is why it
-	// could not be rendered.
+	// template is nil if the Composition has none. unrendered is the reason
+	// why it could not be rendered.
 	template   *template
 	unrendered error
-	// desired is nil unless the last function wants it.
+	// desired is nil if the last function did not return the resource.
 	desired *fnio.DesiredResource
 }
 
-// composed returns the resource of that name, new if there is none.
+// composed returns the resource with that name, and adds it if it is new.
 func (r *reconcile) composed(name string) *composed {
 	c, ok := r.resources[name]
 	if !ok {
@@ -58,7 +59,7 @@ func (r *reconcile) composed(name string) *composed {
 	return c
 }
 
-// sorted returns all resources by name.
+// sorted returns all resources sorted by name.
 func (r *reconcile) sorted() []*composed {
 	all := make([]*composed, 0, len(r.resources))
 	for _, name := range slices.Sorted(maps.Keys(r.resources)) {
@@ -67,8 +68,8 @@ func (r *reconcile) sorted() []*composed {
 	return all
 }
 
-// observe reads what the XR refers to. What another object controls is as if it
-// did not exist.
+// observe reads the resources that the XR refers to. It ignores those that
+// another object controls.
 func (r *reconcile) observe() error {
 	r.resources = map[string]*composed{}
 	r.details = r.store.connectionDetails(r.xr)
@@ -111,8 +112,8 @@ func (r *reconcile) functionIOObserved() (fnio.Observed, error) {
 	return o, nil
 }
 
-// functionIODesired is what the functions begin with: the resources that have
-// templates, as they were rendered.
+// functionIODesired returns the desired state for the first function: the
+// rendered templates.
 func (r *reconcile) functionIODesired() (fnio.Desired, error) {
 	raw, err := rawOf(r.xr)
 	if err != nil {
@@ -137,7 +138,7 @@ func rawOf(u *unstructured.Unstructured) (runtime.RawExtension, error) {
 }
 
 // explicit returns connection details sorted by name. Bytes that are not UTF-8
-// do not survive.
+// are replaced.
 func explicit(details map[string][]byte) []fnio.ExplicitConnectionDetail {
 	all := make([]fnio.ExplicitConnectionDetail, 0, len(details))
 	for _, name := range slices.Sorted(maps.Keys(details)) {

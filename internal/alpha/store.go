@@ -15,22 +15,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// What an object has after it was created.
+// Defaults of a created object.
 const (
 	newUID  = "uid-new"
 	newTime = "2023-03-01T00:00:00Z"
 )
 
-// A Store is an API server's in memory, which accepts any object. It makes the
-// names of objects from their generateName and a number of five digits, and has
-// but the status of objects that it is given.
+// A Store is an in-memory API server that accepts any object. It makes names
+// from generateName and a number of five digits. It ignores the status in what
+// it is asked to apply.
 type Store struct {
 	objects []*unstructured.Unstructured
 	calls   []string
 	names   int
 }
 
-// NewStore returns a Store that has copies of objects.
+// NewStore returns a Store with copies of objects.
 func NewStore(objects ...*unstructured.Unstructured) *Store {
 	s := &Store{}
 	for _, o := range objects {
@@ -39,8 +39,7 @@ func NewStore(objects ...*unstructured.Unstructured) *Store {
 	return s
 }
 
-// Objects returns what is in the store, sorted by apiVersion, kind, namespace
-// and name.
+// Objects returns the objects, sorted by apiVersion, kind, namespace and name.
 func (s *Store) Objects() []*unstructured.Unstructured {
 	all := make([]*unstructured.Unstructured, len(s.objects))
 	for i, o := range s.objects {
@@ -54,29 +53,28 @@ func (s *Store) Objects() []*unstructured.Unstructured {
 	return all
 }
 
-// Calls returns what was done to the store, in order, as in "create Widget a".
-// Reading is not among it.
+// Calls returns the write calls in order, such as "create Widget a".
 func (s *Store) Calls() []string { return slices.Clone(s.calls) }
 
 func (s *Store) called(what string, u *unstructured.Unstructured) {
 	s.calls = append(s.calls, fmt.Sprintf("%s %s %s", what, u.GetKind(), u.GetName()))
 }
 
-// add puts a copy of an object into the store, unless it is there.
+// add adds a copy of an object, unless the store has it.
 func (s *Store) add(u *unstructured.Unstructured) {
 	if s.find(u) < 0 {
 		s.objects = append(s.objects, u.DeepCopy())
 	}
 }
 
-// find returns the index of the object of u's identity, or -1.
+// find returns the index of the object with u's identity, or -1.
 func (s *Store) find(u *unstructured.Unstructured) int {
 	return slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool {
 		return o.GetAPIVersion() == u.GetAPIVersion() && o.GetKind() == u.GetKind() && o.GetNamespace() == u.GetNamespace() && o.GetName() == u.GetName()
 	})
 }
 
-// get returns a copy of the object of u's identity, or nil.
+// get returns a copy of the object with u's identity, or nil.
 func (s *Store) get(u *unstructured.Unstructured) *unstructured.Unstructured {
 	i := s.find(u)
 	if i < 0 {
@@ -91,7 +89,7 @@ func (s *Store) connectionDetails(o *unstructured.Unstructured) map[string][]byt
 	return reconciler.Store(s.objects).ConnectionDetails(o)
 }
 
-// dryRun names u as it would be if it were created.
+// dryRun sets the name that u would get if it were created.
 func (s *Store) dryRun(u *unstructured.Unstructured) {
 	s.name(u)
 	s.called("dry-run create", u)
@@ -102,8 +100,8 @@ func (s *Store) name(u *unstructured.Unstructured) {
 	u.SetName(fmt.Sprintf("%s%05d", u.GetGenerateName(), s.names))
 }
 
-// apply creates an object, or merges it into the one that exists if may says so,
-// and returns what the store has then.
+// apply creates an object, or merges it into the existing one if may returns
+// nil. It returns the stored object.
 func (s *Store) apply(u *unstructured.Unstructured, may func(current *unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
 	switch {
 	case u.GetName() == "" && u.GetGenerateName() == "":
@@ -145,8 +143,8 @@ func (s *Store) delete(u *unstructured.Unstructured) {
 	}
 }
 
-// merge returns what becomes of a value by a JSON Merge Patch (RFC 7396). It
-// changes neither.
+// merge returns the result of a JSON Merge Patch (RFC 7396). It changes neither
+// argument.
 func merge(value, patch any) any {
 	fields, ok := patch.(map[string]any)
 	if !ok {
@@ -167,11 +165,12 @@ func merge(value, patch any) any {
 	return merged
 }
 
-// Cluster returns the XR and a store as they stand in a cluster before a
-// reconcile, for those who have less: the XR gets a UID that depends on what it
-// is alone, labels, and references to the observed resources, which get the XR
-// as their controller unless they have one, and a time of creation. Others are
-// there as they are, such as Secrets. No argument is changed.
+// Cluster returns the XR and a store in the state of a cluster before a
+// reconcile, for input files that lack what a cluster sets. The XR gets a UID
+// that depends only on its identity, labels, and references to the observed
+// resources. Those get a creation timestamp, and the XR as controller unless
+// they have one. Others, such as Secrets, are added unchanged. No argument is
+// changed.
 func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Unstructured) (*unstructured.Unstructured, *Store) {
 	xr = xr.DeepCopy()
 	if xr.GetUID() == "" {
@@ -186,7 +185,7 @@ func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Uns
 		if created := o.GetCreationTimestamp(); created.IsZero() {
 			_ = unstructured.SetNestedField(o.Object, reconciler.Time, "metadata", "creationTimestamp")
 		}
-		// Where another controls it, it is not the XR's.
+		// A resource that another object controls is left as it is.
 		_ = reconciler.SetController(o, xr)
 		store.add(o)
 		ref := reference(o)
@@ -200,8 +199,8 @@ func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Uns
 	return xr, store
 }
 
-// label sets the labels that an XR hands on to its resources, which Crossplane
-// sets before the first reconcile.
+// label sets the XR's labels that its resources inherit. Crossplane sets them
+// before the first reconcile.
 func label(xr *unstructured.Unstructured) {
 	labels := xr.GetLabels()
 	if labels == nil {

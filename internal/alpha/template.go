@@ -17,8 +17,8 @@ import (
 )
 
 // patchAndTransform patches the environment, then renders the templates in
-// their order. What a template cannot render is an event, and no error; what
-// cannot be patched to the XR is one.
+// order. A template that fails to render is an event; a failed patch to the XR
+// is an error.
 func (r *reconcile) patchAndTransform(ctx context.Context) error {
 	for i := range r.Composition.environment {
 		if err := r.patchEnvironment(ctx, &r.Composition.environment[i]); err != nil {
@@ -45,40 +45,40 @@ func (r *reconcile) patchAndTransform(ctx context.Context) error {
 	return nil
 }
 
-func (r *reconcile) patchEnvironment(ctx context.Context, p *move) error {
+func (r *reconcile) patchEnvironment(ctx context.Context, p *compiledPatch) error {
 	if r.Environment == nil {
 		return nil
 	}
 	switch p.Type {
 	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
-		return r.move(ctx, p, r.xr.Object, &r.Environment)
+		return r.patch(ctx, p, r.xr.Object, &r.Environment)
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
-		return r.move(ctx, p, r.Environment, &r.xr.Object)
+		return r.patch(ctx, p, r.Environment, &r.xr.Object)
 	default:
 		return nil
 	}
 }
 
-// patchXR runs the patches that go from a resource that exists to the XR.
+// patchXR runs the patches from an existing resource to the XR.
 func (r *reconcile) patchXR(ctx context.Context, t *template, observed *unstructured.Unstructured) error {
 	for i := range t.patches {
 		p := &t.patches[i]
 		if p.Type != spec.ToCompositeFieldPath && p.Type != spec.CombineToComposite {
 			continue
 		}
-		if err := r.move(ctx, p, observed.Object, &r.xr.Object); err != nil {
+		if err := r.patch(ctx, p, observed.Object, &r.xr.Object); err != nil {
 			return fmt.Errorf("cannot apply the patch at index %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// patchComposed runs a patch between the resource being rendered and what is
-// not: a patch to the XR has been run by then.
-func (r *reconcile) patchComposed(ctx context.Context, p *move, rendered *unstructured.Unstructured) error {
+// patchComposed runs a patch between the rendered resource and the XR or the
+// environment. It skips patches to the XR, which patchXR runs.
+func (r *reconcile) patchComposed(ctx context.Context, p *compiledPatch, rendered *unstructured.Unstructured) error {
 	switch p.Type {
 	case spec.FromCompositeFieldPath, spec.CombineFromComposite:
-		return r.move(ctx, p, r.xr.Object, &rendered.Object)
+		return r.patch(ctx, p, r.xr.Object, &rendered.Object)
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:
 		return nil
 	}
@@ -87,24 +87,24 @@ func (r *reconcile) patchComposed(ctx context.Context, p *move, rendered *unstru
 	}
 	switch p.Type {
 	case spec.FromEnvironmentFieldPath, spec.CombineFromEnvironment:
-		return r.move(ctx, p, r.Environment, &rendered.Object)
+		return r.patch(ctx, p, r.Environment, &rendered.Object)
 	case spec.ToEnvironmentFieldPath, spec.CombineToEnvironment:
-		return r.move(ctx, p, rendered.Object, &r.Environment)
+		return r.patch(ctx, p, rendered.Object, &r.Environment)
 	default:
 		return nil
 	}
 }
 
-// move applies a patch. One that is optional does nothing if there is nothing
-// to read; what one has written that fails stays.
-func (r *reconcile) move(ctx context.Context, p *move, from map[string]any, to *map[string]any) error {
+// patch applies a patch. An optional one does nothing if its source is missing.
+// Fields that a failed patch has written stay.
+func (r *reconcile) patch(ctx context.Context, p *compiledPatch, from map[string]any, to *map[string]any) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case p.missing != nil:
 		return p.missing
 	}
-	// All there is was read from JSON.
+	// All values were decoded from JSON.
 	target := patch.Object{Fields: *to, Settled: true}
 	err := p.Apply(from, &target, &r.budget)
 	*to = target.Fields
@@ -114,8 +114,8 @@ func (r *reconcile) move(ctx context.Context, p *move, from map[string]any, to *
 	return err
 }
 
-// render makes a template's resource, of which nothing is left that exists but
-// its name. After an error it is as far as it came.
+// render renders a template. It keeps only the name of an existing resource.
+// After an error the resource is partially rendered.
 func (r *reconcile) render(ctx context.Context, t *template, c *composed) error {
 	kind, name, namespace := c.object.GetKind(), c.object.GetName(), c.object.GetNamespace()
 	base := &unstructured.Unstructured{}
@@ -147,8 +147,8 @@ func (r *reconcile) render(ctx context.Context, t *template, c *composed) error 
 	return nil
 }
 
-// mark makes u the composed resource of that name that the XR controls. Labels
-// that the XR lacks are empty.
+// mark sets the metadata of a composed resource with that name, controlled by
+// the XR. Labels that the XR lacks become empty.
 func mark(u *unstructured.Unstructured, name string, xr *unstructured.Unstructured) error {
 	labels, annotations := u.GetLabels(), u.GetAnnotations()
 	if labels == nil {

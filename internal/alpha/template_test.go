@@ -13,36 +13,36 @@ import (
 
 const till = "- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {drawers: 2}}"
 
-// TestTemplates is about what resources become before any function sees them.
+// TestTemplates checks the rendered resources that the first function gets.
 func TestTemplates(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world
-		// want is the Till's spec.
+		// want is the spec of the Till.
 		want string
 	}{
 		"FromComposite": {
-			"a value of the XR goes to the resource, and an integer stays one",
+			"a patch from the XR keeps the type of an integer",
 			world{spec: "resources:\n" + till + `, patches: [{fromFieldPath: spec.slots, toFieldPath: spec.text, transforms: [{type: string, string: {fmt: "%03d"}}]}]}`},
 			`{"drawers": 2, "text": "004"}`,
 		},
 		"Optional": {
-			"a value that is missing changes nothing",
+			"an optional patch of a missing value changes nothing",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.nothing, toFieldPath: spec.width}]}"},
 			`{"drawers": 2}`,
 		},
 		"PatchSet": {
-			"a patch set stands for its patches",
+			"a patch set is expanded",
 			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: spec.slots}]}]\nresources:\n" + till + ", patches: [{type: PatchSet, patchSetName: a}]}"},
 			`{"drawers": 2, "slots": 4}`,
 		},
 		"Combine": {
-			"several values make one",
+			"several values are combined",
 			world{spec: "resources:\n" + till + `, patches: [{type: CombineFromComposite, combine: {strategy: string, variables: [{fromFieldPath: spec.slots}, {fromFieldPath: metadata.name}], string: {fmt: "%d-%s"}}, toFieldPath: spec.text}]}`},
 			`{"drawers": 2, "text": "4-stall"}`,
 		},
 		"Merge": {
-			"merge options keep what is there",
+			"merge options keep existing values",
 			world{
 				xr:   "spec: {size: {drawers: 3, feet: 4}}",
 				spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {size: {drawers: 2}}}, patches: [{fromFieldPath: spec.size, policy: {mergeOptions: {keepMapValues: true}}}]}",
@@ -50,17 +50,17 @@ func TestTemplates(t *testing.T) {
 			`{"size": {"drawers": 2, "feet": 4}}`,
 		},
 		"Wildcard": {
-			"a wildcard stands for all that is there",
+			"a wildcard addresses all existing elements",
 			world{spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till, spec: {l: [{a: 1}, {b: 2}, {a: 3}]}}, patches: [{fromFieldPath: spec.slots, toFieldPath: 'spec.l[*].a'}]}"},
 			`{"l": [{"a": 4}, {"b": 2}, {"a": 4}]}`,
 		},
 		"Transforms": {
-			"a value goes through one transform after the other, as an integer where it was one",
+			"transforms run in order, and keep integers",
 			world{spec: "resources:\n" + till + `, patches: [{fromFieldPath: spec.slots, toFieldPath: spec.text, transforms: [{type: math, math: {multiply: 3}}, {type: convert, convert: {toType: string}}, {type: string, string: {type: TrimPrefix, trim: "1"}}, {type: match, match: {patterns: [{type: regexp, regexp: "^2$", result: {a: two}}], fallbackValue: none}}]}]}`},
 			`{"drawers": 2, "text": {"a": "two"}}`,
 		},
 		"ByWayOfTheXR": {
-			"what an earlier template patches to the XR a later one finds there",
+			"a later template reads what an earlier template patched to the XR",
 			world{
 				spec: "resources:\n- {name: old, base: {apiVersion: kit.gold.test/v1, kind: Till}, patches: [{type: ToCompositeFieldPath, fromFieldPath: status.ref, toFieldPath: status.ref}]}\n" +
 					till + ", patches: [{fromFieldPath: status.ref, toFieldPath: spec.ref}]}",
@@ -74,7 +74,7 @@ func TestTemplates(t *testing.T) {
 			`{"drawers": 2}`,
 		},
 		"Environment": {
-			"the environment is patched first, then from the XR, and read by templates",
+			"environment patches run first, and templates read the result",
 			world{
 				spec: "environment: {patches: [{fromFieldPath: spec.slots, toFieldPath: slots}, {type: ToCompositeFieldPath, fromFieldPath: zone, toFieldPath: spec.zone}]}\nresources:\n" +
 					till + ", patches: [{type: FromEnvironmentFieldPath, fromFieldPath: slots, toFieldPath: spec.slots}, {fromFieldPath: spec.zone}]}",
@@ -83,7 +83,7 @@ func TestTemplates(t *testing.T) {
 			`{"drawers": 2, "slots": 4, "zone": "eu"}`,
 		},
 		"ToEnvironment": {
-			"what goes to the environment is what has been rendered, and a later patch may read it",
+			"a patch writes the rendered value to the environment, and a later patch reads it",
 			world{
 				spec: "resources:\n" + till + ", patches: [{type: ToEnvironmentFieldPath, fromFieldPath: spec.drawers, toFieldPath: count}," +
 					"{type: CombineFromEnvironment, combine: {strategy: string, variables: [{fromFieldPath: count}], string: {fmt: '%d!'}}, toFieldPath: spec.text}]}",
@@ -118,79 +118,80 @@ func value(t *testing.T, text string) (v any) {
 	return v
 }
 
-// TestUnrendered is about templates that cannot be rendered: that is an event,
-// functions see how far it came, and nothing is applied.
+// TestUnrendered checks templates that cannot be rendered: each adds an event,
+// functions get the partially rendered resource, and it is not applied.
 func TestUnrendered(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world
 		event string
-		// partial is what functions see of it.
+		// partial is the partially rendered resource that functions
+		// get.
 		partial string
 	}{
 		"Required": {
-			"a patch needs what is not there",
+			"a required patch fails if its source is missing",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: metadata.name, toFieldPath: spec.a}, {fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 1: spec.no: no such field`,
 			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "a": "stall"}}`,
 		},
 		"WrongType": {
-			"a patch goes through what is no object",
+			"a patch fails if its path goes through a value that is not an object",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.slots.a, toFieldPath: spec.a}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 0: spec.slots: not an object`,
 			"",
 		},
 		"Transform": {
-			"a transform fails, after a patch of a set",
+			"a transform fails after a patch from a patch set",
 			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: spec.slots}]}]\nresources:\n" + till +
 				", patches: [{type: PatchSet, patchSetName: a}, {fromFieldPath: metadata.name, toFieldPath: spec.a, transforms: [{type: map, map: {x: 1}}]}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 1: transform at index 0 returned error: map transform could not resolve: key stall is not found in map`,
 			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "slots": 4}}`,
 		},
 		"Write": {
-			"there is something else where a value should go, and what was written before stays",
+			"a patch fails at a value of another type, and earlier changes stay",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.slots}, {fromFieldPath: spec.slots, toFieldPath: spec.drawers.a}, {fromFieldPath: metadata.name, toFieldPath: spec.late}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 1: cannot patch to object: spec.drawers is not an object`,
 			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "metadata": {"generateName": "stall-"}, "spec": {"drawers": 2, "slots": 4}}`,
 		},
 		"NoFrom": {
-			"a patch says not what to read",
+			"a patch requires a path to read",
 			world{spec: "resources:\n" + till + ", patches: [{toFieldPath: spec.a}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 0: FromFieldPath is required by type FromCompositeFieldPath`,
 			"",
 		},
 		"NoCombine": {
-			"or how to combine",
+			"a combine patch requires a strategy",
 			world{spec: "resources:\n" + till + ", patches: [{type: CombineFromComposite, toFieldPath: spec.a}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 0: Combine is required by type CombineFromComposite`,
 			"",
 		},
 		"NoTo": {
-			"or what to write",
+			"a combine patch requires a path to write",
 			world{spec: "resources:\n" + till + ", patches: [{type: CombineFromComposite, combine: {strategy: string, variables: [{fromFieldPath: a}]}}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 0: ToFieldPath is required by type CombineFromComposite`,
 			"",
 		},
 		"NoVariables": {
-			"or anything to combine",
+			"a combine patch requires variables",
 			world{spec: "resources:\n" + till + ", patches: [{type: CombineFromComposite, combine: {strategy: string}, toFieldPath: spec.a}]}\n" + calls("echo")},
 			`composed resource "till": cannot apply the patch at index 0: combine patch types require at least one variable`,
 			"",
 		},
 		"NoPrefix": {
-			"the XR lacks the label that names begin with",
+			"a generated name requires a label of the XR",
 			world{xr: "metadata: {labels: {crossplane.io/composite: ''}}", spec: "resources:\n" + till + "}\n" + calls("echo")},
 			`composed resource "till": name prefix is not found in labels`,
 			`{"apiVersion": "kit.gold.test/v1", "kind": "Till", "spec": {"drawers": 2}}`,
 		},
 		"Kind": {
-			"the resource exists, and is of another kind",
+			"the kind of an existing resource cannot be changed",
 			world{existing: []string{exists("till", "spec: {drawers: 1}")}, spec: "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Box}}\n" + calls("echo")},
 			`composed resource "till": cannot change the kind of an existing composed resource`,
 			`{"apiVersion": "kit.gold.test/v1", "kind": "Box"}`,
 		},
 		"Base": {
-			"the base is no object of Kubernetes",
+			"a base must be a Kubernetes object",
 			world{existing: []string{exists("till", "spec: {drawers: 1}")}, spec: "resources:\n- {name: till, base: {a: 1}}\n" + calls("echo")},
 			`composed resource "till": cannot unmarshal base template: Object 'Kind' is missing in '{"a":1}'`,
 			"",
@@ -209,7 +210,7 @@ func TestUnrendered(t *testing.T) {
 				}
 			}
 			if want := []string{"patch application/merge-patch+json XStall stall"}; cmp.Diff(want, p.store.Calls()) != "" {
-				t.Errorf("%s: got calls %q, and nothing but the XR should be applied", tc.reason, p.store.Calls())
+				t.Errorf("%s: got calls %q, want only the patch of the XR", tc.reason, p.store.Calls())
 			}
 			if c := p.Composed; len(c) != 1 || c[0].Ready || c[0].Desired != nil {
 				t.Errorf("%s: got composed %v", tc.reason, c)
@@ -218,8 +219,9 @@ func TestUnrendered(t *testing.T) {
 	}
 }
 
-// TestReferencesOfUnrendered: what cannot be rendered is referred to if it
-// exists. By the code that shows in what functions return.
+// TestReferencesOfUnrendered checks that the XR keeps its reference to an
+// existing resource that could not be rendered. Crossplane's code looks at the
+// object that functions return.
 func TestReferencesOfUnrendered(t *testing.T) {
 	spec := "resources:\n- {name: till, base: {apiVersion: kit.gold.test/v1, kind: Till}, patches: [{fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}"
 	cases := map[string]struct {
@@ -228,9 +230,9 @@ func TestReferencesOfUnrendered(t *testing.T) {
 		literal  bool
 		want     int
 	}{
-		"New":     {"nothing exists to refer to", nil, false, 0},
-		"Exists":  {"it would be lost else", []string{exists("till", "spec: {}")}, false, 1},
-		"Literal": {"it is lost", []string{exists("till", "spec: {}")}, true, 0},
+		"New":     {"a resource that does not exist gets no reference", nil, false, 0},
+		"Exists":  {"an existing resource keeps its reference if a function returns it with its creation timestamp", []string{exists("till", "spec: {}")}, false, 1},
+		"Literal": {"an existing resource loses its reference if a function returns it without its creation timestamp", []string{exists("till", "spec: {}")}, true, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +245,7 @@ func TestReferencesOfUnrendered(t *testing.T) {
 	}
 }
 
-// TestTerminal is about what ends a reconcile before any function runs.
+// TestTerminal checks errors that end a reconcile before any function runs.
 func TestTerminal(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -251,32 +253,32 @@ func TestTerminal(t *testing.T) {
 		want string
 	}{
 		"ToComposite": {
-			"what a resource lacks for the XR is missing for good",
+			"a required patch to the XR fails if its source is missing",
 			world{existing: []string{exists("till", "status: {}")}, spec: "resources:\n" + till + ", patches: [{type: ToCompositeFieldPath, fromFieldPath: status.no, policy: {fromFieldPath: Required}}]}\n" + calls("echo")},
 			`cannot patch and transform: cannot render composite resource from composed resource "till" (a Till named stall-till): cannot apply the patch at index 0: status.no: no such field`,
 		},
 		"Environment": {
-			"so is what the environment lacks",
+			"a required environment patch fails if its source is missing",
 			world{environment: map[string]any{}, spec: "environment: {patches: [{type: ToCompositeFieldPath, fromFieldPath: zone, policy: {fromFieldPath: Required}}]}\nresources:\n" + till + "}"},
 			`cannot patch and transform: cannot apply environment patch at index 0: zone: no such field`,
 		},
 		"PatchSet": {
-			"a patch set is missing",
+			"a patch set must exist",
 			world{spec: "resources:\n" + till + ", patches: [{type: PatchSet, patchSetName: a}]}"},
 			`cannot patch and transform: cannot inline Composition patch sets: cannot find PatchSet by name a`,
 		},
 		"PatchSetName": {
-			"or its name",
+			"a patch of type PatchSet requires a name",
 			world{spec: "resources:\n" + till + ", patches: [{type: PatchSet}]}"},
 			`cannot patch and transform: cannot inline Composition patch sets: PatchSetName is required by type PatchSet`,
 		},
 		"Nested": {
-			"a patch set holds no other",
+			"a patch set must not contain a patch set",
 			world{spec: "patchSets: [{name: a, patches: [{type: PatchSet}]}]\nresources:\n" + till + "}"},
 			`cannot patch and transform: cannot inline Composition patch sets: a patch in a PatchSet cannot be of type PatchSet`,
 		},
 		"NoAnnotation": {
-			"what the XR refers to has no name in the Composition",
+			"an existing resource requires the annotation with its name",
 			world{
 				existing: []string{`{apiVersion: v1, kind: Box, metadata: {name: b}}`},
 				spec:     calls("echo"),
@@ -284,49 +286,49 @@ func TestTerminal(t *testing.T) {
 			`cannot get existing composed resources: encountered composed resource without required "crossplane.io/composition-resource-name" annotation`,
 		},
 		"Anonymous": {
-			"functions know resources by their names",
+			"resources of a Composition with functions require names",
 			world{spec: "resources: [{name: a, base: {}}, {base: {}}]\n" + calls("echo")},
 			`spec.resources[1].name: cannot have anonymous resources when composition has functions`,
 		},
 		"AnonymousAlone": {
-			"without functions it is another composer's",
+			"a Composition without functions is not supported",
 			world{spec: "resources: [{base: {}}]"},
-			`spec.resources[0].name: resources without names were not composed by what composed functions`,
+			`spec.resources[0].name: the composer of Compositions with functions does not support resources without names`,
 		},
 		"PatchType": {
-			"a patch has a type",
+			"a patch requires a known type",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a}, {type: Sideways, fromFieldPath: a}]}"},
-			`spec.resources[0].patches[1].type: there is no patch of type "Sideways" here`,
+			`spec.resources[0].patches[1].type: a patch of type "Sideways" is not supported here`,
 		},
 		"EnvironmentType": {
-			"the environment is patched from and to the XR alone",
+			"environment patches read and write only the XR",
 			world{spec: "environment: {patches: [{type: FromEnvironmentFieldPath, fromFieldPath: a}]}\nresources:\n" + till + "}"},
-			`spec.environment.patches[0].type: there is no patch of type "FromEnvironmentFieldPath" here`,
+			`spec.environment.patches[0].type: a patch of type "FromEnvironmentFieldPath" is not supported here`,
 		},
 		"TooMany": {
-			"patch sets multiply",
+			"the number of expanded patches is limited",
 			world{spec: "patchSets: [{name: a, patches: [" + strings.Repeat("{fromFieldPath: a}, ", 400) + "]}]\nresources:\n" + till + ", patches: [" + strings.Repeat("{type: PatchSet, patchSetName: a}, ", 400) + "]}"},
 			`spec.resources[0].patches[250]: the resources have more than 100000 patches`,
 		},
 		"Join": {
-			"some transforms came later",
+			"transforms of later versions are refused",
 			world{spec: "patchSets: [{name: a, patches: [{fromFieldPath: a, transforms: [{type: convert, convert: {toType: string}}, {type: string, string: {type: Join, join: {separator: x}}}]}]}]\nresources:\n" + till + "}"},
-			`spec.patchSets[0].patches[0].transforms[1].string.type: "Join" came after Crossplane v1.13`,
+			`spec.patchSets[0].patches[0].transforms[1].string.type: string transform "Join" needs Crossplane v1.14 or later`,
 		},
 		"Replace": {
-			"both of them",
+			"patch types of later versions are refused",
 			world{spec: "resources:\n" + till + ", patches: [{fromFieldPath: a, transforms: [{type: string, string: {replace: {search: a, replace: b}}}]}]}"},
-			`spec.resources[0].patches[0].transforms[0].string.type: "Replace" came after Crossplane v1.13`,
+			`spec.resources[0].patches[0].transforms[0].string.type: string transform "Replace" needs Crossplane v1.14 or later`,
 		},
 		"Nothing": {
-			"there is nothing to do",
+			"an empty Composition is an error",
 			world{spec: "resources: []"},
-			`spec: it has neither resources nor functions`,
+			`spec: the Composition has neither resources nor functions`,
 		},
 		"Malformed": {
-			"a field holds what it cannot",
+			"a field of another type is an error",
 			world{spec: "resources: [{name: a, patches: 1}]"},
-			`spec.resources.patches: it cannot be a JSON number`,
+			`spec.resources.patches: cannot decode a JSON number`,
 		},
 	}
 	for name, tc := range cases {
@@ -334,35 +336,35 @@ func TestTerminal(t *testing.T) {
 			p := tc.world.run(t)
 			p.failed(t, tc.reason, tc.want)
 			if len(p.requests)+len(p.store.Calls()) > 0 {
-				t.Errorf("%s: functions were run, or something applied", tc.reason)
+				t.Errorf("%s: a function was run, or an object applied", tc.reason)
 			}
 		})
 	}
 }
 
-// TestObserved is about what counts as existing.
+// TestObserved checks which resources count as existing.
 func TestObserved(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world
 		want []string
 	}{
-		"Referred":   {"what the XR refers to, by name", world{existing: []string{exists("b", "spec: {}"), exists("a", "spec: {}")}}, []string{"a", "b"}},
-		"Unreferred": {"nothing else", world{existing: []string{exists("a", "spec: {}")}, xr: "spec: {resourceRefs: []}"}, nil},
-		"Gone":       {"what is not there any more is skipped", world{xr: "spec: {resourceRefs: [{apiVersion: v1, kind: Box, name: x}]}"}, nil},
-		"Nameless":   {"so are references that name nothing", world{xr: "spec: {resourceRefs: [{apiVersion: v1, kind: Box}, 3]}"}, nil},
+		"Referred":   {"a resource that the XR refers to is observed by name", world{existing: []string{exists("b", "spec: {}"), exists("a", "spec: {}")}}, []string{"a", "b"}},
+		"Unreferred": {"a resource without a reference is not observed", world{existing: []string{exists("a", "spec: {}")}, xr: "spec: {resourceRefs: []}"}, nil},
+		"Gone":       {"a reference to a deleted resource is skipped", world{xr: "spec: {resourceRefs: [{apiVersion: v1, kind: Box, name: x}]}"}, nil},
+		"Nameless":   {"a reference without a name is skipped", world{xr: "spec: {resourceRefs: [{apiVersion: v1, kind: Box}, 3]}"}, nil},
 		"NamelessObject": {
-			"even if something has no name",
+			"a reference without a name is skipped although an object has no name",
 			world{existing: []string{`{apiVersion: v1, kind: Box, metadata: {annotations: {crossplane.io/composition-resource-name: box}}}`}},
 			nil,
 		},
 		"Uncontrolled": {
-			"what nobody controls counts",
+			"a resource without controller is observed",
 			world{existing: []string{`{apiVersion: v1, kind: Box, metadata: {name: b, annotations: {crossplane.io/composition-resource-name: box}}}`}},
 			[]string{"box"},
 		},
 		"Others": {
-			"what another controls does not, whatever it is",
+			"a resource that another object controls is not observed",
 			world{existing: []string{`{apiVersion: v1, kind: Box, metadata: {name: b, ownerReferences: [{controller: true, uid: other}]}}`}},
 			nil,
 		},
@@ -383,8 +385,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestUnrenderedAndReported: what could not be rendered is said first, and then
-// functions' results; the others are applied.
+// TestUnrenderedAndReported checks that events of unrendered resources come
+// before the functions' results, and that other resources are applied.
 func TestUnrenderedAndReported(t *testing.T) {
 	p := world{
 		spec: "resources:\n" + till + ", patches: [{fromFieldPath: spec.no, policy: {fromFieldPath: Required}}]}\n- {name: box, base: {apiVersion: v1, kind: Box}}\n" + calls("f"),
@@ -409,7 +411,7 @@ func TestUnrenderedAndReported(t *testing.T) {
 	}
 }
 
-// TestNames is about the names that templates get.
+// TestNames checks the names that resources from templates get.
 func TestNames(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -417,7 +419,7 @@ func TestNames(t *testing.T) {
 		calls []string
 	}{
 		"New": {
-			"the store names them, in the order of templates",
+			"the store generates names in the order of templates",
 			world{spec: "resources:\n- {name: b, base: {apiVersion: v1, kind: B}}\n- {name: a, base: {apiVersion: v1, kind: A}}"},
 			[]string{
 				"dry-run create B stall-00001", "dry-run create A stall-00002",
@@ -425,17 +427,17 @@ func TestNames(t *testing.T) {
 			},
 		},
 		"Patched": {
-			"one that a patch names has a name",
+			"a patched name is kept",
 			world{spec: "resources:\n- {name: b, base: {apiVersion: v1, kind: B, metadata: {name: gone}}, patches: [{fromFieldPath: metadata.name}]}"},
 			[]string{patchXR, "create B stall"},
 		},
 		"Base": {
-			"the base's name is none",
+			"the name in the base is ignored",
 			world{spec: "resources:\n- {name: b, base: {apiVersion: v1, kind: B, metadata: {name: gone, namespace: gone, generateName: gone-}}}"},
 			[]string{"dry-run create B stall-00001", patchXR, "create B stall-00001"},
 		},
 		"Kept": {
-			"one that exists keeps its own",
+			"an existing resource keeps its name",
 			world{existing: []string{exists("till", "spec: {}")}, spec: "resources:\n" + till + "}"},
 			[]string{patchXR, "patch application/merge-patch+json Till stall-till"},
 		},
@@ -450,8 +452,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestBootstrap is about what functions begin with: templates as rendered, which
-// says nothing of what exists, and an XR with all that was patched to it.
+// TestBootstrap checks the input of the first function: rendered templates
+// without fields of existing resources, and the patched XR.
 func TestBootstrap(t *testing.T) {
 	p := world{
 		existing: []string{
@@ -467,12 +469,12 @@ func TestBootstrap(t *testing.T) {
 	}
 	desired, observed := io.Desired.Resources[0], io.Observed.Resources[1]
 	if len(desired.ConnectionDetails)+len(desired.ReadinessChecks) > 0 {
-		t.Errorf("a template's details and checks are not a function's: got %v", desired)
+		t.Errorf("a template's connection details and checks are not passed to functions: got %v", desired)
 	}
 	got := value(t, string(desired.Resource.Raw)).(map[string]any)
 	metadata := got["metadata"].(map[string]any)
 	if got["status"] != nil || metadata["uid"] != nil || metadata["creationTimestamp"] != nil {
-		t.Errorf("a desired resource has nothing of the one that exists: got %v", got)
+		t.Errorf("a desired resource has no fields of the existing one: got %v", got)
 	}
 	if diff := cmp.Diff(value(t, `{"drawers": 2}`), got["spec"]); diff != "" {
 		t.Errorf("but its template's spec (-want +got):\n%s", diff)
@@ -483,7 +485,7 @@ func TestBootstrap(t *testing.T) {
 	}
 	status := func(raw []byte) any { return value(t, string(raw)).(map[string]any)["status"] }
 	if got := status(io.Observed.Composite.Resource.Raw); got != nil {
-		t.Errorf("the observed XR is as it was: got status %v", got)
+		t.Errorf("the observed XR is not patched: got status %v", got)
 	}
 	if diff := cmp.Diff(value(t, `{"ref": "r"}`), status(io.Desired.Composite.Resource.Raw)); diff != "" {
 		t.Errorf("the desired XR is patched (-want +got):\n%s", diff)

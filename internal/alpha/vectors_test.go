@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A vector is a golden case: see the README beside them.
+// A vector is a golden case; the README in its folder describes the fields.
 type vector struct {
 	composition, xr map[string]any
 	existing        []map[string]any
@@ -54,7 +54,7 @@ func objects(all ...map[string]any) []*unstructured.Unstructured {
 	return us
 }
 
-// script is a runner that expects a vector's requests in their order.
+// script returns a runner that expects a vector's requests in order.
 func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		step := v.steps[*calls].(map[string]any)
@@ -73,7 +73,7 @@ func (v vector) script(t *testing.T, calls *int) alpha.ContainerRunner {
 	})
 }
 
-// roundTrip returns a value as Unmarshal gives it, with its lists sorted.
+// roundTrip returns a value as json.Unmarshal returns it, with sorted lists.
 func roundTrip(t *testing.T, v any) any {
 	t.Helper()
 	text, err := kyaml.Marshal(v)
@@ -87,7 +87,7 @@ func roundTrip(t *testing.T, v any) any {
 	return sortLists(again)
 }
 
-// sortLists sorts all lists of things that have names by these.
+// sortLists sorts all lists of named objects by name.
 func sortLists(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -107,7 +107,7 @@ func sortLists(v any) any {
 	return v
 }
 
-// requestOf returns a request as vectors have it.
+// requestOf returns a request in the form of a vector.
 func requestOf(req alpha.ContainerRequest) any {
 	return map[string]any{
 		"image": req.Image, "cpu": req.CPU, "memory": req.Memory, "timeout": req.Timeout.String(),
@@ -120,7 +120,7 @@ func requestOf(req alpha.ContainerRequest) any {
 	}
 }
 
-// outcome returns what came of a reconcile as vectors have it.
+// outcome returns the result of a reconcile in the form of a vector.
 func outcome(result *alpha.Result, err error, store *alpha.Store) map[string]any {
 	got := map[string]any{"apiCalls": strs(store.Calls()), "objectsAfter": []any{}, "xrStatusInMemory": nil}
 	for _, o := range store.Objects() {
@@ -147,8 +147,7 @@ func outcome(result *alpha.Result, err error, store *alpha.Store) map[string]any
 	return got
 }
 
-// strs returns calls as a vector has them: in the order of names, which vectors
-// happen to have, too.
+// strs returns calls in the form of a vector, which sorts them by name.
 func strs(calls []string) any {
 	if len(calls) == 0 {
 		return nil
@@ -160,7 +159,7 @@ func strs(calls []string) any {
 	return all
 }
 
-// run reconciles a vector, and compares what comes of it.
+// run reconciles a vector, and compares the result.
 func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 	t.Helper()
 	store := alpha.NewStore(objects(v.existing...)...)
@@ -169,13 +168,13 @@ func (v vector) run(t *testing.T, literal bool, want map[string]any) {
 		XR: &unstructured.Unstructured{Object: v.xr}, Composition: decoded(t, v.composition), LiteralDeletion: literal,
 	}, v.script(t, &calls), store)
 	if calls != len(v.steps) {
-		t.Errorf("%d functions were called of %d", calls, len(v.steps))
+		t.Errorf("%d of %d functions were called", calls, len(v.steps))
 	}
 	v.expect = want
 	v.compare(t, result, err, store)
 }
 
-// compare compares what came of a reconcile with what was to be expected.
+// compare compares the result of a reconcile with the expected one.
 func (v vector) compare(t *testing.T, result *alpha.Result, err error, store *alpha.Store) {
 	t.Helper()
 	if diff := cmp.Diff(v.expect, outcome(result, err, store)); diff != "" {
@@ -210,8 +209,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestDocumentedDeletion is about the same vectors when what is deleted is what
-// the documentation says: in all but two that is the same.
+// TestDocumentedDeletion runs the vectors with the deletion that the
+// documentation describes. Two of them differ.
 func TestDocumentedDeletion(t *testing.T) {
 	dropped := map[string]string{"04-drop-pt-resource": "Awning stall-k7-aaaaa", "12-xr-labels-dropped": "Till stall-k7-old"}
 	for _, path := range vectors(t) {

@@ -16,26 +16,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A world is what a reconcile begins with, in YAML.
+// A world is the state before a reconcile, in YAML.
 type world struct {
-	// spec is the Composition's.
+	// spec is the spec of the Composition.
 	spec string
-	// xr is put over an XR of kind XStall, a reference to which every existing
-	// object has as its controller that begins with "@".
+	// xr is merged over an XR of kind XStall. Existing objects whose text
+	// begins with "@" have the XR as controller.
 	xr string
-	// existing are objects, one per string.
+	// existing are the existing objects, one per string.
 	existing    []string
 	environment map[string]any
 	literal     bool
-	// functions are what the functions' images do.
+	// functions are the functions by image.
 	functions map[string]func(*fnio.FunctionIO)
-	// raw are images that do something else.
+	// raw are containers by image, instead of functions.
 	raw map[string]alpha.ContainerRunnerFunc
 }
 
 const owner = `{apiVersion: shop.gold.test/v1, kind: XStall, name: stall, uid: uid-xr, controller: true, blockOwnerDeletion: true}`
 
-// exists returns a Widget that the XR controls, and has from "till" on.
+// exists returns a Widget that the XR controls.
 func exists(name, more string) string {
 	return `{apiVersion: kit.gold.test/v1, kind: Till, metadata: {name: stall-` + name + `, creationTimestamp: "2023-01-01T00:00:00Z", uid: uid-` + name +
 		`, annotations: {crossplane.io/composition-resource-name: ` + name + `}, ownerReferences: [` + owner + `]}, ` + more + `}`
@@ -50,7 +50,7 @@ func object(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// composite returns the XR, which refers to all that exists.
+// composite returns the XR, with references to all existing objects.
 func (w world) composite(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	xr := object(t, `
@@ -88,12 +88,12 @@ func overlay(obj, over map[string]any) {
 	}
 }
 
-// A passed world is what a reconcile ended with.
+// A passed is a world after a reconcile.
 type passed struct {
 	*alpha.Result
 	err   error
 	store *alpha.Store
-	// requests are those to run functions.
+	// requests are the requests to run containers.
 	requests []alpha.ContainerRequest
 }
 
@@ -137,7 +137,7 @@ func (w world) runner(t *testing.T, p *passed) alpha.ContainerRunner {
 	})
 }
 
-// input returns what the i-th function got.
+// input returns the input of the i-th function.
 func (p *passed) input(t *testing.T, i int) *fnio.FunctionIO {
 	t.Helper()
 	io, err := fnio.Decode(p.requests[i].Input)
@@ -147,7 +147,7 @@ func (p *passed) input(t *testing.T, i int) *fnio.FunctionIO {
 	return io
 }
 
-// ok fails the test if the reconcile has.
+// ok fails the test if the reconcile failed.
 func (p *passed) ok(t *testing.T) *passed {
 	t.Helper()
 	if p.err != nil {
@@ -166,7 +166,8 @@ func (p *passed) stored(kind, name string) map[string]any {
 	return nil
 }
 
-// failed fails the test unless the reconcile has, with an error that ends so.
+// failed fails the test unless the reconcile failed with an error with that
+// suffix.
 func (p *passed) failed(t *testing.T, reason, want string) {
 	t.Helper()
 	if p.err == nil || p.err.Error() != want {
@@ -174,10 +175,10 @@ func (p *passed) failed(t *testing.T, reason, want string) {
 	}
 }
 
-// echo is a function that returns what it gets.
+// echo is a function that returns its input.
 func echo(*fnio.FunctionIO) {}
 
-// desires is a function that adds a resource, in YAML.
+// desires returns a function that adds resources, in YAML.
 func desires(resources ...string) func(*fnio.FunctionIO) {
 	return func(io *fnio.FunctionIO) {
 		for _, text := range resources {
@@ -190,7 +191,7 @@ func desires(resources ...string) func(*fnio.FunctionIO) {
 	}
 }
 
-// calls is the spec of functions whose images are these.
+// calls returns a spec whose functions have these images.
 func calls(images ...string) string {
 	var b strings.Builder
 	b.WriteString("functions:\n")

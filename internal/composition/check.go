@@ -12,10 +12,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// A ProblemKind says what is wrong with a Composition. Which kinds an engine
-// fails on differs from version to version; the API server refuses or drops
-// every one of them, except for UnknownFunction, and for NotCarried, which is
-// what a legacy Composition is that its pipeline is not.
+// A ProblemKind is the rule that a Composition violates. Engines of different
+// versions fail on different kinds. The API server rejects or drops each of
+// them, except for UnknownFunction and NotCarried, which is a note of package
+// legacy.
 type ProblemKind string
 
 // The kinds of problems.
@@ -38,20 +38,19 @@ const (
 	NotCarried                  ProblemKind = "NotCarried"
 )
 
-// A Problem is one thing that is wrong with a Composition, and where. It is an
-// error, for whom it is one.
+// A Problem is an error or a warning about a field of a Composition.
 type Problem struct {
 	Kind ProblemKind
-	// Path and Line are the file, as the user named it, and the line of it on
-	// which Field stands, or should stand.
+	// Path and Line are the file, as the user named it, and the line where
+	// Field is or should be.
 	Path string
 	Line int
-	// Field is as in "spec.pipeline[0].step".
+	// Field is a path, such as "spec.pipeline[0].step".
 	Field string
-	// Text says what is wrong with the field.
+	// Text is the message, without the field.
 	Text string
-	// Warning says that the Composition may be taken all the same. Check says
-	// it of nothing.
+	// Warning is true for a problem that does not prevent a render. Check
+	// does not set it.
 	Warning bool
 }
 
@@ -60,10 +59,9 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.Path, p.Line, p.Field, p.Text)
 }
 
-// Check returns all that is wrong with a Composition, by line. It does not look
-// into the inputs of functions. The function known says whether there is a
-// function of a name; nil means that all are there. Of unknown fields the first
-// hundred count.
+// Check returns the problems of a Composition, by line. It does not check the
+// inputs of functions. known reports whether a function exists; nil accepts all
+// names. Check reports at most a hundred unknown fields.
 func Check(e Entry, known func(function string) bool) []Problem {
 	var found problems
 	found.checkMode(e)
@@ -110,10 +108,10 @@ func (ps *problems) checkMode(e Entry) {
 	switch e.Spec.Mode {
 	case apiextv1.CompositionModePipeline:
 	case "":
-		ps.add(UnknownMode, "spec.mode", "no mode is set, and only Pipeline and Resources can be rendered")
+		ps.add(UnknownMode, "spec.mode", "no mode is set: only Pipeline and Resources are supported")
 	default:
-		// What such a mode has in place of a pipeline is not looked at.
-		ps.add(UnknownMode, "spec.mode", "%q is not a mode that can be rendered: only Pipeline and Resources are", e.Spec.Mode)
+		// The fields of another mode are not checked.
+		ps.add(UnknownMode, "spec.mode", "mode %q is not supported: only Pipeline and Resources are", e.Spec.Mode)
 		return
 	}
 	if len(e.Spec.Pipeline) == 0 {
@@ -121,18 +119,18 @@ func (ps *problems) checkMode(e Entry) {
 	}
 }
 
-// names is where each name of a list was seen first.
+// names are the fields where each name of a list occurs first.
 type names map[string]string
 
-// checkName checks the name of an element of a list, in which it has to be set
-// and to occur once. An empty one that occurs again is both missing and a
-// duplicate, since some engines only fail on the latter.
+// checkName checks that the name of a list element is set and unique. A second
+// empty name is both missing and a duplicate, since some engines only fail on
+// duplicates.
 func (ps *problems) checkName(seen names, at, key, name string, missing, duplicate ProblemKind) {
 	if name == "" {
 		ps.add(missing, at+"."+key, "no name is set")
 	}
 	if first, ok := seen[name]; ok {
-		ps.add(duplicate, at+"."+key, "the name %q is that of %s, too", name, first)
+		ps.add(duplicate, at+"."+key, "the name %q is also the name of %s", name, first)
 		return
 	}
 	seen[name] = at
@@ -142,9 +140,9 @@ func (ps *problems) checkFunction(at string, step apiextv1.PipelineStep, known f
 	at += ".functionRef.name"
 	switch name := step.FunctionRef.Name; {
 	case name == "":
-		ps.add(StepWithoutFunction, at, "the step %q names no function", step.Step)
+		ps.add(StepWithoutFunction, at, "the step %q has no function name", step.Step)
 	case known != nil && !known(name):
-		ps.add(UnknownFunction, at, "the step %q calls function %q, which is not there", step.Step, name)
+		ps.add(UnknownFunction, at, "the step %q calls the function %q, which was not found", step.Step, name)
 	}
 }
 
@@ -157,10 +155,10 @@ func (ps *problems) checkCredentials(step string, all []apiextv1.FunctionCredent
 		case apiextv1.FunctionCredentialsSourceNone:
 		case apiextv1.FunctionCredentialsSourceSecret:
 			if c.SecretRef == nil || c.SecretRef.Name == "" {
-				ps.add(CredentialWithoutSecret, at+".secretRef.name", "the source is a Secret, but none is named")
+				ps.add(CredentialWithoutSecret, at+".secretRef.name", "source Secret requires the name of a Secret")
 			}
 		default:
-			ps.add(UnknownCredentialSource, at+".source", "%q is not a source: Secret and None are", c.Source)
+			ps.add(UnknownCredentialSource, at+".source", "expected source Secret or None, got %q", c.Source)
 		}
 	}
 }
@@ -174,7 +172,7 @@ func (ps *problems) checkRequirements(step string, r *apiextv1.FunctionRequireme
 		at := fmt.Sprintf("%s.requirements.requiredResources[%d]", step, i)
 		ps.checkRequirement(resources, at, s.RequirementName, s.APIVersion, s.Kind)
 		if s.Name != nil && len(s.MatchLabels) > 0 {
-			ps.add(RequirementByNameAndByLabel, at+".matchLabels", "resources are selected by name, too, and only one of the two can count")
+			ps.add(RequirementByNameAndByLabel, at+".matchLabels", "matchName and matchLabels must not both be set")
 		}
 	}
 	for i, s := range r.RequiredSchemas {
@@ -193,8 +191,8 @@ func (ps *problems) checkRequirement(seen names, at, name, apiVersion, kind stri
 	}
 }
 
-// checkFields looks for fields that a Composition does not have. Decoding has
-// passed them over, so whether the object can be decoded is not checked.
+// checkFields reports fields that a Composition does not define. Decoding
+// ignores them, so errors of decoding are not reported here.
 func (ps *problems) checkFields(obj map[string]any) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -207,7 +205,7 @@ func (ps *problems) checkFields(obj map[string]any) {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			ps.add(UnknownField, field.FieldPath(), "a Composition has no such field, so the API server drops it")
+			ps.add(UnknownField, field.FieldPath(), "unknown field of a Composition: the API server drops it")
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// pipeline is a Composition with steps that begin on line 8.
+// pipeline returns a Composition whose steps begin on line 8.
 func pipeline(steps string) string {
 	return `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
@@ -60,61 +60,61 @@ func TestCheck(t *testing.T) {
     functionRef: {name: function-a}
     credentials: [{name: a, source: None}]
 `), nil},
-		"NoMode": {"a mode has to be set, and what else is wrong is said, too", head + "spec:\n  compositeTypeRef: {}\n", []string{
-			"3 spec.mode UnknownMode: no mode is set, and only Pipeline and Resources can be rendered",
+		"NoMode": {"a mode is required, and other problems are reported too", head + "spec:\n  compositeTypeRef: {}\n", []string{
+			"3 spec.mode UnknownMode: no mode is set: only Pipeline and Resources are supported",
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
-		"OtherMode": {"a mode without a pipeline needs none", head + "spec:\n  mode: Magic\n", []string{
-			`4 spec.mode UnknownMode: "Magic" is not a mode that can be rendered: only Pipeline and Resources are`,
+		"OtherMode": {"an unknown mode requires no pipeline", head + "spec:\n  mode: Magic\n", []string{
+			`4 spec.mode UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`,
 		}},
-		"Legacy": {"a legacy Composition is checked as the pipeline that it is, at the lines that it has", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
-			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls function "function-patch-and-transform", which is not there`,
-			"5 spec.resources[0].bese NotCarried: there is no such field, so the API server drops it",
-			"6 spec.typo UnknownField: a Composition has no such field, so the API server drops it",
+		"Legacy": {"a legacy Composition is checked as a pipeline, with its own lines", head + "spec:\n  resources:\n  - {name: one, bese: {}}\n  typo: 1\n", []string{
+			`4 spec.pipeline[0].functionRef.name UnknownFunction: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`,
+			"5 spec.resources[0].bese NotCarried: unknown field: the API server drops it",
+			"6 spec.typo UnknownField: unknown field of a Composition: the API server drops it",
 		}},
-		"LegacyEmpty": {"a legacy Composition needs resources", head + "spec:\n  mode: Resources\n", []string{
-			"3 spec.resources UnknownMode: there are none, and a Composition of mode Resources composes nothing else",
+		"LegacyEmpty": {"a legacy Composition requires resources", head + "spec:\n  mode: Resources\n", []string{
+			"3 spec.resources UnknownMode: a Composition of mode Resources must have resources",
 		}},
-		"LegacyMisfit": {"a legacy Composition that cannot be converted is told as one", head + "spec:\n  resources:\n  - {name: [x]}\n", []string{
-			"4 spec.resources.name UnknownMode: it cannot be a JSON array",
+		"LegacyMisfit": {"a legacy Composition that cannot be converted is one problem", head + "spec:\n  resources:\n  - {name: [x]}\n", []string{
+			"4 spec.resources.name UnknownMode: cannot decode a JSON array",
 		}},
-		"LegacyPipeline": {"a pipeline of mode Resources is one if there is nothing else", head + "spec:\n  mode: Resources\n  pipeline:\n  - {step: one, functionRef: {name: absent}}\n", []string{
-			"4 spec.mode NotCarried: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
-			`6 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls function "absent", which is not there`,
+		"LegacyPipeline": {"mode Resources with only a pipeline uses the pipeline", head + "spec:\n  mode: Resources\n  pipeline:\n  - {step: one, functionRef: {name: absent}}\n", []string{
+			"4 spec.mode NotCarried: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
+			`6 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls the function "absent", which was not found`,
 		}},
-		"Alpha": {"functions of the alpha are no steps", head + "spec:\n  functions:\n  - {name: one}\n", []string{
+		"Alpha": {"alpha functions are not converted to steps", head + "spec:\n  functions:\n  - {name: one}\n", []string{
 			"4 spec.functions UnknownMode: functions of the alpha are rendered in profile alpha alone",
 		}},
-		"ModeIsCaseSensitive": {"a mode is exactly so", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
-			`4 spec.mode UnknownMode: "pipeline" is not a mode that can be rendered: only Pipeline and Resources are`,
+		"ModeIsCaseSensitive": {"a mode is case-sensitive", head + "spec:\n  mode: pipeline\n  pipeline: []\n", []string{
+			`4 spec.mode UnknownMode: mode "pipeline" is not supported: only Pipeline and Resources are`,
 		}},
-		"EmptyPipeline": {"a pipeline needs a step", head + "spec:\n  mode: Pipeline\n  pipeline: []\n", []string{
+		"EmptyPipeline": {"a pipeline requires a step", head + "spec:\n  mode: Pipeline\n  pipeline: []\n", []string{
 			"5 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
-		"NoPipeline": {"a pipeline that is not there stands where it should", head + "spec:\n  mode: Pipeline\n", []string{
+		"NoPipeline": {"the line of a missing pipeline is that of the spec", head + "spec:\n  mode: Pipeline\n", []string{
 			"3 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
-		"NoSpec": {"all may be missing", head, []string{
-			"1 spec.mode UnknownMode: no mode is set, and only Pipeline and Resources can be rendered",
+		"NoSpec": {"an empty Composition has problems for missing fields", head, []string{
+			"1 spec.mode UnknownMode: no mode is set: only Pipeline and Resources are supported",
 			"1 spec.pipeline EmptyPipeline: the pipeline has no steps",
 		}},
-		"DuplicateStep": {"each repetition names the first", pipeline(`  - step: make
+		"DuplicateStep": {"the problem of a duplicate names the first occurrence", pipeline(`  - step: make
     functionRef: {name: function-a}
   - functionRef: {name: function-b}
     step: make
   - {step: make, functionRef: {name: function-c}}
 `), []string{
-			`11 spec.pipeline[1].step DuplicateStep: the name "make" is that of spec.pipeline[0], too`,
-			`12 spec.pipeline[2].step DuplicateStep: the name "make" is that of spec.pipeline[0], too`,
+			`11 spec.pipeline[1].step DuplicateStep: the name "make" is also the name of spec.pipeline[0]`,
+			`12 spec.pipeline[2].step DuplicateStep: the name "make" is also the name of spec.pipeline[0]`,
 		}},
-		"NoStepNames": {"two missing names are one name twice to some engines", pipeline(`  - functionRef: {name: function-a}
+		"NoStepNames": {"two missing names are also duplicates", pipeline(`  - functionRef: {name: function-a}
   - functionRef: {name: function-b}
 `), []string{
 			"8 spec.pipeline[0].step StepWithoutName: no name is set",
 			"9 spec.pipeline[1].step StepWithoutName: no name is set",
-			`9 spec.pipeline[1].step DuplicateStep: the name "" is that of spec.pipeline[0], too`,
+			`9 spec.pipeline[1].step DuplicateStep: the name "" is also the name of spec.pipeline[0]`,
 		}},
-		"Functions": {"a function has to be named and to be there; a misspelt field is why it is not", pipeline(`  - step: one
+		"Functions": {"a step requires the name of an existing function, and a misspelled field is reported", pipeline(`  - step: one
   - step: two
     functonRef: {name: function-a}
   - step: three
@@ -125,14 +125,14 @@ func TestCheck(t *testing.T) {
   - step: five
     functionRef: {name: absent}
 `), []string{
-			`8 spec.pipeline[0].functionRef.name StepWithoutFunction: the step "one" names no function`,
-			`9 spec.pipeline[1].functionRef.name StepWithoutFunction: the step "two" names no function`,
-			"10 spec.pipeline[1].functonRef UnknownField: a Composition has no such field, so the API server drops it",
-			`13 spec.pipeline[2].functionRef.name UnknownFunction: the step "three" calls function "absent", which is not there`,
-			`15 spec.pipeline[3].functionRef.name StepWithoutFunction: the step "four" names no function`,
-			`17 spec.pipeline[4].functionRef.name UnknownFunction: the step "five" calls function "absent", which is not there`,
+			`8 spec.pipeline[0].functionRef.name StepWithoutFunction: the step "one" has no function name`,
+			`9 spec.pipeline[1].functionRef.name StepWithoutFunction: the step "two" has no function name`,
+			"10 spec.pipeline[1].functonRef UnknownField: unknown field of a Composition: the API server drops it",
+			`13 spec.pipeline[2].functionRef.name UnknownFunction: the step "three" calls the function "absent", which was not found`,
+			`15 spec.pipeline[3].functionRef.name StepWithoutFunction: the step "four" has no function name`,
+			`17 spec.pipeline[4].functionRef.name UnknownFunction: the step "five" calls the function "absent", which was not found`,
 		}},
-		"Credentials": {"credentials have a name, a source and what the source needs", pipeline(`  - step: make
+		"Credentials": {"credentials require a name, a source and the fields of the source", pipeline(`  - step: make
     functionRef: {name: function-a}
     credentials:
     - {name: a, source: Secret}
@@ -145,14 +145,14 @@ func TestCheck(t *testing.T) {
       secretRef:
         namespace: n
 `), []string{
-			"11 spec.pipeline[0].credentials[0].secretRef.name CredentialWithoutSecret: the source is a Secret, but none is named",
-			`12 spec.pipeline[0].credentials[1].name DuplicateCredential: the name "a" is that of spec.pipeline[0].credentials[0], too`,
+			"11 spec.pipeline[0].credentials[0].secretRef.name CredentialWithoutSecret: source Secret requires the name of a Secret",
+			`12 spec.pipeline[0].credentials[1].name DuplicateCredential: the name "a" is also the name of spec.pipeline[0].credentials[0]`,
 			"13 spec.pipeline[0].credentials[2].name CredentialWithoutName: no name is set",
-			`14 spec.pipeline[0].credentials[3].source UnknownCredentialSource: "Vault" is not a source: Secret and None are`,
-			`15 spec.pipeline[0].credentials[4].source UnknownCredentialSource: "" is not a source: Secret and None are`,
-			"18 spec.pipeline[0].credentials[5].secretRef.name CredentialWithoutSecret: the source is a Secret, but none is named",
+			`14 spec.pipeline[0].credentials[3].source UnknownCredentialSource: expected source Secret or None, got "Vault"`,
+			`15 spec.pipeline[0].credentials[4].source UnknownCredentialSource: expected source Secret or None, got ""`,
+			"18 spec.pipeline[0].credentials[5].secretRef.name CredentialWithoutSecret: source Secret requires the name of a Secret",
 		}},
-		"Requirements": {"requirements have a name, a type and one way to select", pipeline(`  - step: make
+		"Requirements": {"requirements require a name, a type and one selector", pipeline(`  - step: make
     functionRef: {name: function-a}
     requirements:
       requiredResources:
@@ -171,32 +171,32 @@ func TestCheck(t *testing.T) {
       - {requirementName: a, apiVersion: v1}
       - {requirementName: a, apiVersion: v1, kind: A}
 `), []string{
-			`13 spec.pipeline[0].requirements.requiredResources[1].requirementName DuplicateRequirement: the name "a" is that of spec.pipeline[0].requirements.requiredResources[0], too`,
+			`13 spec.pipeline[0].requirements.requiredResources[1].requirementName DuplicateRequirement: the name "a" is also the name of spec.pipeline[0].requirements.requiredResources[0]`,
 			"13 spec.pipeline[0].requirements.requiredResources[1].apiVersion RequirementWithoutType: no apiVersion is set",
 			"15 spec.pipeline[0].requirements.requiredResources[2].requirementName RequirementWithoutName: no name is set",
-			"21 spec.pipeline[0].requirements.requiredResources[3].matchLabels RequirementByNameAndByLabel: resources are selected by name, too, and only one of the two can count",
+			"21 spec.pipeline[0].requirements.requiredResources[3].matchLabels RequirementByNameAndByLabel: matchName and matchLabels must not both be set",
 			"24 spec.pipeline[0].requirements.requiredSchemas[0].kind RequirementWithoutType: no kind is set",
-			`25 spec.pipeline[0].requirements.requiredSchemas[1].requirementName DuplicateRequirement: the name "a" is that of spec.pipeline[0].requirements.requiredSchemas[0], too`,
+			`25 spec.pipeline[0].requirements.requiredSchemas[1].requirementName DuplicateRequirement: the name "a" is also the name of spec.pipeline[0].requirements.requiredSchemas[0]`,
 		}},
-		"Fields": {"a field of another spelling or place is none, at any depth", pipeline(`  - step: make
+		"Fields": {"fields are case-sensitive, and unknown ones are reported at any depth", pipeline(`  - step: make
     functionRef: {name: function-a, kind: Function}
     Input: {}
   writeTo: here
 metadata2: {}
 `), []string{
-			"9 spec.pipeline[0].functionRef.kind UnknownField: a Composition has no such field, so the API server drops it",
-			"10 spec.pipeline[0].Input UnknownField: a Composition has no such field, so the API server drops it",
-			"11 spec.writeTo UnknownField: a Composition has no such field, so the API server drops it",
-			"12 metadata2 UnknownField: a Composition has no such field, so the API server drops it",
+			"9 spec.pipeline[0].functionRef.kind UnknownField: unknown field of a Composition: the API server drops it",
+			"10 spec.pipeline[0].Input UnknownField: unknown field of a Composition: the API server drops it",
+			"11 spec.writeTo UnknownField: unknown field of a Composition: the API server drops it",
+			"12 metadata2 UnknownField: unknown field of a Composition: the API server drops it",
 		}},
-		"Alias": {"a problem that an alias brings stands where it was written", pipeline(`  - step: one
+		"Alias": {"the line of a problem inside an alias is that of the anchor", pipeline(`  - step: one
     functionRef: &ref
       name: absent
   - step: two
     functionRef: *ref
 `), []string{
-			`10 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls function "absent", which is not there`,
-			`10 spec.pipeline[1].functionRef.name UnknownFunction: the step "two" calls function "absent", which is not there`,
+			`10 spec.pipeline[0].functionRef.name UnknownFunction: the step "one" calls the function "absent", which was not found`,
+			`10 spec.pipeline[1].functionRef.name UnknownFunction: the step "two" calls the function "absent", which was not found`,
 		}},
 	}
 	for name, tc := range cases {
@@ -219,7 +219,7 @@ func TestCheckWithoutFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := composition.Check(c, nil); got != nil {
-		t.Errorf("who does not know the functions does not miss any: got %v", got)
+		t.Errorf("without a list of functions none is missing: got %v", got)
 	}
 }
 
@@ -229,15 +229,15 @@ func TestProblemIsAnError(t *testing.T) {
 	if err := errors.Join(check(t, doc)[0]); !errors.As(err, &problem) {
 		t.Fatalf("got %v", err)
 	}
-	const want = `dir/c.yaml:12: spec.pipeline[0].functionRef.name: the step "one" names no function`
+	const want = `dir/c.yaml:12: spec.pipeline[0].functionRef.name: the step "one" has no function name`
 	if got := problem.Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// TestGoldenCompositions checks the Compositions that real engines were given:
-// where all of them rendered, nothing but unknown fields is found, and each
-// problem that the cases were made for is.
+// TestGoldenCompositions checks the Compositions of golden cases. Those that
+// all engines render have no problem except unknown fields. Cases for a problem
+// have it.
 func TestGoldenCompositions(t *testing.T) {
 	want := map[string][]composition.ProblemKind{
 		"bad-check-order":        {composition.NotCarried, composition.UnknownFunction},
@@ -253,7 +253,7 @@ func TestGoldenCompositions(t *testing.T) {
 	}
 	paths, err := filepath.Glob("../../testdata/golden/render/*/composition.yaml")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("there are no cases: %v", err)
+		t.Fatalf("no golden cases found: %v", err)
 	}
 	r := manifest.Reader{FS: afero.NewOsFs()}
 	for _, path := range paths {

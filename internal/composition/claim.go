@@ -15,15 +15,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FromClaim returns the XR that Crossplane makes of a claim of xrd, which it
-// does not change. A claim without a namespace counts as one of "default",
-// where kubectl would put it.
+// FromClaim returns the XR that Crossplane creates for a claim of xrd. It does
+// not change the claim. The default namespace of a claim is "default", as for
+// kubectl.
 //
-// The XR has the claim's spec but for the fields that are the claim's own (among
-// them its connection secret: the XR's would be named after a random UID), a
-// claimRef, and the claim's labels and annotations but for those of Kubernetes
-// itself. It has no namespace and no status. Its name is the one that the claim
-// refers to in spec.resourceRef, else the claim's and five characters more.
+// The XR has the claim's spec without the fields that only belong to a claim, a
+// claimRef, and the claim's labels and annotations without those of Kubernetes.
+// One of the left out fields is the connection secret, whose name Crossplane
+// derives from a random UID. The XR has no namespace and no status. Its name is
+// the claim's spec.resourceRef, or the claim's name and five characters.
 func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (*unstructured.Unstructured, error) {
 	xr, err := fromClaim(claim, xrd)
 	if err != nil {
@@ -36,7 +36,7 @@ func fromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (*unstructured.
 	spec, ok := claim.Object["spec"].(map[string]any)
 	switch {
 	case !xrd.Offers(claim.GroupVersionKind()):
-		return nil, fmt.Errorf("the XRD of %s offers no such claims", xrd.Kind())
+		return nil, fmt.Errorf("the XRD of %s does not offer such claims", xrd.Kind())
 	case !xrd.Legacy():
 		return nil, errors.New("only an XRD of scope LegacyCluster can offer claims")
 	case claim.GetName() == "":
@@ -61,8 +61,8 @@ func fromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (*unstructured.
 	return xr, unstructured.SetNestedMap(xr.Object, ref, "spec", "claimRef")
 }
 
-// forXR returns a copy of a claim's spec without what is the claim's own. A
-// revision is the XR's own choice, unless the claim is to choose it by hand.
+// forXR returns a copy of a claim's spec without the claim's own fields. The
+// revision is only copied under the update policy Manual.
 func forXR(spec map[string]any) map[string]any {
 	spec = runtime.DeepCopyJSON(spec)
 	for _, own := range []string{"resourceRef", "compositeDeletePolicy", "writeConnectionSecretToRef", "publishConnectionDetailsTo"} {
@@ -74,8 +74,8 @@ func forXR(spec map[string]any) map[string]any {
 	return spec
 }
 
-// setName names the XR as its claim says, or as the API server would generate
-// a name, but with characters that are always the same for the same claim.
+// setName sets the XR's name from the claim's reference, or generates one that
+// depends only on the claim.
 func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "resourceRef", "name")
 	if name == "" {
@@ -93,9 +93,8 @@ func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 
 const suffixLength = 5
 
-// suffix stands in for the random end of a generated name: characters that
-// Kubernetes uses there (no vowels, so no words), chosen by the SHA-256 of the
-// seed.
+// suffix returns the end of a generated name: characters that Kubernetes uses
+// there, chosen by the SHA-256 of the seed.
 func suffix(seed string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	sum := sha256.Sum256([]byte(seed))
@@ -107,7 +106,7 @@ func suffix(seed string) string {
 }
 
 // withoutKubernetes returns a copy of labels or annotations without those that
-// are reserved for Kubernetes, like what kubectl applied last.
+// are reserved for Kubernetes.
 func withoutKubernetes(all map[string]string) map[string]string {
 	kept := make(map[string]string, len(all))
 	maps.Copy(kept, all)

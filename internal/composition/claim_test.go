@@ -27,7 +27,7 @@ func TestFromClaim(t *testing.T) {
 		reason, claim, want string
 	}{
 		"Whole": {
-			"the spec and what people put on the claim go on; what is the claim's own, or the API server's, stays",
+			"user-defined fields are copied, those of the claim or the API server are not",
 			`
 apiVersion: gold.test/v1
 kind: Widget
@@ -67,7 +67,7 @@ spec:
 `,
 		},
 		"NoNamespace": {
-			"a claim without a namespace is where kubectl would put it",
+			"the default namespace of a claim is default",
 			`{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {}}`,
 			`
 apiVersion: gold.test/v1
@@ -81,7 +81,7 @@ spec:
 `,
 		},
 		"Bound": {
-			"a claim that has its XR already names it, and a manual revision is for the claim to choose",
+			"an XR that exists keeps its name, and a manual revision is copied",
 			`
 apiVersion: gold.test/v1
 kind: Widget
@@ -137,13 +137,13 @@ func TestFromClaimNames(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	cases := map[string]struct{ reason, name, namespace string }{
-		"Short":     {"a name is kept whole", "shop", "retail"},
-		"Namespace": {"the same name in another namespace is another XR", "shop", "wholesale"},
+		"Short":     {"a short name is not cut", "shop", "retail"},
+		"Namespace": {"the same name in another namespace gets another suffix", "shop", "wholesale"},
 		"Dots":      {"a name may have dots", "a.b.c", "retail"},
-		"Longest":   {"the longest that fits is kept whole", strings.Repeat("a", 57), "retail"},
-		"Longer":    {"a longer one is cut, as the API server does", strings.Repeat("a", 58), "retail"},
-		"Far":       {"so is the longest that there can be", strings.Repeat("b", 253), "retail"},
-		"CutAtDot":  {"a cut at a dot leaves a name", strings.Repeat("c", 57) + ".example", "retail"},
+		"Longest":   {"the longest name that fits is not cut", strings.Repeat("a", 57), "retail"},
+		"Longer":    {"a longer name is cut, as by the API server", strings.Repeat("a", 58), "retail"},
+		"Far":       {"the longest possible name is cut", strings.Repeat("b", 253), "retail"},
+		"CutAtDot":  {"a name that is cut at a dot is valid", strings.Repeat("c", 57) + ".example", "retail"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,14 +169,14 @@ func TestFromClaimRefuses(t *testing.T) {
 	const widget = "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {}}"
 	v1 := xrdFor("v1", "XWidget", offersWidgets)
 	cases := map[string]struct{ reason, claim, xrd, want string }{
-		"OtherKind": {"the XRD has to offer it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `making a composite resource of claim Gadget "shop": the XRD of XWidget offers no such claims`},
-		"NoClaims":  {"an XRD may offer none", widget, xrdFor("v1", "XWidget", ""), "offers no such claims"},
-		"NotLegacy": {"the API server refuses claims of any other scope", widget, xrdFor("v2", "XWidget", offersWidgets), "only an XRD of scope LegacyCluster"},
-		"NoName":    {"a claim without a name would have a nameless XR", "{apiVersion: gold.test/v1, kind: Widget, spec: {}}", v1, "it has no name"},
-		"NoSpec":    {"every claim's schema requires a spec", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}", v1, "its spec is not an object"},
-		"ListSpec":  {"and it is an object", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: []}", v1, "its spec is not an object"},
-		"BadName":   {"a name that the API server refuses makes one that it refuses", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: Shop_1}, spec: {}}", v1, "not a valid RFC 1123 subdomain"},
-		"BadRef":    {"so does a bad reference", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {resourceRef: {name: A}}}", v1, `the name "A" that`},
+		"OtherKind": {"a claim requires an XRD that offers it", "{apiVersion: gold.test/v1, kind: Gadget, metadata: {name: shop}, spec: {}}", v1, `making a composite resource of claim Gadget "shop": the XRD of XWidget does not offer such claims`},
+		"NoClaims":  {"an XRD may offer no claims", widget, xrdFor("v1", "XWidget", ""), "does not offer such claims"},
+		"NotLegacy": {"the API server rejects claims of other scopes", widget, xrdFor("v2", "XWidget", offersWidgets), "only an XRD of scope LegacyCluster"},
+		"NoName":    {"a claim requires a name", "{apiVersion: gold.test/v1, kind: Widget, spec: {}}", v1, "it has no name"},
+		"NoSpec":    {"a claim requires a spec", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}", v1, "its spec is not an object"},
+		"ListSpec":  {"the spec of a claim must be an object", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: []}", v1, "its spec is not an object"},
+		"BadName":   {"an invalid name of the claim makes an invalid name of the XR", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: Shop_1}, spec: {}}", v1, "not a valid RFC 1123 subdomain"},
+		"BadRef":    {"an invalid reference makes an invalid name of the XR", "{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}, spec: {resourceRef: {name: A}}}", v1, `the name "A" that`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,25 +19,28 @@ import (
 type Entry struct {
 	*apiextv1.Composition
 	Document manifest.Document
-	// Converted says that the document holds a legacy Composition, of which this
-	// is the pipeline; Notes are what that could not carry over.
+	// Converted is true if the Composition was converted from a legacy one
+	// in the document. Notes are the notes of the conversion.
 	Converted bool
 	Notes     []legacy.Note
-	// Alpha says that it calls functions of the alpha, and is no pipeline.
+	// Alpha is true if the Composition calls alpha functions and has no
+	// pipeline.
 	Alpha bool
 
-	// object is what the Composition was decoded from: the document, or the
-	// pipeline that it became, whose steps come from the field origin.
+	// object is the source of the Composition: the document, or the
+	// pipeline that it was converted to, whose steps come from the field
+	// origin.
 	object map[string]any
 	origin string
-	// refused is why it could not become one, if it should have.
+	// refused is the reason why a legacy Composition could not be
+	// converted.
 	refused legacy.Note
 }
 
-// Decode returns the Composition that a document holds, as a pipeline. Fields
-// that it does not know are ignored, as the API server ignores them; an object
-// of another kind is an error. A legacy one that is no pipeline, as it calls
-// functions of the alpha or is malformed, is left as it is, for Check to find.
+// Decode returns the Composition in a document, as a pipeline. It ignores
+// unknown fields as the API server does. An object of another kind is an error.
+// A legacy Composition that cannot be converted is returned unchanged; Check
+// reports why.
 func Decode(doc manifest.Document) (Entry, error) {
 	obj, err := doc.Object()
 	if err != nil {
@@ -60,7 +63,7 @@ func Decode(doc manifest.Document) (Entry, error) {
 	return e, nil
 }
 
-// convert makes a pipeline of a legacy Composition, if it can be done.
+// convert converts a legacy Composition to a pipeline if possible.
 func (e *Entry) convert() error {
 	obj, notes, err := legacy.Convert(e.object, legacy.Names{})
 	if errors.As(err, &e.refused) {
@@ -84,8 +87,7 @@ func (e *Entry) convert() error {
 	return nil
 }
 
-// Describe names an object for people: its kind and name, as far as it has
-// them.
+// Describe returns the kind and name of an object for messages.
 func Describe(u *unstructured.Unstructured) string {
 	switch kind, name := u.GetKind(), u.GetName(); {
 	case kind == "":
@@ -97,10 +99,10 @@ func Describe(u *unstructured.Unstructured) string {
 	}
 }
 
-// Match reports why c cannot compose for xr, or nil: it is for another kind or
-// version, or lacks a label that the XR selects Compositions by. The checks and
-// their order are those of `crossplane render`. The selector is the path of the
-// XR's field that says which labels.
+// Match returns an error if c cannot compose xr: c is for another kind or
+// version, or lacks a label of the XR's selector. The checks and their order
+// are those of `crossplane render`. selector is the path of the XR's label
+// selector.
 func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...string) error {
 	want := c.Spec.CompositeTypeRef
 	if want.Kind != xr.GetKind() {

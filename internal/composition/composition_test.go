@@ -32,14 +32,14 @@ func TestDecode(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want string
 	}{
-		"Good":         {"a Composition decodes, unknown fields and all", widgets, ""},
-		"OtherKind":    {"another kind is named", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", `composition.yaml:1: expected a Composition, got ConfigMap "x"`},
-		"OtherGroup":   {"the group counts, too", "apiVersion: acme.test/v1\nkind: Composition\n", "expected a Composition, got a Composition without a name"},
-		"NoKind":       {"an object may lack a kind", "a: b\n", "expected a Composition, got an object without a kind"},
-		"List":         {"a list is no object", "- a\n", "expected an object, got a list"},
-		"WrongType":    {"a field of the wrong type is named, with its line", strings.Replace(widgets, "mode: Pipeline", "mode: [1]", 1), "composition.yaml:7: spec.mode cannot be a list"},
-		"InvalidYAML":  {"a fault has its line", "a: b\n b: [\n", "composition.yaml:2: "},
-		"EmptyMapping": {"an empty object is none", "{}\n", "an object without a kind"},
+		"Good":         {"a Composition with unknown fields is decoded", widgets, ""},
+		"OtherKind":    {"another kind is an error with its name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", `composition.yaml:1: expected a Composition, got ConfigMap "x"`},
+		"OtherGroup":   {"another group is an error", "apiVersion: acme.test/v1\nkind: Composition\n", "expected a Composition, got a Composition without a name"},
+		"NoKind":       {"an object without a kind is an error", "a: b\n", "expected a Composition, got an object without a kind"},
+		"List":         {"a list is not an object", "- a\n", "expected an object, got a list"},
+		"WrongType":    {"a field of another type is an error with its line", strings.Replace(widgets, "mode: Pipeline", "mode: [1]", 1), "composition.yaml:7: spec.mode cannot be a list"},
+		"InvalidYAML":  {"a YAML error has its line", "a: b\n b: [\n", "composition.yaml:2: "},
+		"EmptyMapping": {"an empty object is an error", "{}\n", "an object without a kind"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeLegacy is about what of a legacy Composition stays when it becomes a
-// pipeline.
+// TestDecodeLegacy checks which fields of a legacy Composition are kept.
 func TestDecodeLegacy(t *testing.T) {
 	e, err := composition.Decode(document(`apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
@@ -95,13 +94,13 @@ func TestMatch(t *testing.T) {
 		spec             map[string]any
 		text, want       string
 	}{
-		"Good":         {"kind and version fit", "gold.test/v1", "XWidget", nil, widgets, ""},
-		"Kind":         {"another kind is named, with what was expected", "gold.test/v1", "XGadget", nil, widgets, "is for kind XWidget, but the composite resource \"alpha\" is of kind XGadget"},
-		"Version":      {"another version is named", "gold.test/v2", "XWidget", nil, widgets, "is for apiVersion gold.test/v1, but"},
+		"Good":         {"the same kind and version match", "gold.test/v1", "XWidget", nil, widgets, ""},
+		"Kind":         {"another kind is an error with both kinds", "gold.test/v1", "XGadget", nil, widgets, "is for kind XWidget, but the composite resource \"alpha\" is of kind XGadget"},
+		"Version":      {"another version is an error with both versions", "gold.test/v2", "XWidget", nil, widgets, "is for apiVersion gold.test/v1, but"},
 		"KindFirst":    {"the kind is checked before the version", "gold.test/v2", "XGadget", nil, widgets, "is for kind"},
-		"Label":        {"a label that is there fits", "gold.test/v1", "XWidget", selects(map[string]any{"shape": "square"}), widgets, ""},
-		"LabelMissing": {"a label that is not there is named", "gold.test/v1", "XWidget", selects(map[string]any{"colour": "red"}), widgets, "by label colour=red, which Composition \"widgets\" lacks"},
-		"LabelOther":   {"a label of another value is named", "gold.test/v1", "XWidget", selects(map[string]any{"shape": "round"}), widgets, "by label shape=round, but Composition \"widgets\" has square"},
+		"Label":        {"a label with the same value matches", "gold.test/v1", "XWidget", selects(map[string]any{"shape": "square"}), widgets, ""},
+		"LabelMissing": {"a missing label is an error", "gold.test/v1", "XWidget", selects(map[string]any{"colour": "red"}), widgets, "by label colour=red, which Composition \"widgets\" lacks"},
+		"LabelOther":   {"a label with another value is an error", "gold.test/v1", "XWidget", selects(map[string]any{"shape": "round"}), widgets, "by label shape=round, but Composition \"widgets\" has square"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,3 +1,3 @@
-// Package composition reads Compositions and says whether one can compose for
-// a given composite resource.
+// Package composition reads Compositions, checks their pipelines, and selects
+// the Composition for a composite resource.
 package composition

@@ -14,17 +14,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Library holds Compositions, and the CompositeResourceDefinitions of what
-// they compose for. It does not change once it is loaded.
+// A Library has Compositions and their CompositeResourceDefinitions. It is
+// immutable once it is loaded.
 type Library struct {
 	compositions []Entry
 	xrds         []schema.XRD
 	ignored      []string
 }
 
-// Load makes a Library of the Compositions and CompositeResourceDefinitions
-// among docs. What else is there is in Ignored. Two of the same kind and name
-// are an error.
+// Load returns a Library with the Compositions and CompositeResourceDefinitions
+// among docs. Other objects are in Ignored. Two objects of the same kind and
+// name are an error.
 func Load(docs []manifest.Document) (*Library, error) {
 	l := &Library{}
 	seen := map[string]string{}
@@ -44,14 +44,14 @@ func Load(docs []manifest.Document) (*Library, error) {
 		}
 		what := Describe(u)
 		if first, ok := seen[what]; ok {
-			return nil, fmt.Errorf("%s: %s is at %s, too", doc.Position(), what, first)
+			return nil, fmt.Errorf("%s: %s is also at %s", doc.Position(), what, first)
 		}
 		seen[what] = doc.Position()
 	}
 	return l, nil
 }
 
-// add adds what u holds, if it is of a kind that a Library has.
+// add adds an object of a kind that a Library supports.
 func (l *Library) add(doc manifest.Document, u *unstructured.Unstructured) (known bool, err error) {
 	gvk := u.GroupVersionKind()
 	switch {
@@ -75,21 +75,19 @@ func (l *Library) add(doc manifest.Document, u *unstructured.Unstructured) (know
 	return false, nil
 }
 
-// Ignored returns what was loaded but is of no use to a Library, each as
-// "path:line: what it is".
+// Ignored returns the objects of other kinds, each as "path:line: object".
 func (l *Library) Ignored() []string { return slices.Clone(l.ignored) }
 
 // Compositions returns all Compositions in the order in which they were loaded.
 func (l *Library) Compositions() []Entry { return slices.Clone(l.compositions) }
 
-// XRDFor returns the XRD that defines the XRs of this kind, in whatever
-// version; of several the first.
+// XRDFor returns the first XRD that defines XRs of this kind, in any version.
 func (l *Library) XRDFor(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
 	return first(l.xrds, func(x schema.XRD) bool { return x.Defines(gvk) == nil })
 }
 
-// ClaimOf returns the XRD that offers claims of this kind, in whatever version;
-// of several the first.
+// ClaimOf returns the first XRD that offers claims of this kind, in any
+// version.
 func (l *Library) ClaimOf(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
 	return first(l.xrds, func(x schema.XRD) bool { return x.Offers(gvk) })
 }
@@ -113,11 +111,11 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 	return found
 }
 
-// Select returns the Composition that composes for xr, by the rules of
-// Crossplane: the one that its XRD enforces; else the one that the XR refers
-// to; else, for an XR without a selector, its XRD's default; else the only one
-// that has the labels of the selector. Where Crossplane would take one of
-// several at random, it is an error that lists them.
+// Select returns the Composition for xr by the rules of Crossplane: the one
+// that its XRD enforces; else the one that the XR refers to; else, for an XR
+// without a selector, its XRD's default; else the only one with the labels of
+// the selector. It returns an error where Crossplane would select one of
+// several at random.
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
@@ -132,22 +130,22 @@ func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	case selection.name != "":
 		return named(all, selection.name, "it refers to")
 	case !selection.byLabels && byDefault != "":
-		return named(all, byDefault, "its XRD has for a default")
+		return named(all, byDefault, "its XRD has as default")
 	}
 	return only(all, selection.labels)
 }
 
-// A selection is what an XR says about the Composition that it wants.
+// A selection has the fields of an XR that select a Composition.
 type selection struct {
-	// name is that of the one that it refers to, or "".
+	// name is the name in the composition reference, or "".
 	name string
-	// byLabels says that it has a selector; its labels may still be none.
+	// byLabels is true if the XR has a selector, even if it has no labels.
 	byLabels bool
 	labels   map[string]string
 }
 
-// selectionOf reads an XR where its XRD says that Crossplane's own fields are.
-// Without an XRD it is where they are found first.
+// selectionOf reads the selection from the fields where the XRD has
+// Crossplane's fields. Without an XRD it uses the first place that has them.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
@@ -178,7 +176,7 @@ func named(all []Entry, name, how string) (Entry, error) {
 		"add it, or name another")
 }
 
-// only returns the one Composition that has all labels.
+// only returns the only Composition with all labels.
 func only(all []Entry, labels map[string]string) (Entry, error) {
 	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool {
 		for key, want := range labels {
@@ -190,15 +188,15 @@ func only(all []Entry, labels map[string]string) (Entry, error) {
 	})
 	switch len(fit) {
 	case 0:
-		return Entry{}, fmt.Errorf("no Composition for its kind has the labels that it selects by: %s", list(all))
+		return Entry{}, fmt.Errorf("no Composition for its kind has the labels of its selector: %s", list(all))
 	case 1:
 		return fit[0], nil
 	}
-	return Entry{}, hint.Wrap(fmt.Errorf("several Compositions could compose for it: %s", list(fit)),
+	return Entry{}, hint.Wrap(fmt.Errorf("several Compositions match: %s", list(fit)),
 		"name one in its compositionRef, or a default in its XRD: Crossplane would pick one at random")
 }
 
-// list names Compositions and where they stand.
+// list returns the names and positions of Compositions.
 func list(entries []Entry) string {
 	texts := make([]string, len(entries))
 	for i, e := range entries {

@@ -24,18 +24,19 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// compositionFor makes a Composition for a kind of gold.test/v1.
+// compositionFor returns a Composition for a kind of gold.test/v1.
 func compositionFor(kind, name, labels string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, metadata: {name: %s, labels: {%s}}, spec: {compositeTypeRef: {apiVersion: gold.test/v1, kind: %s}, mode: Pipeline, pipeline: []}}`, name, labels, kind)
 }
 
-// xrdFor makes the XRD of a kind of gold.test, with more of a spec.
+// xrdFor returns the XRD of a kind of gold.test, with additional fields of the
+// spec.
 func xrdFor(version, kind, more string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}%s}}`, version, strings.ToLower(kind), kind, more)
 }
 
-// documents is a file that holds each text on a line of its own, after a
-// separator.
+// documents returns the documents of a file with each text on its own line,
+// after a separator.
 func documents(t *testing.T, texts ...string) []manifest.Document {
 	t.Helper()
 	docs, err := manifest.Split("lib.yaml", []byte(strings.Join(texts, "\n---\n")))
@@ -62,32 +63,32 @@ func TestLoad(t *testing.T) {
 		wantIgnored []string
 		wantErr     string
 	}{
-		"Empty": {reason: "a folder may hold nothing"},
+		"Empty": {reason: "an empty folder is an empty library"},
 		"Both": {
-			reason: "Compositions are kept in order, and XRDs are no stray objects",
+			reason: "Compositions keep their order, and XRDs are not ignored objects",
 			docs:   []string{compositionFor("XWidget", "b", ""), xrdFor("v1", "XWidget", ""), xrdFor("v2", "XGadget", ""), compositionFor("XGadget", "a", "")},
 			want:   []string{"b lib.yaml:1", "a lib.yaml:7"},
 		},
 		"Others": {
-			reason:      "what else a folder holds is passed over, and can be told",
+			reason:      "other objects are ignored and listed",
 			docs:        []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", compositionFor("XWidget", "a", ""), "{a: b}", "{apiVersion: apiextensions.crossplane.io/v1, kind: Usage, metadata: {name: u}}"},
 			want:        []string{"a lib.yaml:3"},
 			wantIgnored: []string{`lib.yaml:1: ConfigMap "x"`, "lib.yaml:5: an object without a kind", `lib.yaml:7: Usage "u"`},
 		},
 		"OtherGroup": {
-			reason:      "a Composition of another group is none",
+			reason:      "a Composition of another group is ignored",
 			docs:        []string{"{apiVersion: acme.test/v1, kind: Composition, metadata: {name: x}}"},
 			wantIgnored: []string{`lib.yaml:1: Composition "x"`},
 		},
 		"Twice": {
-			reason:  "two Compositions of one name cannot both be in an API server, whatever they are for",
+			reason:  "two Compositions with the same name are an error, even for other kinds",
 			docs:    []string{compositionFor("XWidget", "a", ""), compositionFor("XGadget", "a", "")},
-			wantErr: `lib.yaml:3: Composition "a" is at lib.yaml:1, too`,
+			wantErr: `lib.yaml:3: Composition "a" is also at lib.yaml:1`,
 		},
 		"XRDTwice": {
-			reason:  "two XRDs cannot have the same name, whatever their versions",
+			reason:  "two XRDs with the same name are an error, even of other versions",
 			docs:    []string{xrdFor("v1", "XWidget", ""), xrdFor("v2", "XWidget", "")},
-			wantErr: `lib.yaml:3: CompositeResourceDefinition "xwidgets.gold.test" is at lib.yaml:1, too`,
+			wantErr: `lib.yaml:3: CompositeResourceDefinition "xwidgets.gold.test" is also at lib.yaml:1`,
 		},
 		"SameName": {
 			reason: "an XRD and a Composition may share a name",
@@ -95,12 +96,12 @@ func TestLoad(t *testing.T) {
 			want:   []string{"xwidgets.gold.test lib.yaml:3"},
 		},
 		"Broken": {
-			reason:  "what cannot be read could be anything, so it is not passed over",
+			reason:  "a document that cannot be read is an error",
 			docs:    []string{compositionFor("XWidget", "a", ""), "a: ["},
 			wantErr: "lib.yaml:3: ",
 		},
 		"Misfit": {
-			reason:  "a Composition that does not decode has its position",
+			reason:  "a Composition that cannot be decoded is an error with its position",
 			docs:    []string{"{apiVersion: apiextensions.crossplane.io/v1, kind: Composition, spec: {mode: [1]}}"},
 			wantErr: "lib.yaml:1: spec.mode cannot be a list",
 		},
@@ -137,11 +138,11 @@ func TestXRDs(t *testing.T) {
 		reason, object      string
 		wantXRD, wantClaims string
 	}{
-		"XR":      {"an XR has an XRD", "{apiVersion: gold.test/v1, kind: XWidget}", "XWidget", ""},
-		"Version": {"the XRD is that of every version", "{apiVersion: gold.test/v9, kind: XGadget}", "XGadget", ""},
-		"Claim":   {"a claim is not what the XRD defines, but what it offers", "{apiVersion: gold.test/v1, kind: Widget}", "", "XWidget"},
+		"XR":      {"an XRD is found by the kind of its XRs", "{apiVersion: gold.test/v1, kind: XWidget}", "XWidget", ""},
+		"Version": {"an XRD is found for each version", "{apiVersion: gold.test/v9, kind: XGadget}", "XGadget", ""},
+		"Claim":   {"a claim's kind finds the XRD that offers it", "{apiVersion: gold.test/v1, kind: Widget}", "", "XWidget"},
 		"Group":   {"another group has another XRD", "{apiVersion: lead.test/v1, kind: XWidget}", "", ""},
-		"Neither": {"most objects are neither", "{apiVersion: v1, kind: ConfigMap}", "", ""},
+		"Neither": {"other kinds have no XRD", "{apiVersion: v1, kind: ConfigMap}", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -170,54 +171,54 @@ func TestSelect(t *testing.T) {
 		wantErr  string
 		wantHint string
 	}{
-		"Only":       {reason: "the only one for its kind composes for it", library: one, spec: "{}", want: "a"},
-		"None":       {reason: "there must be one", library: two[2:], spec: "{}", wantErr: "no Composition is for XWidget of apiVersion gold.test/v1", wantHint: "compositeTypeRef"},
-		"Ref":        {reason: "the XR refers to one", library: two, spec: "{crossplane: {compositionRef: {name: b}}}", want: "b"},
-		"RefMissing": {reason: "one that is not there is not replaced by another", library: one, spec: "{crossplane: {compositionRef: {name: z}}}", wantErr: `the Composition "z", which it refers to, is not among those for its kind: "a" (lib.yaml:1)`, wantHint: "add it"},
-		"RefOther":   {reason: "one for another kind does not count", library: two, spec: "{crossplane: {compositionRef: {name: c}}}", wantErr: `"c", which it refers to`},
-		"Labels":     {reason: "a selector leaves one", library: two, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", want: "b"},
-		"LabelsNone": {reason: "a selector may leave none, even of one", library: one, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", wantErr: "has the labels that it selects by"},
-		"RefFirst":   {reason: "a reference beats the labels that led to it", library: two, spec: "{crossplane: {compositionRef: {name: a}, compositionSelector: {matchLabels: {size: small}}}}", want: "a"},
-		"Several":    {reason: "no choice is made at random", library: two, spec: "{}", wantErr: `several Compositions could compose for it: "a" (lib.yaml:1), "b" (lib.yaml:3)`, wantHint: "at random"},
+		"Only":       {reason: "the only Composition for a kind is selected", library: one, spec: "{}", want: "a"},
+		"None":       {reason: "no Composition for a kind is an error", library: two[2:], spec: "{}", wantErr: "no Composition is for XWidget of apiVersion gold.test/v1", wantHint: "compositeTypeRef"},
+		"Ref":        {reason: "a Composition is selected by reference", library: two, spec: "{crossplane: {compositionRef: {name: b}}}", want: "b"},
+		"RefMissing": {reason: "a missing Composition is not replaced by another", library: one, spec: "{crossplane: {compositionRef: {name: z}}}", wantErr: `the Composition "z", which it refers to, is not among those for its kind: "a" (lib.yaml:1)`, wantHint: "add it"},
+		"RefOther":   {reason: "a Composition for another kind is not selected", library: two, spec: "{crossplane: {compositionRef: {name: c}}}", wantErr: `"c", which it refers to`},
+		"Labels":     {reason: "a Composition is selected by labels", library: two, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", want: "b"},
+		"LabelsNone": {reason: "a selector may match no Composition, even if there is only one", library: one, spec: "{crossplane: {compositionSelector: {matchLabels: {size: small}}}}", wantErr: "has the labels of its selector"},
+		"RefFirst":   {reason: "a reference has precedence over a selector", library: two, spec: "{crossplane: {compositionRef: {name: a}, compositionSelector: {matchLabels: {size: small}}}}", want: "a"},
+		"Several":    {reason: "several matches are an error", library: two, spec: "{}", wantErr: `several Compositions match: "a" (lib.yaml:1), "b" (lib.yaml:3)`, wantHint: "at random"},
 		"Enforced": {
-			reason:  "what the XRD enforces beats what the XR wants",
+			reason:  "an enforced Composition has precedence over a reference",
 			library: with(xrdFor("v2", "XWidget", ", enforcedCompositionRef: {name: b}")), spec: "{crossplane: {compositionRef: {name: a}}}", want: "b",
 		},
 		"EnforcedMissing": {
-			reason:  "it has to be there",
+			reason:  "an enforced Composition must exist",
 			library: with(xrdFor("v2", "XWidget", ", enforcedCompositionRef: {name: z}")), spec: "{}", wantErr: `"z", which its XRD enforces`,
 		},
 		"Default": {
-			reason:  "the XRD's default is for XRs that want none",
+			reason:  "the default is selected for an XR without selection",
 			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{}", want: "b",
 		},
 		"DefaultAndRef": {
-			reason:  "a reference beats the default",
+			reason:  "a reference has precedence over the default",
 			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{crossplane: {compositionRef: {name: a}}}", want: "a",
 		},
 		"DefaultAndLabels": {
-			reason:  "a selector beats the default",
+			reason:  "a selector has precedence over the default",
 			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{crossplane: {compositionSelector: {matchLabels: {size: big}}}}", want: "a",
 		},
 		"DefaultAndNoLabels": {
-			reason:  "a selector of nothing is a selector, too",
+			reason:  "an empty selector is a selector",
 			library: with(xrdFor("v2", "XWidget", ", defaultCompositionRef: {name: b}")), spec: "{crossplane: {compositionSelector: {matchLabels: {}}}}", wantErr: "several Compositions",
 		},
 		"Legacy": {
-			reason:  "a legacy XR refers to it right below its spec",
+			reason:  "a legacy XR has its reference directly below spec",
 			library: with(xrdFor("v1", "XWidget", "")), spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "b",
 		},
 		"Modern": {
-			reason:  "in any other, that is a field of its own",
+			reason:  "in an XR that is not legacy, compositionRef below spec is another field",
 			library: with(xrdFor("v2", "XWidget", "")), spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
 		},
 		"NoXRD": {
-			reason: "without an XRD either place will do", library: two, spec: "{compositionSelector: {matchLabels: {size: small}}}", want: "b",
+			reason: "without an XRD both places of a reference are used", library: two, spec: "{compositionSelector: {matchLabels: {size: small}}}", want: "b",
 		},
 		"NoXRDBoth": {
-			reason: "the field of today's Crossplane wins over the older one", library: two, spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
+			reason: "without an XRD spec.crossplane has precedence", library: two, spec: "{compositionRef: {name: b}, crossplane: {compositionRef: {name: a}}}", want: "a",
 		},
-		"NoObject": {reason: "a spec of another type wants nothing", library: one, spec: "[]", want: "a"},
+		"NoObject": {reason: "a spec of another type selects nothing", library: one, spec: "[]", want: "a"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -246,6 +247,6 @@ func TestSelect(t *testing.T) {
 func TestForIsOfOneVersion(t *testing.T) {
 	l := library(t, compositionFor("XWidget", "a", ""))
 	if n := len(l.For(object(t, "{apiVersion: gold.test/v2, kind: XWidget}").GroupVersionKind())); n != 0 {
-		t.Errorf("a Composition is for one version of a kind; another version found %d", n)
+		t.Errorf("a Composition is for one version of a kind, but another version found %d", n)
 	}
 }

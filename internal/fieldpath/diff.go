@@ -80,7 +80,7 @@ func (d Differ) Diff(before, after any) []Change {
 	return w.changes
 }
 
-// root is v, where a nil map is as absent as nil.
+// root returns v, but nil for a nil map.
 func root(v any) any {
 	if m, ok := v.(map[string]any); v == nil || ok && m == nil {
 		return absent{}
@@ -114,7 +114,7 @@ func (d *differ) walk(at *path, before, after any) {
 	}
 }
 
-// whole compares values of which an object on one side only is a leaf.
+// whole compares values where an object on only one side is one change.
 func (d *differ) whole(at *path, before, after any) {
 	oldMap, wasMap := before.(map[string]any)
 	newMap, isMap := after.(map[string]any)
@@ -150,8 +150,8 @@ func (d *differ) lists(at *path, before, after []any) {
 	}
 }
 
-// named returns the elements of a list by name, or nil if they do not each have
-// their own.
+// named returns the elements of a list by name, or nil unless each has a unique
+// name.
 func (d *differ) named(list []any) map[string]any {
 	if d.Name == nil {
 		return nil

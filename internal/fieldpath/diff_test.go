@@ -150,7 +150,7 @@ func TestDiffNumbers(t *testing.T) {
 	}
 }
 
-// nest returns a value that lies depth levels deep.
+// nest returns a value with depth levels.
 func nest(depth int, v any) any {
 	for range depth {
 		v = map[string]any{"a": v}
@@ -189,8 +189,8 @@ func leaves(v any) map[string]any {
 	return all
 }
 
-// FuzzDiff holds Diff to what it is for: changes lead from one value to the
-// other, back again, and mention nothing else.
+// FuzzDiff checks that the changes convert one value to the other and back, and
+// that each is a real change.
 func FuzzDiff(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":{"b":[1,2,{}]}}`, `{"a":{"b":[1,{"c":2}]}}`},
@@ -229,8 +229,8 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// TestOrder checks that natural order is one: keys come out the same whatever
-// order they went in.
+// TestOrder checks that natural order is total: the result does not depend on
+// the order of the keys.
 func TestOrder(t *testing.T) {
 	names := []string{"", "0", "00", "1", "01", "a", "a0", "a00", "a1", "a01", "a1b", "a2", "a10", "b9z", "b09z", "b10", "é"}
 	doc := map[string]any{}

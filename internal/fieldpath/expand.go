@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// MaxExpanded is how many segments all paths have together that Expand returns.
+// MaxExpanded limits the segments of all paths that Expand returns.
 const MaxExpanded = 4 << 20
 
-// Expand returns the paths that p stands for in an object: each key "*" in p is
-// any key of an object or any index of a list that is there. Paths that lead to
-// nothing are left out. Objects are taken in the order of their keys. The error
-// says IsNotFound if a null is where there should be something to expand. It is an
-// error if the paths have more than MaxExpanded segments together.
+// Expand returns the paths that match p in an object: each key "*" in p matches
+// each key of an object and each index of a list. Paths without a value are
+// left out. Keys are sorted. A null instead of an object or list is an error
+// for which IsNotFound is true. More than MaxExpanded segments in all paths are
+// an error.
 func (p Path) Expand(from any) ([]Path, error) {
 	paths, err := p.expand(0, from, nil)
 	if err != nil {
@@ -22,8 +22,8 @@ func (p Path) Expand(from any) ([]Path, error) {
 	return paths, nil
 }
 
-// expand adds to paths what p stands for, whose first i segments are concrete
-// and lead to from.
+// expand adds the matches of p to paths. Its first i segments are concrete and
+// their value is from.
 func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 	for ; i < len(p); i++ {
 		if !p[i].IsIndex && p[i].Key == wildcard {
@@ -44,7 +44,7 @@ func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 	return append(paths, p), nil
 }
 
-// each expands the wildcard at i by each thing that there is.
+// each expands the wildcard at i for each element or field.
 func (p Path) each(i int, from any, paths []Path) ([]Path, error) {
 	var err error
 	take := func(s Segment, v any) bool {

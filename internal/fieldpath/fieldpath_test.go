@@ -123,7 +123,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A list that grows in one place must not grow in another that shares it.
+// A list that grows must not change another list with the same array.
 func TestSetDoesNotShare(t *testing.T) {
 	list := make([]any, 1, 8)
 	a, b := map[string]any{"l": list}, map[string]any{"l": list}
@@ -172,7 +172,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// FuzzPath holds that what can be set can be read.
+// FuzzPath checks that Get returns the value that Set has set.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"a", "a.b[0].c", "a[b.c]", "a['x']", "[0]", "a[*].b", "", "a..b", "a[1024][3]"} {
 		f.Add(seed)

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// ValidUTF8 returns s with U+FFFD for every byte that is no UTF-8, as
-// encoding/json writes it.
+// ValidUTF8 returns s with U+FFFD for every invalid byte, like encoding/json.
 func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -2,8 +2,8 @@ package fieldpath
 
 import "strings"
 
-// Natural compares strings so that runs of digits count as numbers: it puts
-// port2 before port10.
+// Natural compares strings with runs of digits as numbers: port2 is before
+// port10.
 func Natural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

@@ -6,33 +6,34 @@ import (
 	"strings"
 )
 
-// A Path leads from an object to a value in it. The empty path leads nowhere.
+// A Path is the path from an object to a value in it. The empty path has no
+// value.
 type Path []Segment
 
-// A Segment is one step of a Path: the key of an object, or the index of an
-// element of a list.
+// A Segment is an element of a Path: the key of an object, or the index of a
+// list.
 type Segment struct {
 	Key   string
 	Index int
-	// IsIndex tells which of the two it is.
+	// IsIndex is true for an index.
 	IsIndex bool
 }
 
-// Key returns the Segment that leads to the value of a key.
+// Key returns the Segment for a key.
 func Key(key string) Segment { return Segment{Key: key} }
 
-// Index returns the Segment that leads to the i-th element of a list, from 0.
+// Index returns the Segment for an index, from 0.
 func Index(i int) Segment { return Segment{Index: i, IsIndex: true} }
 
-// MaxSegments is how many segments a path may have.
+// MaxSegments limits the segments of a path.
 const MaxSegments = 1000
 
-// wildcard is the key that Expand takes for all there are.
+// wildcard is the key that matches all keys and indexes in Expand.
 const wildcard = "*"
 
-// Parse reads a path: names with dots between them, and brackets. What is in
-// brackets is an index if it is a number below 2^32, and else a key, in which
-// dots mean nothing. Quotes around a key do not belong to it.
+// Parse parses a path: names separated by dots, and brackets. Text in brackets
+// is an index if it is a number below 2^32, otherwise a key that may contain
+// dots. Quotes around a key are removed.
 func Parse(text string) (Path, error) {
 	p := Path{}
 	for at := 0; at < len(text); {
@@ -60,8 +61,8 @@ func Parse(text string) (Path, error) {
 	return p, nil
 }
 
-// checkPeriod says what is wrong with the period at an offset: it has to be
-// between two segments, of which the second is a name.
+// checkPeriod returns an error unless the period at an offset is between two
+// segments, of which the second is a name.
 func checkPeriod(text string, at int) error {
 	switch {
 	case at == 0 || at == len(text)-1:
@@ -109,8 +110,8 @@ func unexpected(text string, at int) error {
 	return fmt.Errorf("unexpected %q at position %d", text[at], at)
 }
 
-// String returns the path as Parse reads it, for people: a key with quotes
-// around it or brackets in it does not survive.
+// String returns the path for messages. Keys with quotes around them or with
+// brackets cannot be parsed again.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {

@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// MaxIndex is the largest index that Set makes a list reach.
+// MaxIndex is the largest index that Set accepts.
 const MaxIndex = 1024
 
-// notFound is the error for a path that leads nowhere, though it might have.
+// notFound is the error for a missing value.
 type notFound string
 
 func (e notFound) Error() string { return string(e) }
 
-// IsNotFound reports whether err says that there is no value at a path, rather
-// than that there cannot be one.
+// IsNotFound reports whether err is about a missing value, not about a value of
+// another type.
 func IsNotFound(err error) bool {
 	var e notFound
 	return errors.As(err, &e)
 }
 
 // Get returns the value at p in an object of map[string]any and []any. A null
-// is a value, and what the empty path leads to. The error says IsNotFound if a
-// field or an element is missing, or an object is null.
+// is a value; the empty path returns null. IsNotFound is true for the error
+// about a missing field or element, or a null instead of an object.
 func (p Path) Get(from any) (any, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -37,7 +37,7 @@ func (p Path) Get(from any) (any, error) {
 	return from, nil
 }
 
-// step follows the i-th segment.
+// step returns the value at the i-th segment.
 func (p Path) step(i int, from any) (any, error) {
 	if p[i].IsIndex {
 		list, ok := from.([]any)
@@ -63,10 +63,9 @@ func (p Path) step(i int, from any) (any, error) {
 	return v, nil
 }
 
-// Set makes v the value at p in object, which it changes. Objects and lists
-// that are missing on the way are made, lists that are too short are filled
-// with nulls; an element that is null gives way, but a field that is null does
-// not. The empty path sets nothing. An index above MaxIndex is an error.
+// Set sets the value at p in object. It creates missing objects and lists, and
+// extends lists with nulls. It replaces null elements of lists, but not null
+// fields. The empty path sets nothing. An index above MaxIndex is an error.
 func (p Path) Set(object map[string]any, v any) error {
 	for _, s := range p {
 		if s.Index > MaxIndex {
@@ -92,10 +91,10 @@ func (p Path) Set(object map[string]any, v any) error {
 	return nil
 }
 
-// absent is what a place holds that is not there.
+// absent is the value of a missing field.
 type absent struct{}
 
-// place returns what puts a value where the i-th segment leads.
+// place returns a function that sets the value at the i-th segment.
 func (p Path) place(i int, in any) (func(any), error) {
 	if p[i].IsIndex {
 		list, ok := in.([]any)
@@ -111,8 +110,8 @@ func (p Path) place(i int, in any) (func(any), error) {
 	return func(v any) { object[p[i].Key] = v }, nil
 }
 
-// child returns what is where the i-th segment leads: absent{} where a container
-// may be put.
+// child returns the value at the i-th segment, or absent{} where a container
+// may be created.
 func (p Path) child(i int, in any) any {
 	if list, ok := in.([]any); ok {
 		if v := list[p[i].Index]; v != nil {
@@ -126,8 +125,7 @@ func (p Path) child(i int, in any) any {
 	return absent{}
 }
 
-// grow returns what has to take the place of v for a segment to lead somewhere
-// in it, if anything has to.
+// grow returns the replacement for v that a segment requires, if any.
 func grow(v any, s Segment) (any, bool) {
 	switch v := v.(type) {
 	case absent:

@@ -10,21 +10,20 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many links may lead to a file, as on Linux.
+// maxLinks limits the symbolic links in a chain, as on Linux.
 const maxLinks = 40
 
-// Write calls write with a temporary file in path's directory. If write
-// returns nil, the file is synced, given mode perm whatever the umask, and
-// renamed to path; otherwise it is removed and path stays as it was. A path
-// that is a symbolic link keeps being one: its target is replaced, or made.
+// Write calls write with a temporary file in path's directory. If write returns
+// nil, the file is synced, given mode perm whatever the umask, and renamed to
+// path. Otherwise it is removed and path does not change. If path is a symbolic
+// link, its target is replaced or created.
 //
-// What is there and no regular file, such as a device or a pipe, cannot be
-// replaced: it is opened and written to as it is.
+// A path that is not a regular file, such as a device or a pipe, is opened and
+// written directly.
 //
-// A process that is killed leaves path as it was, and may leave a file beside
-// it, ".xfn-*.tmp", until somebody calls Create there. Windows replaces no file
-// that is open in any process, this one included: there, Write fails and path
-// stays as it was.
+// If the process is killed, path does not change, and a file ".xfn-*.tmp" may
+// remain beside it until Create is called for the directory. On Windows Write
+// fails if any process has path open.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -36,8 +35,8 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return replace(target(path), perm, write)
 }
 
-// TemporaryDir returns the directory in which Write makes the file that becomes path. It
-// is false for what Write writes into: a device or a pipe.
+// TemporaryDir returns the directory of the temporary file for path. It returns
+// false if Write would write directly, to a device or a pipe.
 func TemporaryDir(path string) (string, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", false
@@ -45,9 +44,8 @@ func TemporaryDir(path string) (string, bool) {
 	return filepath.Dir(target(path)), true
 }
 
-// target returns where the links at path lead to, whether a file is there or
-// not. Names are left to the system to resolve: "a/.." is not "." if a is a
-// link.
+// target returns the path that the links at path point to, whether a file
+// exists or not. The system resolves names: "a/.." is not "." if a is a link.
 func target(path string) string {
 	for range maxLinks {
 		to, err := os.Readlink(path)
@@ -89,7 +87,7 @@ func replace(path string, perm fs.FileMode, write func(io.Writer) error) (err er
 	return f.Commit(path, perm)
 }
 
-// An unnamed file's errors leave its name out, which the caller did not choose.
+// An unnamed file's errors omit its name, which the caller did not choose.
 type unnamed struct{ f *os.File }
 
 func (u unnamed) Write(p []byte) (int, error) {
@@ -97,7 +95,7 @@ func (u unnamed) Write(p []byte) (int, error) {
 	return n, cause(err)
 }
 
-// WriteFile writes data to path as Write does.
+// WriteFile writes data to path like Write.
 func WriteFile(path string, perm fs.FileMode, data []byte) error {
 	return Write(path, perm, func(w io.Writer) error {
 		if _, err := w.Write(data); err != nil {
@@ -107,7 +105,7 @@ func WriteFile(path string, perm fs.FileMode, data []byte) error {
 	})
 }
 
-// cause returns what the system said, without the name of a temporary file.
+// cause returns the error of the system without the name of a temporary file.
 func cause(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

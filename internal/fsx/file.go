@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// A File is a temporary file that becomes another by Commit, or is removed.
-// Errors leave its name out, which the caller did not choose. Writing may not go
-// on beside other writing; several goroutines may read at once, and beside it.
+// An AtomicFile is a temporary file that Commit renames, or that Close removes.
+// Errors omit its name, which the caller did not choose. Writes must not be
+// concurrent; reads may be, also with a write.
 type AtomicFile struct {
 	f         *os.File
 	started   int64 // up to where the disk has been told to write
@@ -32,23 +32,22 @@ var _ interface {
 	io.Closer
 } = (*AtomicFile)(nil)
 
-// writeback is how much of a file is written before the disk is told to write it,
-// in bytes.
+// writeback is the number of bytes after which the system is told to write to
+// the disk.
 const writeback = 16 << 20
 
-// named is what the name of a temporary file looks like, and of one that Resume
-// makes. Nobody else's file is taken for one.
+// named matches the names of temporary files and of files that Resume creates.
+// It matches no names of other programs.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.xfn-[a-z2-7]{26}\.(tmp|part)$`) })
 
-// IsTemporary reports whether a file of this name, without its directory, is one
-// that is still to become another: for those who read a directory that somebody
-// may be writing to.
+// IsTemporary reports whether a name, without its directory, is that of a
+// temporary file. Readers of a directory can use it to skip files in progress.
 func IsTemporary(name string) bool { return named().MatchString(name) }
 
-// Create makes a temporary file in a directory, which has to be closed. It
-// removes others there that a killed process left behind, except on Windows,
-// where a file cannot be renamed while it is locked. Those of processes that
-// are alive stay, and those for Resume do for a day.
+// Create creates a temporary file in a directory. Callers must close it. It
+// removes files there that a killed process left behind, except on Windows,
+// where a locked file cannot be renamed. Files of running processes are kept,
+// and files for Resume for a day.
 func Create(dir string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := create(dir)
@@ -58,8 +57,8 @@ func Create(dir string) (*AtomicFile, error) {
 	return f, nil
 }
 
-// create makes and locks a file. The loop is for a process that sweeps between
-// the two.
+// create creates and locks a file. It repeats if another process removes the
+// file between the two.
 func create(dir string) (*AtomicFile, error) {
 	for {
 		path := filepath.Join(dir, ".xfn-"+strings.ToLower(rand.Text())+".tmp")
@@ -70,7 +69,8 @@ func create(dir string) (*AtomicFile, error) {
 		if runtime.GOOS == "windows" {
 			return &AtomicFile{f: f}, nil
 		}
-		// A file system without locks has none for those who sweep, either.
+		// Without locks in the file system, other processes remove no
+		// files.
 		if free, err := TryLock(f, ExclusiveLock); (free || err != nil) && IsAt(f, path) {
 			return &AtomicFile{f: f}, nil
 		}
@@ -78,8 +78,7 @@ func create(dir string) (*AtomicFile, error) {
 	}
 }
 
-// sweep removes what nobody writes any more. A file that cannot be removed does
-// not matter.
+// sweep removes files that no process writes. Errors are ignored.
 func sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return
@@ -129,9 +128,9 @@ func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 func (f *AtomicFile) Truncate(size int64) error { return cause(f.f.Truncate(size)) }
 
 // Commit syncs the file, gives it mode perm whatever the umask, and renames it
-// to path, which it replaces, if it is in the same file system. A path that is
-// a symbolic link keeps being one, as for Write. What the file holds can be
-// read until it is closed, except on Windows.
+// to path in the same file system, which it replaces. If path is a symbolic
+// link, its target is replaced, as for Write. The file can be read until it is
+// closed, except on Windows.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	if err := f.f.Chmod(perm); err != nil {
 		return fmt.Errorf("setting the mode of %q: %w", path, cause(err))
@@ -156,14 +155,15 @@ func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	return nil
 }
 
-// Close closes the file, and removes it if it was not committed. It may be
+// Close closes the file, and removes it unless it was committed. It may be
 // called again.
 func (f *AtomicFile) Close() error {
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	// Removed while it is locked, it is not another's for a moment.
+	// The file is removed before it is unlocked, so that no other process
+	// gets the lock.
 	var err error
 	if !f.committed && runtime.GOOS != "windows" {
 		err = f.remove()

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// Cause returns what went wrong, without the operation, the paths and whatever
-// was wrapped around them, for callers that name the path themselves. An error
-// that has no path is returned as it is.
+// Cause returns the innermost error without the operation and the paths, for
+// callers that name the path themselves. It returns an error without a path
+// unchanged.
 func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

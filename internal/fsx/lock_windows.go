@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The lock is on a byte that no file has, as Windows keeps others from reading
-// what is locked.
+// The lock is on a byte beyond any file's end, since Windows prevents reads of
+// locked bytes.
 func try(f *os.File, mode LockMode) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == ExclusiveLock {

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// RemoveAll removes a file in dir, or a directory with all that it has, even if it
-// keeps its owner from doing so. One that is not there is no error. No link is
-// followed.
+// RemoveAll removes a file in dir, or a directory and its contents, even if its
+// permissions prevent that. A missing file is not an error. It does not follow
+// links.
 func RemoveAll(dir *os.Root, name string) error {
 	err := dir.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func removeContent(parent *os.Root, name string) (err error) {
 	return err
 }
 
-// ReadNames returns the names of what dir has, in no order.
+// ReadNames returns the names in dir, in no order.
 func ReadNames(dir *os.Root) (names []string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 
 const (
 	resumable = ".part"
-	// kept is how long a file waits for Resume before Create removes it.
+	// kept is how long Create keeps a file for Resume.
 	kept = 24 * time.Hour
 )
 
-// Resume is Create for a file that can be finished later. If one with this key
-// is there, as Keep or a process that was killed has left it, that is the file,
-// with what was written to it: nobody has checked that. Otherwise, and if another
-// process is writing it, the file is new and empty. On Windows it always is.
+// Resume is like Create for a file that can be finished later. It returns the
+// file with this key that Keep or a killed process has left, with its
+// unverified contents. The file is new and empty if there is none, if another
+// process is writing it, and always on Windows.
 func Resume(dir, key string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := resume(filepath.Join(dir, nameOf(key)))
@@ -34,14 +34,14 @@ func Resume(dir, key string) (*AtomicFile, error) {
 	return f, nil
 }
 
-// nameOf is the name of the file with this key.
+// nameOf returns the name of the file with this key.
 func nameOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return ".xfn-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:26] + resumable
 }
 
-// resume opens or makes a file. It returns none that is not this user's alone: its
-// name can be guessed.
+// resume opens or creates a file. It rejects files that other users can write,
+// since the name can be guessed.
 func resume(path string) (*AtomicFile, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil
@@ -57,8 +57,8 @@ func resume(path string) (*AtomicFile, error) {
 	return &AtomicFile{f: f, resumable: true}, nil
 }
 
-// isOwn says whether f is a file of this user that nobody else may write to, and
-// path its name, without a link.
+// isOwn reports whether only this user can write f, and path is its name and
+// not a link.
 func isOwn(f *os.File, path string) bool {
 	open, err := f.Stat()
 	if err != nil || !open.Mode().IsRegular() || open.Mode().Perm()&0o077 != 0 || !isMine(open) {
@@ -68,7 +68,7 @@ func isOwn(f *os.File, path string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// isFresh says whether a file that was left may still be resumed.
+// isFresh reports whether a file is not too old to be resumed.
 func isFresh(e fs.DirEntry) bool {
 	if !strings.HasSuffix(e.Name(), resumable) {
 		return false
@@ -77,7 +77,7 @@ func isFresh(e fs.DirEntry) bool {
 	return err == nil && time.Since(info.ModTime()) < kept
 }
 
-// Size is how many bytes the file has.
+// Size returns the size of the file in bytes.
 func (f *AtomicFile) Size() (int64, error) {
 	info, err := f.f.Stat()
 	if err != nil {
@@ -86,9 +86,9 @@ func (f *AtomicFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Keep closes a file that was not committed, and leaves it to Resume, for a day.
-// It reports whether it does: a file that Resume has not made by its key is
-// removed.
+// Keep closes a file that was not committed, and keeps it for Resume for a day.
+// It returns false for a file that was not created by Resume with its key,
+// which it removes.
 func (f *AtomicFile) Keep() (bool, error) {
 	if !f.resumable || f.closed || f.committed {
 		return false, f.Close()

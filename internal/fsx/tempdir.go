@@ -12,29 +12,30 @@ import (
 	"sync"
 )
 
-// prefix is what names begin with.
+// prefix is the prefix of names.
 const prefix = "xfn-"
 
-// tempDirName is what a name looks like. Nobody else's directory is taken for one.
+// tempDirName matches the names of temporary directories, and no names of other
+// programs.
 var tempDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + prefix + "[a-z2-7]{26}$") })
 
-// locks tells whether directories can be locked. Windows locks files only, and
-// there they stay when a process is killed.
+// locks is true if directories can be locked. Windows only locks files, and a
+// killed process leaves them behind.
 const locks = runtime.GOOS != "windows"
 
-// A Dir is a directory that only its owner may enter, and that is in use: no
-// other process removes it.
+// A TempDir is a directory that only its owner can enter. No other process
+// removes it while it is in use.
 type TempDir struct {
-	// Name is that of the directory in its parent.
+	// Name is the name of the directory in its parent.
 	Name string
 
 	parent *os.Root
 	lock   *os.File // nil where there is none
 }
 
-// MakeTempDir makes a directory in parent, which Close closes, too. It removes others
-// there that were made by In and that no process uses any more; one that cannot
-// be removed does not matter.
+// MakeTempDir creates a directory in parent, which Close also closes. It
+// removes directories of MakeTempDir that no process uses anymore, and ignores
+// errors of that.
 func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	if locks {
 		sweepTempDirs(parent)
@@ -51,8 +52,8 @@ func MakeTempDir(parent *os.Root) (*TempDir, error) {
 	}
 }
 
-// make makes and locks the directory. It is taken if another process has found
-// it before it was locked, and so has removed it, as one that is left behind.
+// make creates and locks the directory. It returns taken if another process
+// removed the directory before it was locked.
 func (d *TempDir) make() (taken bool, err error) {
 	if err := d.parent.Mkdir(d.Name, 0o700); err != nil || !locks {
 		return false, err
@@ -65,7 +66,7 @@ func (d *TempDir) make() (taken bool, err error) {
 }
 
 // lock locks a directory until the file is closed. It returns nil if another
-// process has it locked.
+// process has locked it.
 func lock(parent *os.Root, name string) (*os.File, error) {
 	f, err := parent.Open(name)
 	if err != nil {
@@ -93,10 +94,10 @@ func sweepTempDirs(parent *os.Root) {
 	}
 }
 
-// Give gives the directory to another user, as root may.
+// Give changes the owner of the directory, which requires root.
 func (d *TempDir) Give(uid, gid int) error { return d.parent.Lchown(d.Name, uid, gid) }
 
-// Close removes the directory with all that is in it.
+// Close removes the directory and its contents.
 func (d *TempDir) Close() error {
 	err := RemoveAll(d.parent, d.Name)
 	if d.lock != nil {

@@ -2,5 +2,5 @@
 
 package fsx
 
-// startWriteback does nothing: elsewhere, syncing writes all.
+// startWriteback does nothing: the sync writes all data.
 func (f *AtomicFile) startWriteback(_, _ int64) {}

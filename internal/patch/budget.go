@@ -2,19 +2,20 @@ package patch
 
 import "fmt"
 
-// MaxText is the longest text that one transform may make, in bytes.
+// MaxText limits the output of one transform in bytes.
 const MaxText = 16 << 20
 
-// MaxTotal is how much all patches of one composite resource may make, in bytes.
+// MaxTotal limits the output of all patches of one composite resource in bytes.
 const MaxTotal = 256 << 20
 
-// A Budget bounds what the patches of one composite resource make together. The
-// zero value has MaxTotal to spend.
+// A Budget limits the output of the patches of one composite resource. The zero
+// value has MaxTotal.
 type Budget struct {
 	spent int
 }
 
-// Spend takes n bytes out of the budget, and fails if it does not hold them.
+// Spend subtracts n bytes from the budget. It returns an error if they exceed
+// it.
 func (b *Budget) Spend(n int) error {
 	if n < 0 || n > MaxTotal-b.spent {
 		return fmt.Errorf("the patches make more than %d MiB", MaxTotal>>20)
@@ -23,7 +24,7 @@ func (b *Budget) Spend(n int) error {
 	return nil
 }
 
-// spendText takes a text out of the budget that is about to be made.
+// spendText checks the size of a text before it is built, and subtracts it.
 func (b *Budget) spendText(n int) error {
 	if err := checkText(n); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A conversion is from a type to another, by a format.
+// A conversion has the source type, the target type and the format.
 type conversion struct {
 	from, to spec.ConvertType
 	format   spec.ConvertFormat
@@ -38,7 +38,7 @@ func converter(c *spec.Convert) TransformFunc {
 	}
 }
 
-// target returns what a transform converts to, and by which format.
+// target returns the target type and the format of a transform.
 func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 	to, format := c.ToType, spec.FormatNone
 	if to == spec.ToInt {
@@ -50,8 +50,8 @@ func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 	return to, format
 }
 
-// Converts reports whether c takes values of a type: string, bool, int64 or
-// float64. Whether it takes a certain value shows when it runs.
+// Converts reports whether c supports values of a type: string, bool, int64 or
+// float64. A value of a supported type may still fail.
 func Converts(from spec.ConvertType, c *spec.Convert) bool {
 	to, format := target(c)
 	_, ok := conversions[conversion{from, to, format}]
@@ -95,7 +95,7 @@ var conversions = map[conversion]func(any) (any, error){
 	{spec.ToString, spec.ToArray, spec.FormatJSON}:       func(v any) (any, error) { return fromJSON[[]any](v.(string)) },
 }
 
-// orNil makes nothing of a value that came with an error.
+// orNil returns nil instead of a value with an error.
 func orNil[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -122,8 +122,8 @@ func fromJSON[T map[string]any | []any](text string) (any, error) {
 	return *v, nil
 }
 
-// The library computes a quantity to all its digits, so that 1e2147483647 would
-// take all memory there is.
+// The library computes all digits of a quantity, so that 1e2147483647 would use
+// all memory.
 const (
 	longestQuantity = 1024
 	longestExponent = 4

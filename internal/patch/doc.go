@@ -1,7 +1,7 @@
-// Package patch applies patches and transforms as function-patch-and-transform
-// does, oddities included. The builtin function, Compositions of mode Resources
-// and alpha Compositions share it.
+// Package patch applies patches and transforms like
+// function-patch-and-transform, including its bugs. The builtin function,
+// Compositions of mode Resources and alpha Compositions use it.
 //
-// Values are those of JSON in Go: nil, bool, int64, float64, string, []any and
-// map[string]any.
+// Values have the types of decoded JSON: nil, bool, int64, float64, string,
+// []any and map[string]any.
 package patch

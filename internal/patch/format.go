@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Sprintf is fmt.Sprintf within a Budget: it fails if the text could be longer
+// Sprintf is like fmt.Sprintf, but returns an error if the text could be longer
 // than MaxText.
 func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	if err := checkText(longest(format, args)); err != nil {
@@ -15,13 +15,13 @@ func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	return text, b.Spend(len(text))
 }
 
-// longest is how long a formatted text can get: a verb may format any argument,
-// by %[1]s, and fmt pads each element of a list.
+// longest returns the maximal length of a formatted text. A verb may format any
+// argument, such as %[1]s, and fmt pads each element of a list.
 func longest(format string, args []any) int {
 	padding := widest(format)
 	expansion := 1
 	if strings.ContainsAny(format, "qxXU#") {
-		// A byte may be quoted as \U0010ffff, or written as "0xff ".
+		// A byte may be quoted as \U0010ffff, or formatted as "0xff ".
 		expansion = 12
 	}
 	size := 0
@@ -39,11 +39,11 @@ func longest(format string, args []any) int {
 	return len(format) + verbs*size
 }
 
-// A number is formatted in as many bytes at most, without padding: 1e308 by %f.
+// The longest number without padding is 1e308 with %f.
 const longestNumber = 400
 
-// measure returns how many bytes a value has as text, at most, and how many
-// things in it are formatted each on its own. It gives up above MaxText.
+// measure returns the maximal length of a value's text, and the number of
+// values in it that are formatted separately. It stops above MaxText.
 func measure(v any, before int) (bytes, leaves int) {
 	switch v := v.(type) {
 	case string:
@@ -71,8 +71,8 @@ func measure(v any, before int) (bytes, leaves int) {
 	}
 }
 
-// widest is the largest padding that the verbs of a format can ask for, by width
-// and by precision. Package fmt takes none above a million.
+// widest returns the largest padding of the verbs of a format, by width and
+// precision. Package fmt limits it to a million.
 func widest(format string) int {
 	const most = 1_000_000
 	widest, n, inVerb := 0, 0, false

@@ -7,7 +7,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A test reports whether a value fits a pattern.
+// A test reports whether a value matches a pattern.
 type test func(v any) (bool, error)
 
 func matcher(m *spec.Match) TransformFunc {

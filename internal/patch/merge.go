@@ -9,15 +9,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A merger puts a value to what is there already.
+// A merger merges a value into an existing one.
 type merger struct {
-	// force lets the new value win over one that is there.
+	// force replaces existing values.
 	force bool
-	// appends adds lists to those that are there.
+	// appends appends lists to existing ones.
 	appends bool
 }
 
-// mergerOf returns what a policy does: nothing, if that is to replace.
+// mergerOf returns the merger for a policy, or nil if it replaces values.
 func mergerOf(p spec.ToPolicy) (*merger, error) {
 	switch p {
 	case spec.Replace:
@@ -35,8 +35,7 @@ func mergerOf(p spec.ToPolicy) (*merger, error) {
 	}
 }
 
-// merge returns what becomes of dst when src is written over it. It changes
-// neither.
+// merge returns the result of merging src into dst. It changes neither.
 func (m *merger) merge(dst, src any) (any, error) {
 	if dst == nil || src == nil {
 		return src, nil
@@ -44,14 +43,14 @@ func (m *merger) merge(dst, src any) (any, error) {
 	if m.appends {
 		src = without(src, dst)
 		if isEmptyList(dst) && isEmptyList(src) {
-			// A slip of the real function.
+			// A bug of the real function.
 			return nil, nil
 		}
 	}
 	return m.value(dst, src)
 }
 
-// value merges two values, of which dst is nil if it is not there.
+// value merges two values. dst is nil if it does not exist.
 func (m *merger) value(dst, src any) (any, error) {
 	switch s := src.(type) {
 	case map[string]any:
@@ -127,8 +126,8 @@ func isZero(v any) bool {
 	}
 }
 
-// without returns a list less all elements that another list has, too. Numbers
-// of different Go types differ.
+// without returns a list without the elements of another list. Numbers of
+// different Go types are different.
 func without(list, other any) any {
 	l, isList := list.([]any)
 	o, isOther := other.([]any)
@@ -148,7 +147,7 @@ func without(list, other any) any {
 	return rest
 }
 
-// canonical appends a text to b that only values have that are deeply equal.
+// canonical appends a text to b that is the same only for deeply equal values.
 func canonical(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

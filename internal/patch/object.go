@@ -11,22 +11,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// An Object is what patches write to. The real function sends the whole of it
-// through JSON after each patch, which makes integers of the floats that it got
-// by protobuf; here that happens to all of it once, and then to what is written.
+// An Object is the target of patches. The real function encodes and decodes it
+// as JSON after each patch, which converts floats from protobuf to integers.
+// Here that is done once for the object, and then for each written value.
 type Object struct {
-	// Fields are values of JSON: nil, bool, int64, float64, string, []any and
-	// map[string]any. Patches change them, and may put others in their place.
+	// Fields are values of JSON: nil, bool, int64, float64, string, []any
+	// and map[string]any. Patches change and replace them.
 	Fields map[string]any
-	// Settled says that Fields are as they come out of JSON: no float among
-	// them is a number that an integer could be.
+	// Settled is true if Fields were decoded from JSON: no float among them
+	// could be an integer.
 	Settled bool
 }
 
-// set writes v, which it copies. What patches write has to be settled.
+// set writes a copy of v. The values that patches write must be settled.
 func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	for _, segment := range path {
-		// A list grows as far as its index, if that is allowed at all.
+		// A list grows up to its index, if the index is valid.
 		if err := b.Spend(min(segment.Index, fieldpath.MaxIndex) * valueSize); err != nil {
 			return err
 		}
@@ -41,7 +41,8 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	return path.Set(o.Fields, v)
 }
 
-// settle ends a patch: the object goes through JSON, which needs a kind.
+// settle ends a patch: it converts the object as JSON does, which requires a
+// kind.
 func (o *Object) settle(b *Budget) error {
 	if !o.Settled {
 		fields, err := normal(o.Fields, b)
@@ -60,11 +61,11 @@ func (o *Object) settle(b *Budget) error {
 	return runtime.NewMissingKindErr(string(text))
 }
 
-// A value takes this many bytes besides its text, about.
+// The approximate size of a value without its text, in bytes.
 const valueSize = 16
 
-// normal returns v as it comes out of JSON again, as a copy: floats without a
-// fraction are integers, if they fit, and strings are UTF-8.
+// normal returns a copy of v as JSON decodes it: floats without a fraction
+// become integers if they fit, and strings become valid UTF-8.
 func normal(v any, b *Budget) (any, error) {
 	if err := b.Spend(valueSize); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func number(f float64) (any, error) {
 	if math.Abs(f) < 1<<53 {
 		return int64(f), nil
 	}
-	// Above, JSON has fewer digits than the number.
+	// JSON has fewer digits than larger numbers.
 	if n, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
 		return n, nil
 	}

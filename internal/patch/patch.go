@@ -8,27 +8,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Most is how many patches a Composition may have: with patch sets, a short one
-// can stand for very many.
+// Most limits the patches of a Composition, since patch sets can expand to very
+// many.
 const Most = 100_000
 
-// A Path is a field path, or why it is none, which shows when it is used.
+// A Path is a field path, or the error of parsing it, which is returned at its
+// use.
 type Path struct {
-	// Text is what it was parsed from.
+	// Text is the text of the path.
 	Text string
 
 	path fieldpath.Path
 	err  error
 }
 
-// Parse returns the Path of a text, which need not be one.
+// Parse returns the Path for a text, which may be invalid.
 func Parse(text string) Path {
 	p, err := fieldpath.Parse(text)
 	return Path{Text: text, path: p, err: err}
 }
 
-// Get returns the value at the path. If there is none, the error says
-// fieldpath.IsNotFound.
+// Get returns the value at the path. A missing value is an error for which
+// fieldpath.IsNotFound is true.
 func (p Path) Get(from any) (any, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -36,15 +37,15 @@ func (p Path) Get(from any) (any, error) {
 	return p.path.Get(from)
 }
 
-// A Patch is one that is ready to run.
+// A Patch is a compiled patch.
 type Patch struct {
 	Type   spec.PatchType
 	Policy spec.FromPolicy
-	// Odd says what of it does what nobody expects, or is "".
+	// Odd describes unexpected behavior of the patch, or is "".
 	Odd string
 
 	from Path
-	// combine and variables make the value, for Combine types.
+	// combine and variables compute the value of Combine types.
 	combine   *spec.Combine
 	variables []Path
 	to        Path
@@ -54,8 +55,7 @@ type Patch struct {
 	mergeErr  error
 }
 
-// Compile prepares a patch, which need not be valid: what is wrong with it is
-// said when it runs.
+// Compile compiles a patch, which may be invalid: Apply returns the error.
 func Compile(p *spec.Patch) Patch {
 	compiled := Patch{
 		Type:     p.TypeOrDefault(),
@@ -90,10 +90,9 @@ func oddity(p *spec.Patch) string {
 	return ""
 }
 
-// Apply moves a value. Which of its types the patch has makes no difference, but
-// for those that combine, and the policy makes none: the error says
-// fieldpath.IsNotFound if what there is to move, or to expand, is not there. An
-// object without a kind cannot be written to.
+// Apply copies a value. It ignores the type, except for Combine types, and the
+// policy: a missing source is an error for which fieldpath.IsNotFound is true.
+// The target must have a kind.
 func (p *Patch) Apply(from map[string]any, to *Object, b *Budget) error {
 	v, err := p.read(from, b)
 	if err != nil {
@@ -146,7 +145,7 @@ func (p *Patch) read(from map[string]any, b *Budget) (any, error) {
 	return Sprintf(b, p.combine.String.Format, args...)
 }
 
-// write puts v to a path, by the patch's policy.
+// write writes v to a path, by the patch's policy.
 func (p *Patch) write(at Path, to *Object, v any, b *Budget) error {
 	if at.err != nil {
 		return at.err
@@ -175,8 +174,8 @@ func (p *Patch) writeAll(to *Object, v any, b *Budget) error {
 		return fmt.Errorf("cannot expand ToFieldPath %s", p.to.Text)
 	}
 	for _, concrete := range paths {
-		// The real function writes the paths out and reads them again, which
-		// not every key survives.
+		// The real function formats the paths and parses them again,
+		// which changes some keys.
 		if err := p.write(Parse(concrete.String()), to, v, b); err != nil {
 			return err
 		}

@@ -39,13 +39,13 @@ func text(s *spec.String) TransformFunc {
 	return fails(fmt.Errorf("type %s is not supported for string transform type", s.Type))
 }
 
-// stringFields are what the types of string transforms need.
+// stringFields are the fields that types of string transforms require.
 var stringFields = map[spec.StringType]string{
 	spec.Format: "fmt", spec.ConvertString: "convert", spec.TrimPrefix: "trim", spec.TrimSuffix: "trim",
 	spec.RegexpMatch: "regexp", spec.JoinList: "join", spec.ReplaceAll: "replace",
 }
 
-// onText makes a Func of what works on the text of a value.
+// onText converts a function of a value's text to a TransformFunc.
 func onText(f func(string, *Budget) (any, error)) TransformFunc {
 	return func(v any, b *Budget) (any, error) {
 		s, err := textOf(v, b)
@@ -56,7 +56,7 @@ func onText(f func(string, *Budget) (any, error)) TransformFunc {
 	}
 }
 
-// textOf is a value as %v has it.
+// textOf formats a value with %v.
 func textOf(v any, b *Budget) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
@@ -85,8 +85,8 @@ func firstMatch(r *spec.Regexp) TransformFunc {
 	})
 }
 
-// join puts the separator after every element, and cuts off one byte at the
-// end, however long the separator is.
+// join adds the separator after each element, and removes one byte at the end,
+// whatever the length of the separator.
 func join(v any, separator string, b *Budget) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -142,8 +142,8 @@ func convertText(to string, v any, b *Budget) (any, error) {
 	return nil, fmt.Errorf("type %s is not supported for string convert", to)
 }
 
-// ConvertsText reports whether there is a conversion of this name for string
-// transforms.
+// ConvertsText reports whether a string transform has a conversion with this
+// name.
 func ConvertsText(name string) bool {
 	return encodings[name] != nil || digests[name] != nil || name == toJSON
 }
@@ -153,7 +153,7 @@ const toJSON = "ToJson"
 // encodings are the conversions of a value's text.
 var encodings = map[string]func(string, *Budget) (any, error){
 	"ToUpper": func(v string, b *Budget) (any, error) {
-		// The longest upper case of a rune has three times its bytes.
+		// Upper case has at most three times the bytes of a rune.
 		return strings.ToUpper(v), b.spendText(3 * len(v))
 	},
 	"ToLower": func(v string, b *Budget) (any, error) {
@@ -171,8 +171,7 @@ var encodings = map[string]func(string, *Budget) (any, error){
 	},
 }
 
-// digests are the conversions of a string itself, and of the JSON of anything
-// else.
+// digests are the conversions of a string, or of the JSON of another value.
 var digests = map[string]func([]byte) string{
 	"ToSha1":   func(raw []byte) string { sum := sha1.Sum(raw); return hex.EncodeToString(sum[:]) },
 	"ToSha256": func(raw []byte) string { sum := sha256.Sum256(raw); return hex.EncodeToString(sum[:]) },

@@ -8,14 +8,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A Func changes a value. It must not change the value that it is given.
+// A TransformFunc transforms a value, which it must not change.
 type TransformFunc func(v any, b *Budget) (any, error)
 
-// A Chain is a list of transforms that are ready to run.
+// A TransformChain is a list of compiled transforms.
 type TransformChain []TransformFunc
 
-// CompileTransforms prepares transforms, which need not be valid: not every patch of an
-// input is validated. What is wrong with one is said when it runs.
+// CompileTransforms compiles transforms, which may be invalid: Apply returns
+// the error.
 func CompileTransforms(transforms []spec.Transform) TransformChain {
 	chain := make(TransformChain, len(transforms))
 	for i := range transforms {
@@ -40,7 +40,7 @@ func fails(err error) TransformFunc {
 	return func(any, *Budget) (any, error) { return nil, err }
 }
 
-// Apply runs the transforms one after the other.
+// Apply runs the transforms in order.
 func (c TransformChain) Apply(v any, b *Budget) (any, error) {
 	for i, f := range c {
 		var err error
@@ -72,7 +72,7 @@ func compile(t *spec.Transform) (TransformFunc, error) {
 	}
 }
 
-// typeName is how results name the type of a value.
+// typeName returns the name of a value's type in results.
 func typeName(v any) string { return fmt.Sprintf("%T", v) }
 
 func mapper(pairs map[string]json.RawMessage) TransformFunc {
@@ -98,7 +98,7 @@ func mapper(pairs map[string]json.RawMessage) TransformFunc {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// decoded returns the value of JSON that has been decoded once already.
+// decoded decodes JSON that was decoded before, as part of a larger value.
 func decoded(raw json.RawMessage) (v any, err error) {
 	if isNull(raw) {
 		return nil, nil
@@ -141,8 +141,8 @@ func multiply(v any, by int64) any {
 	return v.(float64) * float64(by)
 }
 
-// truncate cuts off a fraction. What no int64 holds becomes the smallest one, as
-// on the processors on which the real function is run most.
+// truncate removes the fraction. A number that does not fit becomes the
+// smallest int64, as on amd64.
 func truncate(f float64) int64 {
 	if f >= math.MinInt64 && f < math.MaxInt64 {
 		return int64(f)

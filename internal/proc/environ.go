@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Getenv returns the value of key in env, a list of KEY=VALUE, or "". The last one
-// counts, as in os/exec.
+// Getenv returns the value of key in env, a list of KEY=VALUE, or "". The last
+// value counts, as in os/exec.
 func Getenv(env []string, key string) string {
 	value := ""
 	for _, kv := range env {
@@ -20,7 +20,7 @@ func Getenv(env []string, key string) string {
 	return value
 }
 
-// FoldKey returns a variable's name in the spelling that the system compares.
+// FoldKey returns the name of a variable as the system compares it.
 func FoldKey(key string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(key)
@@ -28,8 +28,8 @@ func FoldKey(key string) string {
 	return key
 }
 
-// LookPath finds a program by the PATH of env. Relative folders do not count:
-// they would be those of whoever made the current one.
+// LookPath finds a program by PATH in env. It ignores relative folders, since
+// the working directory may have untrusted content.
 func LookPath(name string, env []string) (string, error) {
 	for _, dir := range filepath.SplitList(Getenv(env, "PATH")) {
 		if !filepath.IsAbs(dir) {

@@ -2,7 +2,7 @@ package proc
 
 import "sync"
 
-// maxMemo is how many values a Memo keeps.
+// maxMemo limits the values of a Memo.
 const maxMemo = 1000
 
 // A Memo computes values once for each key, and keeps the values of at most 1000

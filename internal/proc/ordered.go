@@ -8,21 +8,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ahead is how many results may wait for an earlier one, for each item that is
-// worked on: enough that a slow one keeps nobody waiting, and few enough that
-// memory does not grow with the number of items.
+// ahead is how many results per worker may wait for an earlier one: enough that
+// a slow item does not block others, few enough to bound memory.
 const ahead = 8
 
-// ForEachOrdered calls work for each item, at most limit at a time, and each with the
-// results in the order of the items, one at a time. It returns the first error
-// of each, or why ctx ended: then no further work is begun, and what was begun
-// has come to its end, its context done.
+// ForEachOrdered calls work for each item, at most limit at a time, and calls
+// each with the results in the order of the items, one at a time. It returns
+// the first error of each, or the cause of ctx. Then it starts no more work,
+// and cancels and waits for work in progress.
 func ForEachOrdered[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, int, T) R, each func(R) error) error {
 	return StreamOrdered(ctx, limit, slices.Values(items), work, each)
 }
 
-// StreamOrdered is Each for items that are taken as they are needed, so that there may be
-// any number of them.
+// StreamOrdered is like ForEachOrdered for an iterator, which it advances only
+// as needed. The number of items is not limited.
 func StreamOrdered[T, R any](ctx context.Context, limit int, items iter.Seq[T], work func(context.Context, int, T) R, each func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,8 +19,8 @@ func numbers(n int) []int {
 	return all
 }
 
-// TestOrderAndBound lets work end in a random order, and wants the results in
-// that of the items, and no more at a time than the limit.
+// TestOrderAndBound checks that results have the order of the items although
+// work ends in a random order, and that the limit is respected.
 func TestOrderAndBound(t *testing.T) {
 	for _, limit := range []int{1, 3} {
 		var running, most atomic.Int64
@@ -42,7 +42,8 @@ func TestOrderAndBound(t *testing.T) {
 	}
 }
 
-// TestEnds: an error of each ends all, and so does the context.
+// TestEnds checks that an error of each and the end of the context end the
+// work.
 func TestEnds(t *testing.T) {
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +70,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestStream takes no more items than are needed soon, of any number.
+// TestStream checks that only a bounded number of items is read ahead.
 func TestStream(t *testing.T) {
 	const limit, last = 2, 1000
 	var taken atomic.Int64

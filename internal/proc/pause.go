@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sleep waits for d, or until ctx is done, whose cause it returns then.
+// Sleep waits for d or until ctx is done. It returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -4,6 +4,6 @@ package proc
 
 import "os/exec"
 
-// KillGroup leaves cmd as it is: when its context ends, only the process itself
-// is killed.
+// KillGroup does nothing: when the context of cmd ends, only its process is
+// killed.
 func KillGroup(*exec.Cmd) {}

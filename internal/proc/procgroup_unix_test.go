@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// The test binary is its own child and grandchild.
+// The test binary runs itself as child and grandchild.
 const roleEnv = "PROCGROUP_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestKillWhole ends a child's context, and reads the pipe that its grandchild
-// holds: it ends only once both are gone.
+// TestKillWhole cancels a child's context, and reads the pipe that its
+// grandchild has open: the read ends when both have ended.
 func TestKillWhole(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -24,8 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A reference judges as the API server's strategy for custom resources does, by
-// the same library but none of the code under test.
+// A reference validates like the API server's strategy for custom resources,
+// with the same library but without the code under test.
 type reference struct {
 	props *apiextensions.JSONSchemaProps
 	tree  *structural.Structural
@@ -51,8 +51,8 @@ func newReference(t *testing.T, crd map[string]any) reference {
 	return r
 }
 
-// create returns the errors of a request to create an object, after what strict
-// decoding says of it.
+// create returns the errors of a request to create an object, after those of
+// strict decoding.
 func (r reference) create(t *testing.T, obj map[string]any) []string {
 	t.Helper()
 	obj = runtime.DeepCopyJSON(obj)
@@ -92,7 +92,7 @@ func (r reference) create(t *testing.T, obj map[string]any) []string {
 	return all
 }
 
-// inFull are the faults as the API server has them.
+// inFull returns the faults with the texts of the API server.
 func inFull(found []schema.Fault) []string {
 	var all []string
 	for _, f := range found {
@@ -105,8 +105,8 @@ func inFull(found []schema.Fault) []string {
 	return all
 }
 
-// TestAgrees compares fields and texts with those of the
-// library's parts as the API server puts them together.
+// TestAgrees compares fields and texts with those of the library, called as in
+// the API server.
 func TestAgrees(t *testing.T) {
 	const spec = `
       {type: object, required: [size], properties: {
@@ -147,7 +147,7 @@ func TestAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The library's order is one of chance.
+		// The order of the library's errors is random.
 		want, got := reference.create(t, obj), inFull(found)
 		slices.Sort(want)
 		want = slices.Compact(want)

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Check returns what the API server would refuse of the object that defines the
-// kind: a version without a schema, a schema that is not structural, a default
-// that does not fit it, a type that is none, a CEL rule that does not compile.
-// The cost of rules is not estimated. Fields are those of that object.
+// Check returns the faults that the API server would find in the definition: a
+// missing schema, a schema that is not structural, an invalid default or type,
+// a CEL rule that does not compile. It does not estimate the cost of rules.
+// Fields are those of the defining object.
 func (d *Definition) Check(ctx context.Context) []Fault {
 	var found []Fault
 	for _, v := range d.versions {
@@ -47,11 +47,11 @@ func (v version) check(ctx context.Context) []Fault {
 	return faults(append(errs, checkEach(v.at, v.structural, true)...))
 }
 
-// types are those of JSON schemas, and none, which structural schemas restrict.
+// types are the types of JSON schemas. The empty type is valid in some places.
 var types = []string{"", "array", "boolean", "integer", "number", "object", "string"}
 
-// checkEach returns what is wrong with the type and CEL rules of a
-// schema, and of those below.
+// checkEach returns the errors in the types and CEL rules of a schema and of
+// those below it.
 func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	var errs field.ErrorList
 	if !slices.Contains(types, s.Type) {
@@ -73,7 +73,7 @@ func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorL
 	return errs
 }
 
-// compile returns what is wrong with the CEL rules of a schema.
+// compile returns the errors in the CEL rules of a schema.
 func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	rules, err := cel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
@@ -92,16 +92,15 @@ func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorLis
 	return errs
 }
 
-// ErrNotServed is the error of a version that exists, but that the API server
-// does not serve.
-var ErrNotServed = errors.New("it is not served")
+// ErrNotServed is the error for an existing version that the API server does
+// not serve.
+var ErrNotServed = errors.New("not served")
 
-// Serves returns an error unless the kind has the version and the API server
-// serves it.
+// Serves returns an error unless the kind has the version and serves it.
 func (d *Definition) Serves(name string) error {
 	v, ok := d.version(name)
 	if !ok {
-		return fmt.Errorf("there is no version %s of it, only %s", name, strings.Join(d.Versions(), ", "))
+		return fmt.Errorf("version %s does not exist, only %s", name, strings.Join(d.Versions(), ", "))
 	}
 	if !v.served {
 		return fmt.Errorf("version %s: %w", name, ErrNotServed)

@@ -13,39 +13,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A Definition is the schemas of a kind of object, as the API server has them.
+// A Definition has the schemas of a kind.
 type Definition struct {
-	// GroupKind is what it defines.
+	// GroupKind is the defined kind.
 	GroupKind schema.GroupKind
-	// Namespaced says that objects of it are in namespaces.
+	// Namespaced is true if the kind is namespaced.
 	Namespaced bool
 
 	versions []version
 }
 
-// Definitions are those that are known, by what they define.
+// Definitions are definitions by the kind that they define.
 type Definitions map[schema.GroupKind]*Definition
 
-// Definition returns what defines a kind, or nil if that is not known.
+// Definition returns the definition of a kind, or nil.
 func (d Definitions) Definition(kind schema.GroupKind) *Definition { return d[kind] }
 
 // A version is a version of a kind.
 type version struct {
 	name   string
 	served bool
-	// at is where the object that defines it has its schema.
+	// at is the path of the schema in the defining object.
 	at *field.Path
-	// props is the schema, and structural the same as a tree. Both are nil if
-	// there is none.
+	// props is the schema, and structural its structural form. Both are nil
+	// if there is none.
 	props      *apiextensions.JSONSchemaProps
 	structural *structural.Structural
-	// err says why the schema cannot be made a tree.
+	// err is the reason why the schema has no structural form.
 	err error
-	// judge is what the schema comes to, once it was asked for.
-	judge func() judge
+	// validators returns the compiled schema, which is cached.
+	validators func() validators
 }
 
-// Versions returns the names of all versions, in their order.
+// Versions returns the names of all versions in order.
 func (d *Definition) Versions() []string {
 	names := make([]string, len(d.versions))
 	for i, v := range d.versions {
@@ -70,9 +70,9 @@ type definer struct {
 	}
 }
 
-// New returns the definition that crd is: a CustomResourceDefinition of v1, or a
-// ManagedResourceDefinition. Any other object is an error, as is one whose schema
-// cannot be decoded. The CRDs of an XRD are for internal/crd to make.
+// New returns the definition of a CustomResourceDefinition v1 or a
+// ManagedResourceDefinition. Other objects and schemas that cannot be decoded
+// are errors. Package crd generates the CRDs of an XRD.
 func New(crd map[string]any) (*Definition, error) {
 	switch crd["kind"] {
 	case "CustomResourceDefinition", "ManagedResourceDefinition":
@@ -85,7 +85,7 @@ func New(crd map[string]any) (*Definition, error) {
 	}
 	var d definer
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, errors.New("its schema is not one of OpenAPI")
+		return nil, errors.New("not an OpenAPI schema")
 	}
 	def := &Definition{GroupKind: schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, Namespaced: d.Spec.Scope == "Namespaced"}
 	for i, from := range d.Spec.Versions {
@@ -105,6 +105,6 @@ func (v *version) setSchema(s *extv1.JSONSchemaProps) {
 	}
 	if v.structural, v.err = structural.NewStructural(v.props); v.err == nil {
 		props, tree := v.props, v.structural
-		v.judge = sync.OnceValue(func() judge { return newJudge(props, tree) })
+		v.validators = sync.OnceValue(func() validators { return newValidators(props, tree) })
 	}
 }

@@ -1,4 +1,4 @@
-// Package schema knows what CRDs and XRDs say about objects. It applies the
-// defaults of an XRD's schema, and finds what the API server would refuse of an
-// object or of a definition.
+// Package schema reads the schemas of CRDs and XRDs. It applies defaults, and
+// returns the faults that the API server would find in an object or a
+// definition.
 package schema

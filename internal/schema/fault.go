@@ -9,27 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A Fault is what the API server would refuse of an object, or drop from it.
+// A Fault is an error of the API server about an object, or a field that it
+// drops.
 type Fault struct {
-	// Field is as in "spec.sizes[0].unit". It is empty for the whole object.
+	// Field is a path, such as "spec.sizes[0].unit", or empty for the
+	// object.
 	Field string
-	// Unknown says that the field would be dropped, for no schema has it, and
-	// Nearest is the field beside it that may be meant, or empty.
+	// Unknown is true for a field that the API server drops. Nearest is a
+	// similar field beside it, or empty.
 	Unknown bool
 	Nearest string
-	// Unchecked says that nothing is wrong with a field: for what else is, some
-	// rules were not tried.
+	// Unchecked is true if the fault only says that rules were not checked
+	// because of other faults.
 	Unchecked bool
-	// Value is what the field holds, if that is known.
+	// Value is the value of the field, if known.
 	Value any
-	// Text says what is wrong with the field.
+	// Text is the message without the field.
 	Text string
-	// Err is what the API server says. It is nil for Unknown.
+	// Err is the error of the API server. It is nil if Unknown is true.
 	Err *field.Error
 }
 
-// String returns the API server's own words, which name the field where it is
-// not the whole object.
+// String returns the message of the API server, which contains the field.
 func (f Fault) String() string {
 	if f.Err == nil {
 		return fmt.Sprintf("unknown field %q", f.Field)
@@ -40,13 +41,13 @@ func (f Fault) String() string {
 	return strings.TrimPrefix(f.Err.Error(), noField+": ")
 }
 
-// noField is how the library names the whole object.
+// noField is the name of the whole object in the library's errors.
 const noField = "<nil>"
 
 func faults(errs field.ErrorList) []Fault {
 	found := make([]Fault, 0, len(errs))
 	for i, err := range errs {
-		// The error about a fraction, which has a type error besides.
+		// The library adds this error to a type error about a fraction.
 		if i > 0 && err.Field == noField && strings.HasSuffix(err.Detail, " in "+errs[i-1].Field) {
 			continue
 		}
@@ -55,15 +56,15 @@ func faults(errs field.ErrorList) []Fault {
 	return found
 }
 
-// Of returns the fault that an error of the API server's library is.
+// Of converts an error of the API server's library to a fault.
 func Of(err *field.Error) Fault {
 	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Text: faultText(err), Err: err}
 }
 
-// keyed is a key of a map, as field paths have it.
+// keyed matches a map key in a field path.
 var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`) })
 
-// FieldName returns a path of the API server in the form of Fault's fields.
+// FieldName converts a path of the API server to the form of Fault.Field.
 func FieldName(path string) string {
 	if path == noField {
 		return ""
@@ -71,7 +72,7 @@ func FieldName(path string) string {
 	return strings.TrimPrefix(keyed().ReplaceAllString(path, ".$1"), ".")
 }
 
-// faultText returns what an error says besides the field's name.
+// faultText returns the message of an error without the field.
 func faultText(err *field.Error) string {
 	_, detail, ok := strings.Cut(err.Detail, " in body ")
 	if !ok {
@@ -99,7 +100,8 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
 })
 
-// inWords says of metadata which field is wrong, where Go's decoder names types.
+// inWords converts a decoding error of metadata, which names Go types, to a
+// fault.
 func inWords(err *field.Error) Fault {
 	f := Of(err)
 	if m := misfit().FindStringSubmatch(f.Text); m != nil {

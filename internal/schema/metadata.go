@@ -9,29 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A NameFunc says what is wrong with a name, or with what a name begins with. The
-// names of custom resources are subdomains (RFC 1123).
+// A NameFunc returns the errors of a name or a generateName. Names of custom
+// resources are subdomains (RFC 1123).
 type NameFunc = apivalidation.ValidateNameFunc
 
 var subdomain NameFunc = apivalidation.NameIsDNSSubdomain
 
-// Metadata returns what the API server would refuse of an object's metadata when
-// it is created, or replaces old if that is not nil: names, labels, annotations
-// and finalizers that it does not take, a namespace that is missing or cannot be,
-// a change of what cannot change. What the server fills in may be missing, as may
-// the UID of an owner.
+// Metadata returns the faults that the API server would find in an object's
+// metadata when it is created, or when it replaces old: invalid names, labels,
+// annotations, finalizers and namespaces, and changes of immutable fields.
+// Fields that the server sets, and the UIDs of owners, may be missing.
 func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
 	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
 }
 
-// metadata changes obj.
+// metadata is like Metadata, but changes obj.
 func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.ErrorList {
 	path := field.NewPath("metadata")
 	meta, ok := obj["metadata"].(map[string]any)
 	if !ok && obj["metadata"] != nil {
 		return field.ErrorList{field.TypeInvalid(path, obj["metadata"], "must be an object")}
 	}
-	// Whoever makes an object of nothing does not have to give it one.
+	// An object may omit its metadata.
 	if meta == nil {
 		meta = map[string]any{}
 	}
@@ -49,7 +48,7 @@ func metadata(obj, old map[string]any, namespaced bool, name NameFunc) field.Err
 	return apivalidation.ValidateObjectMetaAccessorUpdate(u, was, path)
 }
 
-// serverOwned are the fields that an update keeps where it does not have them.
+// serverOwned are the fields that an update keeps if they are missing.
 var serverOwned = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
 
 func fillFrom(u, old *unstructured.Unstructured) {
@@ -65,7 +64,7 @@ func fillFrom(u, old *unstructured.Unstructured) {
 	}
 }
 
-// fillOwners gives owners a UID that have none yet, as in what is rendered.
+// fillOwners sets missing UIDs of owners, such as in rendered objects.
 func fillOwners(u *unstructured.Unstructured) {
 	owners := u.GetOwnerReferences()
 	if len(owners) == 0 {
@@ -79,7 +78,7 @@ func fillOwners(u *unstructured.Unstructured) {
 	u.SetOwnerReferences(owners)
 }
 
-// generated returns a name as the API server makes one of what it begins with.
+// generated returns a name that the API server could generate from a prefix.
 func generated(prefix string) string {
 	const random, longest = "xxxxx", 63
 	return prefix[:min(len(prefix), longest-len(random))] + random

@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// nearestTo returns the field beside an unknown one that may be meant, or "".
+// nearestTo returns a field that is similar to an unknown one beside it, or "".
 func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]
@@ -40,8 +40,8 @@ func below(s *structural.Structural, key string) *structural.Structural {
 	return nil
 }
 
-// siblings are the fields of an object, in order. Each Kubernetes object has some
-// more.
+// siblings returns the fields of an object in order. For a whole Kubernetes
+// object it adds the common fields.
 func siblings(s *structural.Structural, whole bool) []string {
 	names := slices.Collect(maps.Keys(s.Properties))
 	if whole {

@@ -9,11 +9,11 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// Types are those that a value of JSON may have.
+// Types are the possible types of a JSON value.
 type Types uint8
 
-// The types. An integer is a number without a fraction, so that what may be any
-// number may be both.
+// The types. A number is either Integer or Fraction; a schema of type number
+// allows both.
 const (
 	String Types = 1 << iota
 	Integer
@@ -27,7 +27,7 @@ const (
 	Any    = String | Number | Boolean | Object | Array | Null
 )
 
-// String names the types for people, as in "a string or an integer".
+// String returns the types for messages, such as "a string or an integer".
 func (t Types) String() string {
 	switch {
 	case t&Any == Any, t|Null == Any:
@@ -48,17 +48,17 @@ func (t Types) String() string {
 	return text
 }
 
-// A Node is what a schema says of one value. The zero Node says nothing: the
-// value may be any. Nodes are for reading only.
+// A Node is the schema of a value. The zero Node allows any value. Nodes are
+// read-only.
 type Node struct {
 	schema *structural.Structural
-	// resource says that it is an object of Kubernetes, which has metadata.
+	// resource is true for a Kubernetes object, which has metadata.
 	resource bool
 }
 
-// Root returns what the schema of a version says of a whole object. It is an
-// error if there is no such version, or if its schema is none by which the API
-// server could judge: Check says all that is wrong with it.
+// Root returns the schema of the objects of a version. It returns an error if
+// the version does not exist or its schema is invalid; Check returns all its
+// faults.
 func (d *Definition) Root(name string) (Node, error) {
 	v, ok := d.version(name)
 	switch {
@@ -80,8 +80,7 @@ var typeNames = map[string]Types{
 	"string": String, "integer": Integer, "number": Number, "boolean": Boolean, "object": Object, "array": Array,
 }
 
-// Types returns the types that the value may have. A type that is none says
-// nothing.
+// Types returns the types that the value may have. An unknown type allows any.
 func (n Node) Types() Types {
 	if n.schema == nil {
 		return Any
@@ -99,8 +98,8 @@ func (n Node) Types() Types {
 	return types
 }
 
-// Field returns the value of a field, and whether an object may have the field.
-// What is not named may be there where unknown fields are kept.
+// Field returns the schema of a field, and whether an object may have the
+// field. An object that preserves unknown fields may have any.
 func (n Node) Field(name string) (Node, bool) {
 	if n.schema == nil {
 		return Node{}, true
@@ -122,14 +121,14 @@ func (n Node) Field(name string) (Node, bool) {
 	return Node{}, n.Types() == Any
 }
 
-// Rest returns the value of all fields that are not named, and whether there
+// Rest returns the schema of all fields that are not named, and whether there
 // may be any.
 func (n Node) Rest() (Node, bool) {
-	// No schema has a field without a name, so it is none that is named.
+	// A schema has no field with an empty name.
 	return n.Field("")
 }
 
-// Named returns the names of the fields that the schema names, in order.
+// Named returns the names of the schema's properties in order.
 func (n Node) Named() []string {
 	if n.schema == nil {
 		return nil
@@ -137,7 +136,7 @@ func (n Node) Named() []string {
 	return slices.Sorted(maps.Keys(n.schema.Properties))
 }
 
-// Always reports whether every object has a field: it must be given, or has a
+// Always reports whether each object has a field: it is required or has a
 // default.
 func (n Node) Always(name string) bool {
 	if n.schema == nil {
@@ -147,7 +146,7 @@ func (n Node) Always(name string) bool {
 	return required || n.schema.Properties[name].Default.Object != nil
 }
 
-// Element returns the elements of a list.
+// Element returns the schema of a list's elements.
 func (n Node) Element() Node {
 	if n.schema == nil {
 		return Node{}
@@ -155,7 +154,7 @@ func (n Node) Element() Node {
 	return Node{schema: n.schema.Items}
 }
 
-// Enum returns the values that the value may only have, or nil.
+// Enum returns the allowed values, or nil if there is no enum.
 func (n Node) Enum() []any {
 	if n.schema == nil || n.schema.ValueValidation == nil {
 		return nil
@@ -167,8 +166,9 @@ func (n Node) Enum() []any {
 	return values
 }
 
-// kubernetes is what each object has besides the fields of its schema, which may
-// narrow these, but adds none (Kubernetes' API conventions, "Metadata").
+// kubernetes is the schema of the fields that each object has. Other schemas
+// may restrict these but not add to them (Kubernetes' API conventions,
+// "Metadata").
 var kubernetes = sync.OnceValue(func() *structural.Structural {
 	text, number, truth := typed("string"), typed("integer"), typed("boolean")
 	texts := typed("object")

@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// root is that of a kind whose spec has a schema in flow style.
+// root returns the root of a kind with a schema of spec in flow style.
 func root(t *testing.T, spec string) schema.Node {
 	t.Helper()
 	node, err := definition(t, widgets(spec)).Root("v1")
@@ -20,7 +20,8 @@ func root(t *testing.T, spec string) schema.Node {
 	return node
 }
 
-// at walks along a path of fields; "*" is an element. It stops with "absent".
+// at returns the types at a path of fields; "*" is an element. It returns
+// "absent" for a missing field.
 func at(n schema.Node, path string) string {
 	for name := range strings.SplitSeq(path, ".") {
 		if name == "*" {
@@ -44,30 +45,30 @@ func TestNode(t *testing.T) {
 	  kept: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: integer}}}, any: {x-kubernetes-preserve-unknown-fields: true},
 	  embedded: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`)
 	cases := map[string]struct{ reason, path, want string }{
-		"Text":             {"a type is a type", "spec.s", "a string"},
-		"Integer":          {"an integer is no fraction", "spec.i", "an integer"},
-		"Nullable":         {"null may be one of the types", "spec.num", "a number or null"},
-		"Boolean":          {"as is said", "spec.b", "a boolean"},
-		"IntOrString":      {"two may be possible", "spec.x", "a string or an integer"},
-		"List":             {"lists have elements", "spec.l", "an array"},
-		"Elements":         {"of a type, too", "spec.l.*.*", "an integer"},
-		"Values":           {"and maps values", "spec.m.any-key", "a string"},
-		"Open":             {"which may be any", "spec.open.a.b.c", "a value of any type"},
-		"OddType":          {"a type that is none says nothing", "spec.odd", "a value of any type"},
-		"Kept":             {"so do fields that are kept", "spec.kept.b.c", "a value of any type"},
-		"KeptNamed":        {"unless they are named", "spec.kept.a", "an integer"},
-		"Any":              {"a value may be any", "spec.any", "a value of any type"},
-		"Absent":           {"other fields are not there", "spec.z", "absent"},
-		"Scalar":           {"a string has none", "spec.s.a", "absent"},
-		"AbsentAtRoot":     {"nor is there just anything at the top", "data", "absent"},
+		"Text":             {"a value has the type of its schema", "spec.s", "a string"},
+		"Integer":          {"an integer has no fraction", "spec.i", "an integer"},
+		"Nullable":         {"a nullable value may be null", "spec.num", "a number or null"},
+		"Boolean":          {"a boolean has its type", "spec.b", "a boolean"},
+		"IntOrString":      {"an int-or-string has two types", "spec.x", "a string or an integer"},
+		"List":             {"a list is an array", "spec.l", "an array"},
+		"Elements":         {"elements of a list have a type", "spec.l.*.*", "an integer"},
+		"Values":           {"values of a map have a type", "spec.m.any-key", "a string"},
+		"Open":             {"values of a map may have any type", "spec.open.a.b.c", "a value of any type"},
+		"OddType":          {"an unknown type allows any", "spec.odd", "a value of any type"},
+		"Kept":             {"an unknown field that is preserved has any type", "spec.kept.b.c", "a value of any type"},
+		"KeptNamed":        {"a property has its type although unknown fields are preserved", "spec.kept.a", "an integer"},
+		"Any":              {"an empty schema allows any type", "spec.any", "a value of any type"},
+		"Absent":           {"an undefined field does not exist", "spec.z", "absent"},
+		"Scalar":           {"a string has no fields", "spec.s.a", "absent"},
+		"AbsentAtRoot":     {"an object has no unknown fields at the root", "data", "absent"},
 		"Kind":             {"every object has a kind", "kind", "a string"},
-		"Labels":           {"and labels", "metadata.labels.a", "a string"},
-		"Owners":           {"and owners", "metadata.ownerReferences.*.controller", "a boolean"},
-		"Managers":         {"and managers, of which nothing is said", "metadata.managedFields.*.fieldsV1.f", "a value of any type"},
-		"NoMetadata":       {"and what metadata has besides", "metadata.colour", "absent"},
-		"Embedded":         {"so have objects in objects", "spec.embedded.metadata.name", "a string"},
-		"EmbeddedRest":     {"with fields of their own", "spec.embedded.data.x", "a value of any type"},
-		"NoMetadataInside": {"other fields have none", "spec.metadata", "absent"},
+		"Labels":           {"every object has labels", "metadata.labels.a", "a string"},
+		"Owners":           {"every object has owner references", "metadata.ownerReferences.*.controller", "a boolean"},
+		"Managers":         {"managed fields have any type", "metadata.managedFields.*.fieldsV1.f", "a value of any type"},
+		"NoMetadata":       {"other fields of metadata do not exist", "metadata.colour", "absent"},
+		"Embedded":         {"an embedded object has metadata", "spec.embedded.metadata.name", "a string"},
+		"EmbeddedRest":     {"an embedded object preserves its other fields", "spec.embedded.data.x", "a value of any type"},
+		"NoMetadataInside": {"a field that is not an embedded object has no metadata", "spec.metadata", "absent"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -93,15 +94,15 @@ func TestNodeDetails(t *testing.T) {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	if _, ok := n.Rest(); ok {
-		t.Error("an object with fields has no others")
+		t.Error("an object with properties has other fields")
 	}
 	c, _ := n.Field("c")
 	if rest, ok := c.Rest(); !ok || rest.Types() != schema.Integer {
-		t.Errorf("a map has any: got %s, %t", rest.Types(), ok)
+		t.Errorf("the values of a map have another type: got %s, %t", rest.Types(), ok)
 	}
 	var none schema.Node
 	if rest, ok := none.Rest(); !ok || rest != none || none.Element() != none || none.Named() != nil || none.Enum() != nil || none.Always("a") || none.Types() != schema.Any {
-		t.Error("the zero Node says something")
+		t.Error("the zero Node has restrictions")
 	}
 }
 
@@ -119,10 +120,10 @@ func TestTypesInWords(t *testing.T) {
 func TestRootRefuses(t *testing.T) {
 	const good = "{type: object}"
 	cases := map[string]struct{ reason, text, version, want string }{
-		"Version":  {"a version has to be there", widgets(good), "v7", "there is no version v7 of it, only v1, v0"},
-		"NoSchema": {"and have a schema", strings.Replace(widgets(good), ", schema: {openAPIV3Schema: {type: object}}}", "}", 1), "v0", "version v0 has no schema"},
-		"Untyped":  {"that has types", widgets("{properties: {a: {type: string}}}"), "v1", "the schema of version v1 cannot be used: spec.versions[0].schema.openAPIV3Schema.properties.spec.type is required: must not be empty for specified object fields"},
-		"NoTree":   {"and is a tree", widgets("{type: object, properties: {a: {type: array, items: [{type: string}, {type: string}]}}}"), "v1", "the schema of version v1 cannot be used: OpenAPIV3Schema 'items' must be a schema"},
+		"Version":  {"a version must exist", widgets(good), "v7", "version v7 does not exist, only v1, v0"},
+		"NoSchema": {"a version must have a schema", strings.Replace(widgets(good), ", schema: {openAPIV3Schema: {type: object}}}", "}", 1), "v0", "version v0 has no schema"},
+		"Untyped":  {"a schema must have types", widgets("{properties: {a: {type: string}}}"), "v1", "the schema of version v1 cannot be used: spec.versions[0].schema.openAPIV3Schema.properties.spec.type is required: must not be empty for specified object fields"},
+		"NoTree":   {"a schema must be structural", widgets("{type: object, properties: {a: {type: array, items: [{type: string}, {type: string}]}}}"), "v1", "the schema of version v1 cannot be used: OpenAPIV3Schema 'items' must be a schema"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

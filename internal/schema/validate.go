@@ -22,25 +22,23 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// Options say how an object is judged. The zero value is for one that is
-// created, and whose metadata does not count.
+// Options for the validation of an object. The zero value creates an object
+// without checks of its metadata.
 type Options struct {
-	// Old is the object that is to be replaced: of the same version, group and
-	// kind. It stays as it is.
+	// Old is the object to replace, with the same version, group and kind.
+	// It is not changed.
 	Old map[string]any
-	// Metadata judges the object's metadata, too, as the function Metadata does.
+	// Metadata also validates the metadata, like the function Metadata.
 	Metadata bool
 }
 
-// Validate returns what the API server would refuse of an object of the kind,
-// or drop from it, when it is created, or updated if there is an old one:
-// unknown fields, values that do not fit the schema of its version, CEL rules
-// that it breaks. As there, what is left out counts with its default, CEL rules
-// are only tried on what has the right form, and those about a transition only
-// with an old object. The status counts, too, though it is not the one who makes
-// an object that writes it. The object is as JSON decodes, but for whole
-// numbers, which must be int64, and stays as it is. A version that does not
-// exist, or whose own schema is faulty, is an error. It is safe for concurrent
+// Validate returns the faults that the API server would find when it creates an
+// object of the kind, or updates o.Old: unknown fields, values that do not fit
+// the schema of the version, violated CEL rules. As in the API server, defaults
+// apply, CEL rules are only checked if the structure is valid, and transition
+// rules only for updates. The status is validated too. The object has the types
+// of decoded JSON, whole numbers as int64, and is not changed. A missing
+// version or an invalid schema is an error. Validate is safe for concurrent
 // use.
 func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
@@ -50,9 +48,9 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 		return nil, d.Serves(name)
 	}
 	if v.err != nil || v.structural == nil {
-		return nil, fmt.Errorf("version %s has no schema that can be used", name)
+		return nil, fmt.Errorf("version %s has no valid schema", name)
 	}
-	j := v.judge()
+	j := v.validators()
 	if j.err != nil {
 		return nil, fmt.Errorf("reading the schema of version %s: %w", name, j.err)
 	}
@@ -71,12 +69,12 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	}
 	found = append(found, j.faults(ctx, obj, old, errs)...)
 	slices.SortStableFunc(found, compare)
-	// What the library says twice is said once.
+	// The library reports some errors twice.
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
-// compare orders faults by their fields, since the library has no order, and puts
-// what was not checked last.
+// compare sorts faults by field, since the library's order is random. Unchecked
+// rules come last.
 func compare(a, b Fault) int {
 	switch {
 	case a.Unchecked != b.Unchecked && a.Unchecked:
@@ -87,14 +85,13 @@ func compare(a, b Fault) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.String(), b.String()))
 }
 
-// fill puts in what is left out.
+// fill applies the defaults.
 func (v version) fill(obj map[string]any) {
 	defaulting.Default(obj, v.structural)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, v.structural)
 }
 
-// unknown removes what the schema does not have, and returns that, and metadata
-// that is no metadata.
+// unknown removes unknown fields, and returns them with malformed metadata.
 func (v version) unknown(obj map[string]any) []Fault {
 	var found []Fault
 	paths := pruning.PruneWithOptions(obj, v.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -109,26 +106,27 @@ func (v version) unknown(obj map[string]any) []Fault {
 	return found
 }
 
-// A judge is what a schema comes to. It is safe for concurrent use.
-type judge struct {
+// A validators has the compiled form of a schema. It is safe for concurrent
+// use.
+type validators struct {
 	tree  *structural.Structural
 	forms validation.SchemaValidator
 	rules *cel.Validator
 	err   error
 }
 
-func newJudge(props *apiextensions.JSONSchemaProps, tree *structural.Structural) judge {
+func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Structural) validators {
 	forms, _, err := validation.NewSchemaValidator(props)
 	if err != nil {
-		return judge{err: err}
+		return validators{err: err}
 	}
-	return judge{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
+	return validators{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
-// faults returns errs and what else is wrong with an object, in the order and by
-// the conditions of the API server's strategy for custom resources.
-func (j judge) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
-	var was any // Not a nil map: to the library that is an object.
+// faults returns errs and the other faults of an object, with the order and the
+// conditions of the API server's strategy for custom resources.
+func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
+	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
 	if old == nil {
 		errs = append(errs, validation.ValidateCustomResource(nil, obj, j.forms)...)
@@ -153,8 +151,8 @@ func (j judge) faults(ctx context.Context, obj, old map[string]any, errs field.E
 	return faults(errs)
 }
 
-// malformed reports whether an object has not even the form that rules are
-// written for.
+// malformed reports whether the structure of an object is invalid, so that
+// rules cannot be checked.
 func malformed(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

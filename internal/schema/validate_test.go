@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// widgets returns a CRD with a schema for spec, given in flow style.
+// widgets returns a CRD with a schema of spec in flow style.
 func widgets(spec string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1
@@ -38,7 +38,7 @@ func definition(t *testing.T, text string) *schema.Definition {
 	return def
 }
 
-// lines returns one line for each fault that is one.
+// lines returns one line for each fault that is not Unchecked.
 func lines(found []schema.Fault) []string {
 	all := []string{}
 	for _, f := range found {
@@ -67,20 +67,20 @@ func TestValidate(t *testing.T) {
 		reason, spec string
 		want         []string
 	}{
-		"Good":     {"what fits has no fault", `{size: 2, unit: ft, since: "2026-01-02T03:04:05Z", code: ab, tags: [a], labels: {a.b/c: d}, any: {x: [1]}, maybe: null, port: http}`, nil},
-		"Unknown":  {"a field that no schema has is dropped", `{size: 2, sise: 3}`, []string{"spec.sise: unknown field"}},
-		"Required": {"a required field is named", `{}`, []string{"spec.size: is required"}},
-		"Type":     {"a value has its type", `{size: big}`, []string{`spec.size: must be of type integer: "string"`}},
-		"Fraction": {"1.5 is no whole number", `{size: 1.5}`, []string{`spec.size: must be of type integer: "number"`}},
-		"Enum":     {"one of a few", `{size: 2, unit: yd}`, []string{`spec.unit: is "yd": supported values: "m", "ft"`}},
-		"Format":   {"formats that the API server knows count", `{size: 2, since: yesterday}`, []string{`spec.since: must be of type date-time: "yesterday"`}},
-		"Pattern":  {"so do patterns", `{size: 2, code: "1"}`, []string{`spec.code: should match '^[a-z]+$'`}},
-		"Range":    {"and bounds", `{size: 10}`, []string{"spec.size: should be less than or equal to 9"}},
-		"Set":      {"a set holds each element once", `{size: 2, tags: [a, a]}`, []string{"spec.tags[1]: occurs twice"}},
-		"Map":      {"keys with dots are keys", `{size: 2, labels: {a.b/c: 1}}`, []string{`spec.labels.a.b/c: must be of type string: "integer"`}},
-		"CEL":      {"a CEL rule counts, with its message", `{size: 6, unit: ft}`, []string{"spec: feet are few"}},
-		"Default":  {"what is left out counts with its default", `{size: 6}`, nil},
-		"Null":     {"null counts as left out", `{size: 6, unit: null, code: null}`, nil},
+		"Good":     {"a valid object has no faults", `{size: 2, unit: ft, since: "2026-01-02T03:04:05Z", code: ab, tags: [a], labels: {a.b/c: d}, any: {x: [1]}, maybe: null, port: http}`, nil},
+		"Unknown":  {"an unknown field is a fault", `{size: 2, sise: 3}`, []string{"spec.sise: unknown field"}},
+		"Required": {"a missing required field is a fault", `{}`, []string{"spec.size: is required"}},
+		"Type":     {"a value of another type is a fault", `{size: big}`, []string{`spec.size: must be of type integer: "string"`}},
+		"Fraction": {"1.5 is not an integer", `{size: 1.5}`, []string{`spec.size: must be of type integer: "number"`}},
+		"Enum":     {"a value outside of an enum is a fault", `{size: 2, unit: yd}`, []string{`spec.unit: is "yd": supported values: "m", "ft"`}},
+		"Format":   {"known formats are checked", `{size: 2, since: yesterday}`, []string{`spec.since: must be of type date-time: "yesterday"`}},
+		"Pattern":  {"patterns are checked", `{size: 2, code: "1"}`, []string{`spec.code: should match '^[a-z]+$'`}},
+		"Range":    {"bounds are checked", `{size: 10}`, []string{"spec.size: should be less than or equal to 9"}},
+		"Set":      {"a duplicate element of a set is a fault", `{size: 2, tags: [a, a]}`, []string{"spec.tags[1]: occurs twice"}},
+		"Map":      {"a map key may contain dots", `{size: 2, labels: {a.b/c: 1}}`, []string{`spec.labels.a.b/c: must be of type string: "integer"`}},
+		"CEL":      {"a violated CEL rule has its message", `{size: 6, unit: ft}`, []string{"spec: feet are few"}},
+		"Default":  {"defaults are applied", `{size: 6}`, nil},
+		"Null":     {"a null is replaced by the default", `{size: 6, unit: null, code: null}`, nil},
 	}
 	def := definition(t, widgets(spec))
 	for name, tc := range cases {
@@ -96,7 +96,7 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if after := fmt.Sprint(obj); after != before {
-				t.Errorf("the object changed to %s", after)
+				t.Errorf("the object was changed to %s", after)
 			}
 		})
 	}
@@ -126,13 +126,13 @@ func TestValidateMetadataInWords(t *testing.T) {
 
 func TestServes(t *testing.T) {
 	def := definition(t, widgets(`{type: object}`))
-	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: it is not served", "v2": "there is no version v2 of it, only v1, v0"} {
+	for version, want := range map[string]string{"v1": "<nil>", "v0": "version v0: not served", "v2": "version v2 does not exist, only v1, v0"} {
 		if got := fmt.Sprint(def.Serves(version)); got != want {
 			t.Errorf("version %s: got %s, want %s", version, got, want)
 		}
 	}
 	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v2, kind: Widget}`), schema.Options{}); err == nil {
-		t.Error("a version that is not there was validated")
+		t.Error("an object of a missing version was validated")
 	}
 }
 
@@ -141,17 +141,17 @@ func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, spec, want string
 	}{
-		"Good":      {"a structural schema is taken", `{type: object, properties: {a: {type: string}}}`, ""},
-		"NoType":    {"each field has a type", `{type: object, properties: {a: {}}}`, at + ".properties.a.type: is required"},
-		"Default":   {"a default fits its schema", `{type: object, properties: {a: {type: string, default: 1}}}`, at + ".properties.a.default: must be of type string"},
-		"Pruned":    {"a default holds nothing unknown", `{type: object, properties: {a: {type: object, default: {x: 1}}}}`, at + ".properties.a.default"},
-		"Structure": {"anyOf only restricts", `{type: object, properties: {a: {type: string}}, anyOf: [{properties: {a: {type: string}}}]}`, at + ".anyOf[0].properties.a.type"},
-		"CEL":       {"a rule compiles", `{type: object, properties: {a: {type: array, items: {type: string, x-kubernetes-validations: [{rule: "self.x > 1"}]}}}}`, at + ".properties.a.items.x-kubernetes-validations[0].rule: compilation failed"},
-		"Type":      {"JSON has few types", `{type: object, properties: {a: {type: text}}}`, at + `.properties.a.type: is "text": supported values: "array"`},
-		"Pattern":   {"a pattern compiles", `{type: object, properties: {a: {type: string, pattern: "("}}}`, at + ".properties.a.pattern: must be a valid regular"},
-		"CELType":   {"a rule is true or false", `{type: object, x-kubernetes-validations: [{rule: "1"}]}`, at + ".x-kubernetes-validations[0].rule: "},
-		"Preserve":  {"what is kept as it is may hold anything", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, ""},
-		"Embedded":  {"an embedded object is one", `{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`, ""},
+		"Good":      {"a structural schema is valid", `{type: object, properties: {a: {type: string}}}`, ""},
+		"NoType":    {"each field requires a type", `{type: object, properties: {a: {}}}`, at + ".properties.a.type: is required"},
+		"Default":   {"a default must fit its schema", `{type: object, properties: {a: {type: string, default: 1}}}`, at + ".properties.a.default: must be of type string"},
+		"Pruned":    {"a default must not have unknown fields", `{type: object, properties: {a: {type: object, default: {x: 1}}}}`, at + ".properties.a.default"},
+		"Structure": {"anyOf must not define fields", `{type: object, properties: {a: {type: string}}, anyOf: [{properties: {a: {type: string}}}]}`, at + ".anyOf[0].properties.a.type"},
+		"CEL":       {"a rule must compile", `{type: object, properties: {a: {type: array, items: {type: string, x-kubernetes-validations: [{rule: "self.x > 1"}]}}}}`, at + ".properties.a.items.x-kubernetes-validations[0].rule: compilation failed"},
+		"Type":      {"a type must be one of JSON schemas", `{type: object, properties: {a: {type: text}}}`, at + `.properties.a.type: is "text": supported values: "array"`},
+		"Pattern":   {"a pattern must compile", `{type: object, properties: {a: {type: string, pattern: "("}}}`, at + ".properties.a.pattern: must be a valid regular"},
+		"CELType":   {"a rule must return a boolean", `{type: object, x-kubernetes-validations: [{rule: "1"}]}`, at + ".x-kubernetes-validations[0].rule: "},
+		"Preserve":  {"a preserved object may have any default", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, ""},
+		"Embedded":  {"a default of an embedded object must be an object", `{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,14 +169,14 @@ func TestCheckWithoutSchema(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	if _, err := def.Validate(t.Context(), object(t, `{apiVersion: gold.test/v1, kind: A}`), schema.Options{}); err == nil {
-		t.Error("an object was validated by no schema")
+		t.Error("an object was validated without a schema")
 	}
 }
 
 func TestNewRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, object string }{
-		"Other":  {"a ConfigMap defines nothing", `{apiVersion: v1, kind: ConfigMap}`},
-		"Schema": {"a schema is an object", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, schema: {openAPIV3Schema: [1]}}]}}`},
+		"Other":  {"a ConfigMap is not a definition", `{apiVersion: v1, kind: ConfigMap}`},
+		"Schema": {"a schema must be an object", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, schema: {openAPIV3Schema: [1]}}]}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An XRD is a CompositeResourceDefinition, as it was decoded.
+// An XRD is a decoded CompositeResourceDefinition.
 type XRD struct {
 	obj map[string]any
 }
 
-// NewXRD returns the XRD that obj holds, of any version. An object of another
-// kind is an error.
+// NewXRD returns the XRD in obj, of any version. An object of another kind is
+// an error.
 func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
@@ -24,9 +24,8 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	return XRD{obj: obj}, nil
 }
 
-// Legacy reports whether XRs have the schema that they had before Crossplane
-// v2: those of a v1 XRD without a scope, and of any whose scope is
-// LegacyCluster.
+// Legacy reports whether XRs have the schema of Crossplane v1: those of a v1
+// XRD without a scope, and of any with scope LegacyCluster.
 func (x XRD) Legacy() bool {
 	if scope := x.text("scope"); scope != "" {
 		return scope == "LegacyCluster"
@@ -34,7 +33,7 @@ func (x XRD) Legacy() bool {
 	return x.obj["apiVersion"] == "apiextensions.crossplane.io/v1"
 }
 
-// Defines returns an error if the XRD is not of the kind's group and name.
+// Defines returns an error unless the XRD defines the group and kind.
 func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	group, kind := x.text("group"), x.Kind()
 	if group != gvk.Group || kind != gvk.Kind {
@@ -43,21 +42,20 @@ func (x XRD) Defines(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
-// Kind is that of the composite resources which the XRD defines.
+// Kind returns the kind of the XRs.
 func (x XRD) Kind() string { return x.text("names", "kind") }
 
-// Offers reports whether gvk is that of the XRD's claims, in whatever version.
+// Offers reports whether gvk is the kind of the XRD's claims, in any version.
 func (x XRD) Offers(gvk schema.GroupVersionKind) bool {
 	kind := x.text("claimNames", "kind")
 	return kind != "" && kind == gvk.Kind && x.text("group") == gvk.Group
 }
 
-// EnforcedComposition is the name of the Composition that composes for every
-// XR, whatever the XR selects, or "".
+// EnforcedComposition returns the name of the Composition for all XRs, or "".
 func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRef", "name") }
 
-// DefaultComposition is the name of the Composition that composes for an XR
-// that selects none, or "".
+// DefaultComposition returns the name of the Composition for XRs that select
+// none, or "".
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
 // text returns the string at a path below spec, or "".
@@ -66,8 +64,8 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
-// Default fills in what xr leaves out and the schema of its version has a
-// default for. It is an error if the XRD lacks the version.
+// Default applies the defaults of the schema of xr's version. It returns an
+// error if the XRD lacks the version.
 func (x XRD) Default(xr *unstructured.Unstructured) error {
 	s, err := x.versionSchema(xr.GroupVersionKind())
 	if err != nil {
@@ -85,12 +83,12 @@ func (x XRD) versionSchema(gvk schema.GroupVersionKind) (map[string]any, error) 
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("it has no version %q", gvk.Version)
+	return nil, fmt.Errorf("version %q does not exist", gvk.Version)
 }
 
-// fill applies defaults from the outside in, as the API server does: nothing is
-// made below a parent that is absent and has no default itself. A null counts
-// as absent where the schema does not allow it.
+// fill applies defaults from the outside in, as the API server does: a parent
+// that is absent and has no default is not created. A null counts as absent
+// where the schema does not allow it.
 func fill(v any, schema map[string]any) {
 	switch v := v.(type) {
 	case map[string]any:

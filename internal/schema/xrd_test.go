@@ -65,13 +65,13 @@ func TestDefault(t *testing.T) {
 	cases := map[string]struct {
 		reason, spec, want string
 	}{
-		"Absent":       {"a field that is left out gets its default, and so does what a default object holds", `{}`, `{color: grey, maybe: x, box: {lid: true}}`},
-		"Set":          {"what is set stays", `{color: red, maybe: y, box: {lid: false}}`, `{color: red, maybe: y, box: {lid: false}}`},
-		"Null":         {"null counts as absent, unless it is allowed", `{color: null, maybe: null}`, `{color: grey, maybe: null, box: {lid: true}}`},
-		"NoParent":     {"nothing is made below a parent that is there no more", `{color: a, maybe: b, crate: {}}`, `{color: a, maybe: b, box: {lid: true}, crate: {lid: true}}`},
+		"Absent":       {"a missing field gets its default, and so do fields of a default object", `{}`, `{color: grey, maybe: x, box: {lid: true}}`},
+		"Set":          {"existing values are kept", `{color: red, maybe: y, box: {lid: false}}`, `{color: red, maybe: y, box: {lid: false}}`},
+		"Null":         {"a null is replaced by the default, unless it is allowed", `{color: null, maybe: null}`, `{color: grey, maybe: null, box: {lid: true}}`},
+		"NoParent":     {"a missing parent is not created", `{color: a, maybe: b, crate: {}}`, `{color: a, maybe: b, box: {lid: true}, crate: {lid: true}}`},
 		"Items":        {"each element of a list gets its defaults", `{color: a, maybe: b, parts: [{}, {size: 2}, null]}`, `{color: a, maybe: b, box: {lid: true}, parts: [{size: 1}, {size: 2}, {size: 9}]}`},
-		"Free":         {"each value of a free map gets its defaults", `{color: a, maybe: b, tags: {x: {}, y: null}}`, `{color: a, maybe: b, box: {lid: true}, tags: {x: {level: low}, y: none}}`},
-		"UnknownField": {"what the schema does not know stays", `{color: a, maybe: b, other: {}}`, `{color: a, maybe: b, box: {lid: true}, other: {}}`},
+		"Free":         {"each value of a map gets its defaults", `{color: a, maybe: b, tags: {x: {}, y: null}}`, `{color: a, maybe: b, box: {lid: true}, tags: {x: {level: low}, y: none}}`},
+		"UnknownField": {"unknown fields are kept", `{color: a, maybe: b, other: {}}`, `{color: a, maybe: b, box: {lid: true}, other: {}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,16 +101,16 @@ func TestDefaultWithoutSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := xr.Object["spec"]; ok {
-		t.Error("a spec was made where there was none")
+		t.Error("a missing spec was created")
 	}
 }
 
 func TestDefines(t *testing.T) {
 	cases := map[string]struct{ reason, xr, want string }{
-		"Itself":  {"its own kind is defined", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},
-		"Version": {"a version that the XRD lacks is refused", `{apiVersion: gold.test/v2, kind: XWidget}`, `it has no version "v2"`},
-		"Group":   {"another group is refused", `{apiVersion: lead.test/v1, kind: XWidget}`, "it defines XWidget of group"},
-		"Kind":    {"another kind is refused", `{apiVersion: gold.test/v1, kind: XGadget}`, "it defines XWidget of group"},
+		"Itself":  {"an XRD defines its own kind", `{apiVersion: gold.test/v1, kind: XWidget}`, ""},
+		"Version": {"a missing version is an error", `{apiVersion: gold.test/v2, kind: XWidget}`, `version "v2" does not exist`},
+		"Group":   {"another group is an error", `{apiVersion: lead.test/v1, kind: XWidget}`, "it defines XWidget of group"},
+		"Kind":    {"another kind is an error", `{apiVersion: gold.test/v1, kind: XGadget}`, "it defines XWidget of group"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,10 +132,10 @@ func TestLegacy(t *testing.T) {
 		reason, xrd string
 		want        bool
 	}{
-		"V1":       {"v1 had no scope", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`, true},
-		"V1Scoped": {"a scope decides, in v1 too", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {scope: Cluster}}`, false},
-		"V2":       {"v2 without a scope is not legacy", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition}`, false},
-		"V2Legacy": {"v2 can still be legacy", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: LegacyCluster}}`, true},
+		"V1":       {"a v1 XRD without a scope is legacy", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition}`, true},
+		"V1Scoped": {"the scope of a v1 XRD decides", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, spec: {scope: Cluster}}`, false},
+		"V2":       {"a v2 XRD without a scope is not legacy", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition}`, false},
+		"V2Legacy": {"a v2 XRD with scope LegacyCluster is legacy", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {scope: LegacyCluster}}`, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestLegacy(t *testing.T) {
 
 func TestNewXRDRefusesOthers(t *testing.T) {
 	if _, err := schema.NewXRD(object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`)); err == nil {
-		t.Error("a ConfigMap passed for an XRD")
+		t.Error("a ConfigMap was accepted as an XRD")
 	}
 }
 
@@ -162,11 +162,11 @@ func TestOffers(t *testing.T) {
 		reason, xrd, object string
 		want                bool
 	}{
-		"Claim":      {"the kind of claimNames is offered", claims, `{apiVersion: gold.test/v1, kind: Widget}`, true},
-		"AnyVersion": {"a claim may be of any version", claims, `{apiVersion: gold.test/v2, kind: Widget}`, true},
-		"XR":         {"the XR itself is no claim", claims, `{apiVersion: gold.test/v1, kind: XWidget}`, false},
-		"Group":      {"the group counts", claims, `{apiVersion: lead.test/v1, kind: Widget}`, false},
-		"NoClaims":   {"an XRD without claimNames offers none, not even one without a kind", xrd, `{apiVersion: gold.test/v1}`, false},
+		"Claim":      {"the kind in claimNames is offered", claims, `{apiVersion: gold.test/v1, kind: Widget}`, true},
+		"AnyVersion": {"a claim may have any version", claims, `{apiVersion: gold.test/v2, kind: Widget}`, true},
+		"XR":         {"the kind of the XR is not offered", claims, `{apiVersion: gold.test/v1, kind: XWidget}`, false},
+		"Group":      {"a kind of another group is not offered", claims, `{apiVersion: lead.test/v1, kind: Widget}`, false},
+		"NoClaims":   {"an XRD without claimNames offers no claims, not even an empty kind", xrd, `{apiVersion: gold.test/v1}`, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -189,12 +189,12 @@ func TestNames(t *testing.T) {
 		want         names
 	}{
 		"All": {
-			"each name is where the API has it",
+			"each name is read from its path in the API",
 			`{names: {kind: XWidget}, enforcedCompositionRef: {name: must}, defaultCompositionRef: {name: may}}`,
 			names{"XWidget", "must", "may"},
 		},
-		"None":     {"what is not there is empty", `{}`, names{}},
-		"Nonsense": {"what is of another type counts as not there", `{names: [], enforcedCompositionRef: must, defaultCompositionRef: {name: 1}}`, names{}},
+		"None":     {"a missing name is empty", `{}`, names{}},
+		"Nonsense": {"a name of another type is empty", `{names: [], enforcedCompositionRef: must, defaultCompositionRef: {name: 1}}`, names{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

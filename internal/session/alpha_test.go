@@ -212,9 +212,9 @@ func TestAlphaRefuses(t *testing.T) {
 		"Observed":     {"what is observed has to be there", in(func(in *session.Inputs) { in.Observed = []string{"none.yaml"} }), "loading observed resources", ""},
 		"Missing":      {"so has the Composition", in(func(in *session.Inputs) { in.Composition = "none.yaml" }), "loading the Composition", ""},
 		"Kind":         {"which is one", composition(xr), "expected a Composition", ""},
-		"Pipeline":     {"of the alpha", composition(steps("f")), "lib/composition.yaml:5: spec: it has neither resources nor functions", "another {profile}"},
+		"Pipeline":     {"of the alpha", composition(steps("f")), "lib/composition.yaml:5: spec: the Composition has neither resources nor functions", "another {profile}"},
 		"Name":         {"faults have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
-		"Image":        {"those of functions, too", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: it is required", ""},
+		"Image":        {"those of functions, too", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: an image is required", ""},
 		"Match":        {"it is for the XR", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
 		"Profile":      {"other profiles delete nothing", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is for profile alpha", ""},
 	}

@@ -44,8 +44,8 @@ func TestDependencies(t *testing.T) {
 	}{
 		"ByObject":     {"a cluster's name", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "acme-f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
 		"ByLastPart":   {"the last part will do", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
-		"Ambiguous":    {"of two nobody knows which", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "f", session.Config{}, "", "", `calls function "f", which is not there`},
-		"Unknown":      {"what is no dependency is unknown", metadata(on("acme/f", ">=v1")), "g", session.Config{}, "", "", `calls function "g", which is not there`},
+		"Ambiguous":    {"of two nobody knows which", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "f", session.Config{}, "", "", `calls the function "f", which was not found`},
+		"Unknown":      {"what is no dependency is unknown", metadata(on("acme/f", ">=v1")), "g", session.Config{}, "", "", `calls the function "g", which was not found`},
 		"Away":         {"the error says where", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "g", session.Config{}, "", "gone/g >=v1", "loading functions: crossplane.yaml:6: the registry is away"},
 		"Wrong":        {"metadata may be wrong", metadata("{version: v1}"), "f", session.Config{}, "", "", "crossplane.yaml:5: spec.dependsOn[0] names no package"},
 		"Beside":       {"a Function beside it counts first", metadata(on("acme/f", ">=v1")) + fn("f", "registry.example.org/own:v1", ""), "f", session.Config{}, "Sandbox registry.example.org/own:v1", "", ""},

@@ -95,7 +95,7 @@ func (l *log) take(e progress.Event) {
 func TestLegacyFunctions(t *testing.T) {
 	const (
 		converted = "note: composition.yaml:1: Composition \"widgets\" is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it"
-		unknown   = `composition.yaml:6: spec.pipeline[0].functionRef.name: the step "patch-and-transform" calls function "function-patch-and-transform", which is not there`
+		unknown   = `composition.yaml:6: spec.pipeline[0].functionRef.name: the step "patch-and-transform" calls the function "function-patch-and-transform", which was not found`
 	)
 	b, _ := builtin.Named("function-patch-and-transform")
 	ran := "note: function-patch-and-transform: Builtin, measured against function-patch-and-transform " + b.Measured
@@ -113,20 +113,20 @@ func TestLegacyFunctions(t *testing.T) {
 		"Listed":      {"the function that the file lists is taken", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
 		"Runner":      {"a function that is there is taken", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
 		"BuiltinsOff": {"without builtins it has to be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
-		"Pipeline":    {"who writes a pipeline lists its functions", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls function \"function-patch-and-transform\", which is not there"},
+		"Pipeline":    {"who writes a pipeline lists its functions", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
 		"Lost": {
 			"what is not carried over is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
 			session.Config{},
-			[]string{converted, "warning: composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: a Composition has no such field any more: external secret stores are gone from Crossplane", ran},
+			[]string{converted, "warning: composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: the field was removed from Compositions: Crossplane no longer supports external secret stores", ran},
 			"",
 		},
 		"Environment": {
 			"a function that is no builtin has to be listed", "", old + "  environment: {defaultData: {a: 1}}\n",
 			session.Config{},
 			[]string{converted},
-			`composition.yaml:6: spec.pipeline[0].functionRef.name: the step "environment-configs" calls function "function-environment-configs", which is not there`,
+			`composition.yaml:6: spec.pipeline[0].functionRef.name: the step "environment-configs" calls the function "function-environment-configs", which was not found`,
 		},
-		"Empty": {"a Composition that composes nothing is refused", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: there are none"},
+		"Empty": {"a Composition that composes nothing is refused", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: a Composition of mode Resources must have resources"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func TestNestedErrors(t *testing.T) {
 				composingNamed("a", "XGadget"), composingNamed("b", "XGadget"),
 			},
 			widget,
-			`XWidget "alpha": selecting a Composition for XGadget "g": several Compositions could compose for it`, "at random",
+			`XWidget "alpha": selecting a Composition for XGadget "g": several Compositions match`, "at random",
 		},
 		"ChildClaim": {
 			"and a claim that is none",
@@ -69,7 +69,7 @@ func TestNestedErrors(t *testing.T) {
 				strings.Replace(composing("XGadget"), "gold.test/v1", "gold.test/v2", 1), defining("v2", "XGadget"),
 			},
 			widget,
-			`applying the defaults of the XRD of XGadget: it has no version "v2"`, "",
+			`applying the defaults of the XRD of XGadget: version "v2" does not exist`, "",
 		},
 		"Itself": {
 			"an object among those around it is a cycle",

@@ -214,7 +214,7 @@ func TestRuntimeChoice(t *testing.T) {
 			"a function that the file lacks is named with its step",
 			fn("g", contrib, ""), "f",
 			session.Config{},
-			"", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls function "f", which is not there`,
+			"", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls the function "f", which was not found`,
 		},
 		"NoFile": {
 			"without a functions file a builtin is known by its name",
@@ -232,7 +232,7 @@ func TestRuntimeChoice(t *testing.T) {
 			"without a functions file, other functions are unknown",
 			"", "f",
 			session.Config{},
-			"", `the step "s0" calls function "f", which is not there`,
+			"", `the step "s0" calls the function "f", which was not found`,
 		},
 	}
 	for name, tc := range cases {

@@ -344,7 +344,7 @@ cases:
 				"s.yaml/loose failed", "  3: Composition at loose.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.bucketRegoin",
 				"s.yaml/again failed", "  3: Composition at loose.yaml:18: spec.pipeline[0].input.resources[0].patches[0].fromFieldPath: kind XBucket of example.crossplane.io/v1 has no field spec.bucketRegoin",
 				"s.yaml/warn passed",
-				"s.yaml/strict failed", "  3: storage-bucket: there is no schema of Bucket of s3.aws.upbound.io/v1beta1: name one by schemas, or the kind by expect.valid.ignore", "  3: Composition at strict.yaml:15: spec.pipeline[0].input.resources[0].base: there is no schema of kind Bucket of s3.aws.upbound.io/v1beta1, so what is read and written of it is not checked",
+				"s.yaml/strict failed", "  3: storage-bucket: there is no schema of Bucket of s3.aws.upbound.io/v1beta1: name one by schemas, or the kind by expect.valid.ignore", "  3: Composition at strict.yaml:15: spec.pipeline[0].input.resources[0].base: no schema of kind Bucket of s3.aws.upbound.io/v1beta1 was found, so its fields are not checked",
 				"s.yaml/integrity failed", `  3: Composition at integrity.yaml:8: unknown field "spec.pipeline[0].stepp", did you mean step?`,
 				"s.yaml/inline failed", `  3: Composition at s.yaml:10: unknown field "sepc", did you mean spec?`,
 				"s.yaml/ignored passed",

@@ -96,11 +96,11 @@ func TestCompositions(t *testing.T) {
 			"and so do the rules that need no schemas", strings.Replace(widgets, "fromFieldPath: spec.size, ", "", 1),
 			[]string{"c.yaml:17: " + at + "fromFieldPath must be set for patch type FromCompositeFieldPath"},
 		},
-		"Lost":         {"what is not applied is lost", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline changes nothing but the status of a composite resource, so spec.size is not applied"}},
+		"Lost":         {"what is not applied is lost", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline only changes the status of a composite resource, so spec.size is not applied"}},
 		"Doubtful":     {"what the function takes may be meant", strings.Replace(widgets, "{fromFieldPath: spec.size, toFieldPath: spec.size}", "{fromFieldPath: spec.size}\n        readinessChecks: [{type: MatchString, fieldPath: status.a, matchString: ''}]", 1), nil},
 		"UnknownField": {"fields that are lost are told once, by another rule", widgets + "  resources: []\n", nil},
 		"Strict":       {"a mode that asks for all schemas is for clusters, which have them", strings.Replace(widgets, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: strict}}", 1), nil},
-		"OtherMode":    {"what cannot be rendered is told", strings.Replace(widgets, "mode: Pipeline", "mode: Resources", 1), []string{"c.yaml:4: spec.resources: there are none, and a Composition of mode Resources composes nothing else"}},
+		"OtherMode":    {"what cannot be rendered is told", strings.Replace(widgets, "mode: Pipeline", "mode: Resources", 1), []string{"c.yaml:4: spec.resources: a Composition of mode Resources must have resources"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,14 +15,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Client is a alpha.ContainerRunner that calls one runner. It has to be closed.
+// A Client is an alpha.ContainerRunner that calls one runner. Callers must
+// close it.
 type Client struct{ conn *grpc.ClientConn }
 
-// Dial returns a Client for the runner at target: "unix-abstract:name", as
-// alpha.DefaultEndpoint is, "host:port" or any other target that gRPC's
-// naming knows. It does not connect yet: calls do, and fail where they cannot.
+// Dial returns a Client for the runner at target: "unix-abstract:name", like
+// alpha.DefaultEndpoint, "host:port" or another gRPC target. It does not
+// connect; calls connect, and fail if they cannot.
 //
-// No proxy is used, and no gRPC service configuration is looked up in DNS.
+// It uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string) (*Client, error) {
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -35,8 +36,8 @@ func Dial(target string) (*Client, error) {
 	return &Client{conn: conn}, nil
 }
 
-// RunContainer calls the runner, and pays no heed to req.Endpoint. Errors have
-// the words and the status of gRPC, as those in Crossplane's events.
+// RunContainer calls the runner, and ignores req.Endpoint. Errors have the text
+// and status of gRPC, as in Crossplane's events.
 func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 	rsp := &v1alpha1.RunFunctionResponse{}
 	err := c.conn.Invoke(ctx, fullMethod, encode(req), rsp)
@@ -51,7 +52,7 @@ func (c *Client) RunContainer(ctx context.Context, req alpha.ContainerRequest) (
 	return nil, err
 }
 
-// Close ends the connection, and with it all calls under way.
+// Close closes the connection and cancels calls in progress.
 func (c *Client) Close() error {
 	if err := c.conn.Close(); err != nil {
 		return fmt.Errorf("closing the connection to a runner: %w", err)
@@ -59,8 +60,9 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Endpoints returns a Runner that passes each request to the runner at its
-// Endpoint, on a connection for it alone, and those that have none to otherwise.
+// Endpoints returns a ContainerRunner that sends each request to the runner at
+// its Endpoint, over a new connection, and requests without Endpoint to
+// otherwise.
 func Endpoints(otherwise alpha.ContainerRunner) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if req.Endpoint == "" {

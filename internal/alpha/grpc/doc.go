@@ -1,4 +1,4 @@
-// Package grpc connects to runners of containers, and serves them, by the
-// service apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService: in
-// plaintext, and for anybody who can connect.
+// Package grpc has a client and a server of runners, for the service
+// apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService: in
+// plaintext and without authentication.
 package grpc

@@ -32,7 +32,7 @@ import (
 
 const method = "/apiextensions.fn.proto.v1alpha1.ContainerizedFunctionRunnerService/RunFunction"
 
-// serve serves r until the test ends, and returns its target.
+// serve serves r until the test ends, and returns its gRPC target.
 func serve(t *testing.T, r alpha.ContainerRunnerFunc) (target string) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +70,7 @@ func dial(t *testing.T, target string) *containergrpc.Client {
 	return c
 }
 
-// raw is a connection for calls that no Client makes.
+// raw returns a connection for calls that a Client cannot make.
 func raw(t *testing.T, target string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -85,7 +85,7 @@ func raw(t *testing.T, target string) *grpc.ClientConn {
 	return conn
 }
 
-// recorder keeps the request that it gets.
+// recorder returns a runner that stores each request in got.
 func recorder(got *alpha.ContainerRequest) alpha.ContainerRunnerFunc {
 	return func(_ context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		*got = req
@@ -99,9 +99,9 @@ func TestRoundTrip(t *testing.T) {
 		reason    string
 		req, want alpha.ContainerRequest
 	}{
-		"Least": {"a runner gets what counts where a request says nothing", alpha.ContainerRequest{Image: "a"}, complete},
+		"Least": {"a runner gets the defaults of an empty request", alpha.ContainerRequest{Image: "a"}, complete},
 		"All": {
-			"and all else as it was sent, but for the endpoint, which is the runner's own",
+			"a runner gets the request as sent, without the endpoint",
 			alpha.ContainerRequest{
 				Image: "a", Input: []byte("in"), PullPolicy: "Always", CPU: "100m", Memory: "1Mi", Network: "Runner", Timeout: time.Minute, Endpoint: "e",
 				Auth: &alpha.Auth{Username: "u", Password: "p", Auth: "a", IdentityToken: "i", RegistryToken: "r"},
@@ -131,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWire is about the bytes that Crossplane sends, written by hand.
+// TestWire decodes a message of Crossplane that was encoded by hand.
 func TestWire(t *testing.T) {
 	wire := []byte{
 		0x0a, 1, 'i', // image
@@ -162,7 +162,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestStrangeRequests is about clients other than Crossplane.
+// TestStrangeRequests checks requests that Crossplane does not send.
 func TestStrangeRequests(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -170,9 +170,9 @@ func TestStrangeRequests(t *testing.T) {
 		want   alpha.ContainerRequest
 		code   codes.Code
 	}{
-		"NoImage": {"there is nothing to run", &v1alpha1.RunFunctionRequest{}, alpha.ContainerRequest{}, codes.InvalidArgument},
+		"NoImage": {"a request without an image is an error", &v1alpha1.RunFunctionRequest{}, alpha.ContainerRequest{}, codes.InvalidArgument},
 		"Newer": {
-			"policies that nobody knows are none",
+			"unknown policies count as unspecified",
 			&v1alpha1.RunFunctionRequest{
 				Image:             "a",
 				ImagePullConfig:   &v1alpha1.ImagePullConfig{PullPolicy: 99},
@@ -206,7 +206,7 @@ func TestErrors(t *testing.T) {
 		hint   string
 	}{
 		"Text": {
-			"an error is its text",
+			"an error without status has the status Unknown and its text",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) {
 				return nil, errors.New("exit status 3")
 			},
@@ -215,7 +215,7 @@ func TestErrors(t *testing.T) {
 			"",
 		},
 		"Status": {
-			"or the status that it carries",
+			"an error with a status keeps it",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) {
 				return nil, fmt.Errorf("running: %w", status.Error(codes.NotFound, "no such image"))
 			},
@@ -224,14 +224,14 @@ func TestErrors(t *testing.T) {
 			"",
 		},
 		"Input": {
-			"a message has a size in one direction",
+			"a request has a maximum size",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return nil, nil },
 			big,
 			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194316 vs. 4194304)",
 			"make the FunctionIO smaller: a runner's messages may have 4194304 bytes, and that cannot be raised",
 		},
 		"Output": {
-			"and in the other",
+			"a response has a maximum size",
 			func(context.Context, alpha.ContainerRequest) ([]byte, error) { return big, nil },
 			nil,
 			"rpc error: code = ResourceExhausted desc = grpc: received message larger than max (4194309 vs. 4194304)",
@@ -256,7 +256,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsServed: there are no other services, of health for example.
+// TestNothingElseIsServed checks that no other service, such as health, exists.
 func TestNothingElseIsServed(t *testing.T) {
 	conn := raw(t, serve(t, recorder(new(alpha.ContainerRequest))))
 	_, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
@@ -265,7 +265,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestAtOnce: as many containers run at once as are asked for.
+// TestAtOnce checks that containers run concurrently.
 func TestAtOnce(t *testing.T) {
 	const n = 20
 	var all sync.WaitGroup
@@ -286,7 +286,7 @@ func TestAtOnce(t *testing.T) {
 	e2e.Wait(t, &calls)
 }
 
-// TestCallerGone: a container is told when its caller is gone.
+// TestCallerGone checks that a container's context ends with the call.
 func TestCallerGone(t *testing.T) {
 	told := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -302,7 +302,7 @@ func TestCallerGone(t *testing.T) {
 	e2e.Receive(t, told)
 }
 
-// TestStop: a call under way is finished.
+// TestStop checks that Serve lets a call in progress finish.
 func TestStop(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -325,8 +325,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStopWaits: a call that does not end by itself is cancelled, and there is
-// none left when Serve returns.
+// TestStopWaits checks that Serve cancels a call that does not end, and waits
+// for it.
 func TestStopWaits(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -362,10 +362,10 @@ func TestServeOnNothing(t *testing.T) {
 	}
 }
 
-// TestAbstract is about sockets as the default one is, which only Linux has.
+// TestAbstract checks abstract sockets, which only Linux has.
 func TestAbstract(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("abstract sockets are Linux'")
+		t.Skip("abstract sockets need Linux")
 	}
 	name := "crossplane/fn/test-" + filepath.Base(t.TempDir()) + fmt.Sprint(time.Now().UnixNano())
 	lis, err := net.Listen("unix", "@"+name)
@@ -385,10 +385,10 @@ func TestEndpoints(t *testing.T) {
 	}
 	r := containergrpc.Endpoints(says("here"))
 	cases := map[string]struct{ reason, endpoint, want, err string }{
-		"None":  {"who does not mind gets what there is", "", "here", ""},
-		"There": {"who names a runner gets that one", serve(t, says("there")), "there", ""},
-		"Bad":   {"which has to be one", "%zz", "", `connecting to the runner at "%zz"`},
-		"Gone":  {"and to be there", "unix://" + filepath.Join(t.TempDir(), "none.sock"), "", "rpc error: code = Unavailable"},
+		"None":  {"a request without an endpoint uses the other runner", "", "here", ""},
+		"There": {"a request with an endpoint uses that runner", serve(t, says("there")), "there", ""},
+		"Bad":   {"a malformed endpoint is an error", "%zz", "", `connecting to the runner at "%zz"`},
+		"Gone":  {"an endpoint without a server is an error", "unix://" + filepath.Join(t.TempDir(), "none.sock"), "", "rpc error: code = Unavailable"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,16 +14,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
 )
 
-// stopGrace is how long calls under way may take to finish once Serve stops.
+// stopGrace is how long Serve waits for calls in progress before it cancels
+// them.
 const stopGrace = 5 * time.Second
 
-// Serve answers RunFunction calls on lis by passing them to r, complete, as many
-// at once as there come. An error of r is answered as the gRPC status that it
-// carries, or as Unknown with its text. Messages may be of
-// alpha.MaxMessage bytes; there is no health service and no reflection.
+// Serve answers RunFunction calls on lis with the output of r, concurrently. r
+// gets requests with defaults set. An error of r becomes the gRPC status that
+// it carries, or Unknown with its text. Messages are limited to
+// alpha.MaxMessage bytes. There is no health service and no reflection.
 //
-// Serve closes lis. It returns nil after ctx is done and the calls under way
-// are, which it cancels after five seconds, and an error if lis fails.
+// Serve closes lis. When ctx is done it waits for the calls in progress,
+// cancels them after five seconds, and returns nil. It returns an error if lis
+// fails.
 func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
 	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
 	defer srv.Stop()
@@ -44,7 +46,7 @@ type server struct{ runner alpha.ContainerRunner }
 
 func (s *server) run(ctx context.Context, msg *v1alpha1.RunFunctionRequest) (*v1alpha1.RunFunctionResponse, error) {
 	if msg.GetImage() == "" {
-		return nil, status.Error(codes.InvalidArgument, "the request names no image")
+		return nil, status.Error(codes.InvalidArgument, "the request has no image")
 	}
 	output, err := s.runner.RunContainer(ctx, decode(msg))
 	if err != nil {

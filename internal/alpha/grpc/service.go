@@ -16,7 +16,8 @@ const (
 	fullMethod  = "/" + serviceName + "/" + methodName
 )
 
-// service is what is served: by a *server.
+// service returns the description of the gRPC service, which a *server
+// implements.
 func service() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: serviceName,
@@ -33,8 +34,8 @@ func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnarySe
 	return srv.(*server).run(ctx, req)
 }
 
-// encode returns the message that a client sends. Like Crossplane it leaves out
-// what the request says nothing of.
+// encode returns the message for a request. Like Crossplane it leaves empty
+// fields out.
 func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
 	config := &v1alpha1.RunFunctionConfig{}
 	if req.CPU != "" || req.Memory != "" {
@@ -56,8 +57,8 @@ func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
 	return &v1alpha1.RunFunctionRequest{Image: req.Image, Input: req.Input, ImagePullConfig: pull, RunFunctionConfig: config}
 }
 
-// decode returns the request that a message is, complete. Enums that are not
-// known, of a client that is newer, count as unspecified.
+// decode returns the request of a message, with defaults set. Unknown enum
+// values, such as those of a newer client, count as unspecified.
 func decode(msg *v1alpha1.RunFunctionRequest) alpha.ContainerRequest {
 	config := msg.GetRunFunctionConfig()
 	req := alpha.ContainerRequest{

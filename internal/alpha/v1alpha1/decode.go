@@ -9,14 +9,14 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// MaxExpanded is how many bytes a FunctionIO may have, about, once its aliases
-// are written out.
+// MaxExpanded limits the approximate size in bytes of a FunctionIO with its
+// aliases expanded.
 const MaxExpanded = 64 << 20
 
-// Decode returns the FunctionIO that a function wrote, in YAML or JSON: fields
-// that do not exist are dropped, missing ones zero, and numbers and booleans are
-// taken where a string should be. No bytes at all are a FunctionIO. The error
-// has the words of the real decoder.
+// Decode returns the FunctionIO that a function wrote, in YAML or JSON. It
+// drops unknown fields, and converts numbers and booleans to strings where
+// strings are expected. Empty output is an empty FunctionIO. Errors have the
+// text of the real decoder.
 func Decode(output []byte) (*FunctionIO, error) {
 	if err := checkAliases(output); err != nil {
 		return nil, err
@@ -31,13 +31,13 @@ func Decode(output []byte) (*FunctionIO, error) {
 // Encode returns io as YAML.
 func Encode(io *FunctionIO) ([]byte, error) { return kyaml.Marshal(io) }
 
-var errExpanded = errors.New("its aliases stand for too much")
+var errExpanded = errors.New("the aliases expand to too many bytes")
 
-// checkAliases refuses documents of which a decoder, which writes aliases out,
-// would make very many bytes.
+// checkAliases returns an error for documents whose expanded aliases are too
+// large for the decoder.
 func checkAliases(output []byte) error {
 	if !bytes.ContainsRune(output, '&') {
-		return nil // There is no anchor, and so no alias.
+		return nil // Without an anchor there are no aliases.
 	}
 	var root yaml.Node
 	err := yaml.Unmarshal(output, &root)
@@ -50,11 +50,11 @@ func checkAliases(output []byte) error {
 	return nil
 }
 
-// A measure knows the sizes of nodes with aliases written out.
+// A measure caches the sizes of nodes with their aliases expanded.
 type measure map[*yaml.Node]int
 
-// of returns the size of n, or just more than MaxExpanded if it is larger, as
-// one is that contains itself.
+// of returns the size of n, or MaxExpanded + 1 if it is larger, such as for a
+// node that contains itself.
 func (m measure) of(n *yaml.Node) int {
 	if n == nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
-// reencoded returns what a text is once it was decoded.
+// reencoded decodes and encodes a text.
 func reencoded(t *testing.T, text string) string {
 	t.Helper()
 	io, err := v1alpha1.Decode([]byte(text))
@@ -37,17 +37,17 @@ observed:
 
 func TestDecode(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"Nothing":   {"no bytes are a FunctionIO of which nothing is set", "", nothing},
-		"Null":      {"so is a null", "null", nothing},
-		"Comment":   {"and a comment", "# hello", nothing},
-		"Unknown":   {"fields that do not exist are dropped", "a: 1\ndesired: {b: 2}", nothing},
-		"AnyType":   {"apiVersion and kind may be any", "apiVersion: v7\nkind: Pod", "apiVersion: v7\n" + nothing[:strings.Index(nothing, "observed")] + "kind: Pod\n" + nothing[strings.Index(nothing, "observed"):]},
-		"JSON":      {"JSON is YAML", `{"results": [{"severity": "Odd", "message": "m"}]}`, nothing + "results:\n- message: m\n  severity: Odd\n"},
-		"First":     {"of several documents the first counts", "results: []\n---\n[unclosed", nothing},
-		"Scalars":   {"what is no string becomes one where it has to", `{results: [{severity: Normal, message: 007}, {severity: Normal, message: yes}]}`, nothing + "results:\n- message: \"7\"\n  severity: Normal\n- message: \"true\"\n  severity: Normal\n"},
-		"Ampersand": {"a text may have the sign of an anchor", `{results: [{severity: Normal, message: "a & b"}]}`, nothing + "results:\n- message: a & b\n  severity: Normal\n"},
-		"Alias":     {"aliases are written out", "results: [&a {severity: Normal, message: m}, *a]", nothing + "results:\n- message: m\n  severity: Normal\n- message: m\n  severity: Normal\n"},
-		"Integers":  {"integers stay what they are", "desired: {composite: {connectionDetails: [], resource: {count: 9007199254740993, kind: X}}}", "desired:\n  composite:\n    connectionDetails: []\n    resource:\n      count: 9007199254740993\n      kind: X\n" + nothing[strings.Index(nothing, "observed"):]},
+		"Nothing":   {"empty output is an empty FunctionIO", "", nothing},
+		"Null":      {"a null is an empty FunctionIO", "null", nothing},
+		"Comment":   {"a comment is an empty FunctionIO", "# hello", nothing},
+		"Unknown":   {"unknown fields are dropped", "a: 1\ndesired: {b: 2}", nothing},
+		"AnyType":   {"apiVersion and kind are not checked", "apiVersion: v7\nkind: Pod", "apiVersion: v7\n" + nothing[:strings.Index(nothing, "observed")] + "kind: Pod\n" + nothing[strings.Index(nothing, "observed"):]},
+		"JSON":      {"JSON is accepted", `{"results": [{"severity": "Odd", "message": "m"}]}`, nothing + "results:\n- message: m\n  severity: Odd\n"},
+		"First":     {"only the first of several documents is decoded", "results: []\n---\n[unclosed", nothing},
+		"Scalars":   {"numbers and booleans become strings where strings are expected", `{results: [{severity: Normal, message: 007}, {severity: Normal, message: yes}]}`, nothing + "results:\n- message: \"7\"\n  severity: Normal\n- message: \"true\"\n  severity: Normal\n"},
+		"Ampersand": {"a string may contain an ampersand", `{results: [{severity: Normal, message: "a & b"}]}`, nothing + "results:\n- message: a & b\n  severity: Normal\n"},
+		"Alias":     {"aliases are expanded", "results: [&a {severity: Normal, message: m}, *a]", nothing + "results:\n- message: m\n  severity: Normal\n- message: m\n  severity: Normal\n"},
+		"Integers":  {"integers keep their type", "desired: {composite: {connectionDetails: [], resource: {count: 9007199254740993, kind: X}}}", "desired:\n  composite:\n    connectionDetails: []\n    resource:\n      count: 9007199254740993\n      kind: X\n" + nothing[strings.Index(nothing, "observed"):]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,20 +61,20 @@ func TestDecode(t *testing.T) {
 func TestDecodeWhatDoesNotFit(t *testing.T) {
 	const converting = "error converting YAML to JSON: "
 	const decoding = "error unmarshaling JSON: while decoding JSON: "
-	// Each line stands for ten of the one before.
+	// Each line multiplies the size of the previous one by ten.
 	laughs := "a: &a [" + strings.Repeat("lol, ", 9) + "lol]\n"
 	for c := 'b'; c <= 'j'; c++ {
 		laughs += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "*" + string(c-1) + "]\n"
 	}
 	cases := map[string]struct{ reason, text, want string }{
-		"NotYAML":  {"what is open has to be closed", "{desired: [unclosed", converting + "yaml: line 1: did not find expected ',' or ']'"},
-		"List":     {"a list is no FunctionIO", "[]", decoding + "json: cannot unmarshal array into Go value of type v1alpha1.FunctionIO"},
-		"Results":  {"results are a list", "results: 3", decoding + "json: cannot unmarshal number into Go struct field FunctionIO.results of type []v1alpha1.Result"},
-		"Tab":      {"a tab indents nothing", "desired:\n\tcomposite:", converting + "yaml: line 2: found character that cannot start any token"},
-		"Laughs":   {"aliases may multiply no further than memory does", laughs, converting + "its aliases stand for too much"},
-		"LongText": {"nor may those of one long text", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "its aliases stand for too much"},
-		"Itself":   {"what contains itself has no end", "a: &a [*a]", converting + "its aliases stand for too much"},
-		"NoAnchor": {"an alias stands for something", "a: &b c\nd: *e", converting + "yaml: unknown anchor 'e' referenced"},
+		"NotYAML":  {"a list without its end is an error", "{desired: [unclosed", converting + "yaml: line 1: did not find expected ',' or ']'"},
+		"List":     {"a list is an error", "[]", decoding + "json: cannot unmarshal array into Go value of type v1alpha1.FunctionIO"},
+		"Results":  {"results that are not a list are an error", "results: 3", decoding + "json: cannot unmarshal number into Go struct field FunctionIO.results of type []v1alpha1.Result"},
+		"Tab":      {"a tab as indentation is an error", "desired:\n\tcomposite:", converting + "yaml: line 2: found character that cannot start any token"},
+		"Laughs":   {"aliases of aliases that expand to too many bytes are an error", laughs, converting + "the aliases expand to too many bytes"},
+		"LongText": {"aliases of a long string that expand to too many bytes are an error", "a: &a \"" + strings.Repeat("x", 1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 1<<10) + "*a]", converting + "the aliases expand to too many bytes"},
+		"Itself":   {"a node that contains itself is an error", "a: &a [*a]", converting + "the aliases expand to too many bytes"},
+		"NoAnchor": {"an alias without an anchor is an error", "a: &b c\nd: *e", converting + "yaml: unknown anchor 'e' referenced"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestDecodeWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestEncode: what a function gets leaves out what is not there, but for lists
-// of connection details.
+// TestEncode checks that the encoded FunctionIO omits empty fields, except
+// lists of connection details.
 func TestEncode(t *testing.T) {
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 	config := raw(`{"kind": "C"}`)
@@ -142,7 +142,7 @@ observed:
 	}
 }
 
-// FuzzDecode: whatever can be decoded can be encoded, and decoded to the same.
+// FuzzDecode checks that a decoded FunctionIO survives encoding and decoding.
 func FuzzDecode(f *testing.F) {
 	paths, err := filepath.Glob("../../../testdata/golden/xfn-alpha/*.yaml")
 	if err != nil || len(paths) == 0 {

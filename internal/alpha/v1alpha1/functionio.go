@@ -5,88 +5,89 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A FunctionIO is what a function reads from its standard input, and what it
-// writes to its standard output. Fields that are missing have their zero value.
+// A FunctionIO is the standard input and the standard output of a function.
 type FunctionIO struct {
-	// Crossplane sends neither apiVersion nor kind, and looks at neither.
+	// Crossplane neither sets nor reads apiVersion and kind.
 	metav1.TypeMeta `json:",inline"`
-	// Config is that of the Composition for this function. It counts as input.
+	// Config is the function's config in the Composition. Only input has
+	// it.
 	Config *runtime.RawExtension `json:"config,omitempty"`
-	// Observed is the same for each function of a pipeline. It counts as input.
+	// Observed is the same for each function of a pipeline. Only input has
+	// it.
 	Observed Observed `json:"observed"`
-	// Desired and Results are what the function before returned.
+	// Desired and Results are the output of the previous function.
 	Desired Desired  `json:"desired"`
 	Results []Result `json:"results,omitempty"`
 }
 
-// Observed is the state that exists.
+// Observed is the observed state.
 type Observed struct {
 	Composite ObservedComposite  `json:"composite"`
 	Resources []ObservedResource `json:"resources,omitempty"`
 }
 
-// ObservedComposite is the XR before anything was patched.
+// ObservedComposite is the XR before any patch.
 type ObservedComposite struct {
 	Resource          runtime.RawExtension       `json:"resource"`
 	ConnectionDetails []ExplicitConnectionDetail `json:"connectionDetails,omitempty"`
 }
 
-// An ObservedResource is a composed resource that exists.
+// An ObservedResource is an existing composed resource.
 type ObservedResource struct {
-	// Name is that of the annotation crossplane.io/composition-resource-name.
+	// Name is the value of the annotation
+	// crossplane.io/composition-resource-name.
 	Name     string               `json:"name"`
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are in the document even if there are none.
+	// ConnectionDetails are encoded even if the list is empty.
 	ConnectionDetails []ExplicitConnectionDetail `json:"connectionDetails"`
 }
 
-// Desired is the state that the pipeline wants.
+// Desired is the desired state.
 type Desired struct {
 	Composite DesiredComposite  `json:"composite"`
 	Resources []DesiredResource `json:"resources,omitempty"`
 }
 
-// DesiredComposite is the XR, whole.
+// DesiredComposite is the complete XR.
 type DesiredComposite struct {
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are all that the XR has, but for those derived from
+	// ConnectionDetails are those of the XR, except those derived from
 	// composed resources.
 	ConnectionDetails []ExplicitConnectionDetail `json:"connectionDetails"`
 }
 
-// A DesiredResource is a composed resource that there should be.
+// A DesiredResource is a desired composed resource.
 type DesiredResource struct {
 	Name string `json:"name"`
-	// Resource is the whole object, whose status has no effect.
+	// Resource is the complete object. Its status has no effect.
 	Resource runtime.RawExtension `json:"resource"`
-	// ConnectionDetails are the XR's that derive from this resource.
+	// ConnectionDetails are those of the XR that derive from this resource.
 	ConnectionDetails []DerivedConnectionDetail `json:"connectionDetails,omitempty"`
-	// ReadinessChecks have to pass, all of them. Without any the condition
-	// Ready has to be True.
+	// ReadinessChecks must all pass. If there are none, the condition Ready
+	// must be True.
 	ReadinessChecks []DesiredReadinessCheck `json:"readinessChecks,omitempty"`
 }
 
-// An ExplicitConnectionDetail is a connection detail: plain text, no base64.
+// An ExplicitConnectionDetail is a connection detail in plain text, not base64.
 type ExplicitConnectionDetail struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// A DerivedConnectionDetail says where to find one of the XR's connection
-// details.
+// A DerivedConnectionDetail is the source of a connection detail of the XR.
 type DerivedConnectionDetail struct {
-	// Name is required, but for type FromConnectionSecretKey: there it is the
-	// key by default.
+	// Name is required, except for type FromConnectionSecretKey, whose
+	// default is the key.
 	Name *string `json:"name,omitempty"`
-	// Type says which of the other fields is required. One that is not known
-	// gives no connection detail.
+	// Type determines which other field is required. An unknown type adds
+	// no connection detail.
 	Type                    ConnectionDetailType `json:"type"`
 	FromConnectionSecretKey *string              `json:"fromConnectionSecretKey,omitempty"`
 	FromFieldPath           *string              `json:"fromFieldPath,omitempty"`
 	Value                   *string              `json:"value,omitempty"`
 }
 
-// A ConnectionDetailType says where a connection detail comes from.
+// A ConnectionDetailType is the kind of source of a connection detail.
 type ConnectionDetailType string
 
 // The types of connection details.
@@ -96,20 +97,20 @@ const (
 	FromValue               ConnectionDetailType = "FromValue"
 )
 
-// A DesiredReadinessCheck is a test of a composed resource as it exists.
+// A DesiredReadinessCheck is a test of an existing composed resource.
 type DesiredReadinessCheck struct {
-	// Type says which of the other fields is required.
+	// Type determines which other field is required.
 	Type ReadinessCheckType `json:"type"`
-	// FieldPath is required but for types None and MatchCondition.
+	// FieldPath is required, except for types None and MatchCondition.
 	FieldPath *string `json:"fieldPath,omitempty"`
 	// MatchString and MatchInteger may be "" and 0.
 	MatchString  *string `json:"matchString,omitempty"`
 	MatchInteger *int64  `json:"matchInteger,omitempty"`
-	// MatchCondition came with v1.13. Neither field has a default.
+	// MatchCondition is supported since v1.13. Its fields have no defaults.
 	MatchCondition *MatchConditionReadinessCheck `json:"matchCondition,omitempty"`
 }
 
-// A ReadinessCheckType is a kind of test.
+// A ReadinessCheckType is a kind of readiness check.
 type ReadinessCheckType string
 
 // The types of readiness checks.
@@ -121,20 +122,20 @@ const (
 	None           ReadinessCheckType = "None"
 )
 
-// MatchConditionReadinessCheck is the status that a condition has to have.
+// MatchConditionReadinessCheck is the required status of a condition.
 type MatchConditionReadinessCheck struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
 }
 
-// A Result is what a function reports.
+// A Result is a result that a function reports.
 type Result struct {
-	// Severity that is none of the three says that nobody will hear of it.
+	// Results with another severity than the three are ignored.
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
 }
 
-// A Severity is how bad a result is.
+// A Severity is the severity of a result.
 type Severity string
 
 // The severities.

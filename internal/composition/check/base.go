@@ -14,11 +14,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// base returns the base of a resource and its type, or false if it cannot be
-// one.
+// base returns the base of a resource and its type, or false if it is invalid.
 func (c *checker) base(field string, raw json.RawMessage) (base map[string]any, gvk kschema.GroupVersionKind, ok bool) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &base); err != nil {
-		c.add(InvalidInput, field, "the base is no object")
+		c.add(InvalidInput, field, "the base is not an object")
 		return nil, gvk, false
 	}
 	kind, _ := base["kind"].(string)
@@ -30,16 +29,16 @@ func (c *checker) base(field string, raw json.RawMessage) (base map[string]any, 
 	return base, kschema.FromAPIVersionAndKind(apiVersion, kind), true
 }
 
-// A given is a value of a base, and what the schema says of it.
+// A given is a value in a base, and its schema.
 type given struct {
 	value any
 	node  schema.Node
-	// path is that of the value in the base, as problems have it.
+	// path is the path of the value in the base, as in problems.
 	path string
 }
 
-// object checks what is given of a resource. Patches bring the rest, so that
-// nothing is missing.
+// object checks the fields that a base sets. Missing required fields are no
+// problem, since patches may set them.
 func (c *checker) object(field string, s side, base map[string]any) {
 	todo := []given{{base, s.root, ""}}
 	for len(todo) > 0 {
@@ -50,7 +49,7 @@ func (c *checker) object(field string, s side, base map[string]any) {
 		}
 		path := strings.TrimPrefix(g.path, ".")
 		if is := typeOf(g.value); is != schema.Null && is&g.node.Types() == 0 {
-			c.add(WrongType, field+g.path, "%s of %s can only be %s, and is %s", path, s.what, g.node.Types(), is)
+			c.add(WrongType, field+g.path, "%s of %s must be %s, got %s", path, s.what, g.node.Types(), is)
 			continue
 		}
 		switch v := g.value.(type) {
@@ -64,8 +63,8 @@ func (c *checker) object(field string, s side, base map[string]any) {
 	}
 }
 
-// fields returns the fields of an object, and finds those that its schema does
-// not have.
+// fields returns the fields of an object, and reports those that its schema
+// does not define.
 func (c *checker) fields(field string, s side, g given, obj map[string]any) (all []given) {
 	for _, name := range slices.Sorted(maps.Keys(obj)) {
 		at := g.path + "." + name
@@ -79,7 +78,7 @@ func (c *checker) fields(field string, s side, g given, obj map[string]any) (all
 	return all
 }
 
-// typeOf returns the type of a decoded value of JSON.
+// typeOf returns the type of a decoded JSON value.
 func typeOf(v any) schema.Types {
 	switch v := v.(type) {
 	case string:

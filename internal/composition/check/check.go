@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// The kinds of integrity errors, besides those of package composition.
+// The kinds of integrity errors, in addition to those of package composition.
 const (
 	UnknownValidationMode composition.ProblemKind = "UnknownValidationMode"
 	EmptyResources        composition.ProblemKind = "EmptyResources"
@@ -26,49 +26,51 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is what else function-patch-and-transform refuses, or always
-	// fails on.
+	// InvalidInput is another error that function-patch-and-transform
+	// returns, always or whenever it uses the field.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
 // The kinds of problems with schemas.
 const (
 	MissingSchema composition.ProblemKind = "MissingSchema"
-	// These are schema aware errors: what is read or written is not there, is
-	// another thing than it should be, or may be what a map has no value for.
+	// The kinds of schema aware errors: a field that is read or written
+	// does not exist or has another type, or a map transform has no value
+	// for an input.
 	NoSuchField composition.ProblemKind = "NoSuchField"
 	WrongType   composition.ProblemKind = "WrongType"
 	NotInMap    composition.ProblemKind = "NotInMap"
 )
 
-// The kinds of what is only worth a warning, in any mode.
+// The kinds of problems that are warnings in any mode.
 const (
-	// NotApplied is a patch that Crossplane drops the result of.
+	// NotApplied is a patch whose result Crossplane does not apply.
 	NotApplied composition.ProblemKind = "NotApplied"
-	// NotChecked says where checking ended, since there was too much.
+	// NotChecked says where checking stopped at a limit.
 	NotChecked composition.ProblemKind = "NotChecked"
 )
 
-// Schemas know what defines kinds. A schema.Definitions is one.
+// Schemas finds the definitions of kinds. schema.Definitions implements it.
 type Schemas interface {
-	// Definition returns nil if nothing is known that defines a kind.
+	// Definition returns nil for an unknown kind.
 	Definition(kind kschema.GroupKind) *schema.Definition
 }
 
-// Composition returns all that is wrong with a Composition, by line: what
-// composition.Check finds, taking all functions to be there, and what this
-// package does. The mode, or the Composition's own, decides which problems are
-// warnings. A schema that cannot be used counts as missing.
+// Composition returns the problems of a Composition, by line: those of
+// composition.Check, as if all functions were available, and those of this
+// package. The mode, or the Composition's own, decides which problems are
+// warnings. An invalid schema counts as missing.
 //
-// Of the patches that patch sets stand for, the first patch.Most are checked.
-// Compositions that call functions of the alpha are left to composition.Check.
+// Of the patches that patch sets expand to, the first patch.Most are checked.
+// Compositions that call alpha functions only get the checks of
+// composition.Check.
 func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
 	c := newChecker(e, schemas)
 	mode = c.mode(e, mode)
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
 	if was.is {
-		found = slices.DeleteFunc(found, was.says)
+		found = slices.DeleteFunc(found, was.reports)
 		c.names(was)
 	}
 	for _, in := range c.inputs(e, was) {
@@ -83,7 +85,7 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 	return found
 }
 
-// A checker collects what is wrong with one Composition.
+// A checker collects the problems of one Composition.
 type checker struct {
 	schemas   Schemas
 	composite typeRef
@@ -91,7 +93,7 @@ type checker struct {
 	// bases are the composed resources so far, by name.
 	bases    map[string]side
 	problems []composition.Problem
-	// seen are the problems that patch sets have brought already.
+	// seen has the problems of patch sets that were reported already.
 	seen map[string]bool
 	// budget is how many patches of patch sets may still be checked.
 	budget int

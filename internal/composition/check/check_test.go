@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// xrd and bucket define what the Compositions of the tests patch: one value of
-// each type on either side.
+// xrd and bucket define the resources that the tests patch: one value of each
+// type on either side.
 const xrd = `
 apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
@@ -109,7 +109,7 @@ func object(t testing.TB, text string) map[string]any {
 	return obj
 }
 
-// known are the definitions of xrd and bucket.
+// known returns the definitions of xrd and bucket.
 func known(t testing.TB) schema.Definitions {
 	t.Helper()
 	all := schema.Definitions{}
@@ -145,11 +145,10 @@ spec:
   compositeTypeRef: {apiVersion: gold.test/v1, kind: XWidget}
 `
 
-// legacy is a Composition of mode Resources whose templates, or what else there
-// is, begin on line 7.
+// legacy returns a Composition of mode Resources. rest begins on line 7.
 func legacy(rest string) string { return head + "  mode: Resources\n" + rest }
 
-// pipeline is a Composition with an input, which begins on line 13.
+// pipeline returns a Composition with an input, which begins on line 13.
 func pipeline(input string) string {
 	return head + `  mode: Pipeline
   pipeline:
@@ -178,39 +177,40 @@ func lines(found []composition.Problem) []string {
 	return all
 }
 
-// A rule is one of the documentation's, or one of the function's besides.
+// A rule is a rule of the documentation or of the function.
 type rule struct {
-	// legacy and input break it, each in its own way; either may be empty.
+	// legacy and input violate the rule, each in its own way; either may be
+	// empty.
 	legacy, input string
 	want          []string
 }
 
 // TestIntegrityRules has a test for each rule of the documentation's section
-// "Composition validation", under its own words.
+// "Composition validation", with its text as the reason.
 func TestIntegrityRules(t *testing.T) {
 	const base = "base: {apiVersion: gold.test/v1, kind: Bucket}"
 	cases := map[string]rule{
 		"the resources field isn't empty": {
-			"  resources: []\n", "", []string{"7 spec.resources: EmptyResources: there are none, and a Composition of mode Resources composes nothing else"},
+			"  resources: []\n", "", []string{"7 spec.resources: EmptyResources: a Composition of mode Resources must have resources"},
 		},
 		"the resources field isn't empty, though there are others": {
 			"  pipeline: [{step: a, functionRef: {name: b}}]\n", "  resources: []\n", []string{
-				"4 spec.resources: EmptyResources: there are none, and a Composition of mode Resources composes nothing else",
-				"6 spec.mode: warning: NotCarried: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
-				"13 spec.pipeline[0].input.resources: EmptyResources: there are none, and no patches of the environment either",
+				"4 spec.resources: EmptyResources: a Composition of mode Resources must have resources",
+				"6 spec.mode: warning: NotCarried: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
+				"13 spec.pipeline[0].input.resources: EmptyResources: an input without environment patches must have resources",
 			},
 		},
 		"all resources either use a name or don't": {
 			"  resources:\n  - name: a\n    " + base + "\n  - " + base + "\n", "  resources:\n  - name: a\n    " + base + "\n  - " + base + "\n", []string{
-				"10 spec.resources[1].name: NamedAndUnnamed: no name is set, but other resources have one: all must have names, or none",
+				"10 spec.resources[1].name: NamedAndUnnamed: no name is set, but other resources have one: set all names or none",
 				"16 spec.pipeline[0].input.resources[1].name: ResourceWithoutName: no name is set",
 			},
 		},
 		"no duplicate resource names": {
 			"  resources:\n  - {name: a, " + base + "}\n  - {name: a, " + base + "}\n  - {name: a}\n", "  resources:\n  - {name: a, " + base + "}\n  - {name: a, " + base + "}\n  - {name: a}\n", []string{
-				`9 spec.resources[1].name: DuplicateResource: the name "a" is that of spec.resources[0], too`,
-				`10 spec.resources[2].name: DuplicateResource: the name "a" is that of spec.resources[0], too`,
-				`15 spec.pipeline[0].input.resources[1].name: DuplicateResource: the name "a" is that of spec.pipeline[0].input.resources[0], too`,
+				`9 spec.resources[1].name: DuplicateResource: the name "a" is also the name of spec.resources[0]`,
+				`10 spec.resources[2].name: DuplicateResource: the name "a" is also the name of spec.resources[0]`,
+				`15 spec.pipeline[0].input.resources[1].name: DuplicateResource: the name "a" is also the name of spec.pipeline[0].input.resources[0]`,
 			},
 		},
 		"patch sets must have names": {
@@ -250,9 +250,9 @@ func TestIntegrityRules(t *testing.T) {
 		},
 		"readiness checks using matchInteger isn't 0": {
 			"  resources:\n  - name: a\n    readinessChecks:\n    - {type: MatchInteger, fieldPath: status.count}\n    - {type: MatchInteger, fieldPath: status.count, matchInteger: 0}\n", "  resources:\n  - name: a\n    readinessChecks:\n    - {type: MatchInteger, fieldPath: status.count}\n    - {type: MatchInteger, fieldPath: status.count, matchInteger: 0}\n", []string{
-				"10 spec.resources[0].readinessChecks[0]: warning: NotCarried: function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready",
+				"10 spec.resources[0].readinessChecks[0]: warning: NotCarried: function-patch-and-transform decodes each observed number as a float, which never equals an integer, so the resource will not become ready",
 				"10 spec.resources[0].readinessChecks[0].matchInteger: ZeroMatchInteger: cannot be nil for type MatchInteger",
-				"11 spec.resources[0].readinessChecks[1]: warning: NotCarried: function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready",
+				"11 spec.resources[0].readinessChecks[1]: warning: NotCarried: function-patch-and-transform decodes each observed number as a float, which never equals an integer, so the resource will not become ready",
 				"11 spec.resources[0].readinessChecks[1].matchInteger: ZeroMatchInteger: the integer to match is 0",
 				"16 spec.pipeline[0].input.resources[0].readinessChecks[0].matchInteger: ZeroMatchInteger: cannot be nil for type MatchInteger",
 				"17 spec.pipeline[0].input.resources[0].readinessChecks[1].matchInteger: warning: ZeroMatchInteger: the integer to match is 0",
@@ -263,11 +263,11 @@ func TestIntegrityRules(t *testing.T) {
 				"10 spec.resources[0].readinessChecks[0].fieldPath: CheckWithoutFieldPath: cannot be empty",
 				"11 spec.resources[0].readinessChecks[1].matchString: EmptyMatchString: cannot be nil for type MatchString",
 				"11 spec.resources[0].readinessChecks[1].fieldPath: CheckWithoutFieldPath: no path is set for type MatchString",
-				"12 spec.resources[0].readinessChecks[2].fieldPath: CheckWithoutFieldPath: the path is empty, and leads to the whole resource",
+				"12 spec.resources[0].readinessChecks[2].fieldPath: CheckWithoutFieldPath: the path is empty, so it refers to the whole resource",
 				"16 spec.pipeline[0].input.resources[0].readinessChecks[0].fieldPath: CheckWithoutFieldPath: cannot be empty",
 				"17 spec.pipeline[0].input.resources[0].readinessChecks[1].matchInteger: ZeroMatchInteger: cannot be nil for type MatchInteger",
 				"17 spec.pipeline[0].input.resources[0].readinessChecks[1].fieldPath: CheckWithoutFieldPath: no path is set for type MatchInteger",
-				"18 spec.pipeline[0].input.resources[0].readinessChecks[2].fieldPath: warning: CheckWithoutFieldPath: the path is empty, and leads to the whole resource",
+				"18 spec.pipeline[0].input.resources[0].readinessChecks[2].fieldPath: warning: CheckWithoutFieldPath: the path is empty, so it refers to the whole resource",
 			},
 		},
 	}
@@ -289,13 +289,13 @@ func TestIntegrityRules(t *testing.T) {
 
 const combine = "combine: {strategy: string, string: {fmt: '%s'}, variables: [{fromFieldPath: spec.text}]}"
 
-// TestPipelineRules are those of the documentation for mode Pipeline.
+// TestPipelineRules has the documentation's rules for mode Pipeline.
 func TestPipelineRules(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"the pipeline field isn't empty": {head + "  mode: Pipeline\n  pipeline: []\n", "7 spec.pipeline: EmptyPipeline: the pipeline has no steps"},
 		"no duplicate step names": {
 			head + "  mode: Pipeline\n  pipeline:\n  - {step: a, functionRef: {name: f}}\n  - {step: a, functionRef: {name: f}}\n",
-			`9 spec.pipeline[1].step: DuplicateStep: the name "a" is that of spec.pipeline[0], too`,
+			`9 spec.pipeline[1].step: DuplicateStep: the name "a" is also the name of spec.pipeline[0]`,
 		},
 	}
 	for name, tc := range cases {
@@ -308,8 +308,9 @@ func TestPipelineRules(t *testing.T) {
 	}
 }
 
-// TestInputRules are those of function-patch-and-transform besides: what it
-// refuses, and what fails on any value.
+// TestInputRules has rules of function-patch-and-transform that the
+// documentation lacks: inputs that it rejects, and patches that fail on any
+// value.
 func TestInputRules(t *testing.T) {
 	const at = "spec.pipeline[0].input."
 	patched := func(transform string) string {
@@ -320,24 +321,24 @@ func TestInputRules(t *testing.T) {
 		reason, input string
 		want          []string
 	}{
-		"Unknown":       {"the input is decoded strictly", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      tofieldPath: a\n", []string{"17 " + at + "resources[0].patches[0].tofieldPath: InvalidInput: function-patch-and-transform has no such field, and refuses its input"}},
-		"Misfit":        {"values have types", "  resources:\n  - name: a\n    patches:\n    - {fromFieldPath: [a]}\n", []string{"13 " + at + "resources.patches.fromFieldPath: InvalidInput: it cannot be a JSON array"}},
-		"List":          {"and lists are lists", "  resources: a\n", []string{"13 " + at + "resources: InvalidInput: it cannot be a JSON string"}},
-		"PatchType":     {"patches have types", "  resources:\n  - {name: a, patches: [{type: Other, fromFieldPath: a}]}\n", []string{"14 " + at + `resources[0].patches[0].type: InvalidInput: Invalid value: "Other": unknown patch type`}},
-		"SetInSet":      {"sets do not nest", "  patchSets:\n  - {name: a, patches: [{type: PatchSet}]}\n  resources: [{name: a}]\n", []string{"14 " + at + `patchSets[0].patches[0].type: InvalidInput: Invalid value: "PatchSet": patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet`}},
-		"NoSetName":     {"a set is named", "  resources:\n  - {name: a, patches: [{type: PatchSet}]}\n", []string{"14 " + at + "resources[0].patches[0].patchSetName: InvalidInput: patchSetName must be set for patch type PatchSet"}},
-		"Policy":        {"policies have names, and stand where they stand", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      toFieldPath: a\n      policy:\n        toFieldPath: Other\n", []string{"19 " + at + `resources[0].patches[0].policy.toFieldPath: InvalidInput: Invalid value: "Other": unknown toFieldPathPolicy`}},
-		"CombineRest":   {"a combination has transforms, too", "  resources:\n  - name: a\n    patches:\n    - {type: CombineFromComposite, toFieldPath: a, " + combine + ", transforms: [{type: odd}]}\n", []string{of + `type: InvalidInput: Invalid value: "odd": unknown transform type`}},
+		"Unknown":       {"the input is decoded strictly", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      tofieldPath: a\n", []string{"17 " + at + "resources[0].patches[0].tofieldPath: InvalidInput: function-patch-and-transform has no such field and rejects its input"}},
+		"Misfit":        {"a field must have its type", "  resources:\n  - name: a\n    patches:\n    - {fromFieldPath: [a]}\n", []string{"13 " + at + "resources.patches.fromFieldPath: InvalidInput: cannot decode a JSON array"}},
+		"List":          {"a list must be a list", "  resources: a\n", []string{"13 " + at + "resources: InvalidInput: cannot decode a JSON string"}},
+		"PatchType":     {"a patch requires a known type", "  resources:\n  - {name: a, patches: [{type: Other, fromFieldPath: a}]}\n", []string{"14 " + at + `resources[0].patches[0].type: InvalidInput: Invalid value: "Other": unknown patch type`}},
+		"SetInSet":      {"a patch set must not contain a patch set", "  patchSets:\n  - {name: a, patches: [{type: PatchSet}]}\n  resources: [{name: a}]\n", []string{"14 " + at + `patchSets[0].patches[0].type: InvalidInput: Invalid value: "PatchSet": patch type *v1beta1.PatchSetPatch does not support patch of type PatchSet`}},
+		"NoSetName":     {"a patch of type PatchSet requires a name", "  resources:\n  - {name: a, patches: [{type: PatchSet}]}\n", []string{"14 " + at + "resources[0].patches[0].patchSetName: InvalidInput: patchSetName must be set for patch type PatchSet"}},
+		"Policy":        {"a policy must be a known one of its field", "  resources:\n  - name: a\n    patches:\n    - fromFieldPath: spec.text\n      toFieldPath: a\n      policy:\n        toFieldPath: Other\n", []string{"19 " + at + `resources[0].patches[0].policy.toFieldPath: InvalidInput: Invalid value: "Other": unknown toFieldPathPolicy`}},
+		"CombineRest":   {"transforms of a combine patch are checked", "  resources:\n  - name: a\n    patches:\n    - {type: CombineFromComposite, toFieldPath: a, " + combine + ", transforms: [{type: odd}]}\n", []string{of + `type: InvalidInput: Invalid value: "odd": unknown transform type`}},
 		"TwoErrors":     {"one error does not hide another", "  resources:\n  - name: a\n    patches:\n    - {toFieldPath: a, transforms: [{type: math}]}\n", []string{"16 " + at + "resources[0].patches[0].fromFieldPath: PatchWithoutFromFieldPath: fromFieldPath must be set for patch type FromCompositeFieldPath", of + "math: InvalidInput: given transform type math requires configuration"}},
-		"Conversion":    {"string conversions have names", patched("{type: string, string: {type: Convert, convert: ToRot13}}"), []string{of + `string.convert: InvalidInput: there is no conversion "ToRot13"`}},
-		"Conversions":   {"of which there are some", patched("{type: string, string: {type: Convert, convert: ToJson}}, {type: string, string: {type: Convert, convert: ToSha256}}, {type: string, string: {type: Convert, convert: FromBase64}}"), nil},
-		"Never":         {"some formats are for some types", patched("{type: convert, convert: {toType: array, format: quantity}}"), []string{of + "convert.format: InvalidInput: nothing can be converted to array by the format quantity: a string can be by json"}},
-		"PatternType":   {"patterns have a type, whatever the schema says", patched("{type: match, match: {patterns: [{literal: a}]}}"), []string{of + "match.patterns[0].type: InvalidInput: a pattern must say whether it is a literal or a regexp"}},
-		"Fallbacks":     {"there is one fallback", patched("{type: match, match: {patterns: [{type: literal, literal: a}], fallbackTo: Input, fallbackValue: 1}}"), []string{of + "match.fallbackTo: InvalidInput: there cannot be a fallback value, too"}},
-		"DetailType":    {"details have types", "  resources:\n  - {name: a, connectionDetails: [{name: a}]}\n", []string{"14 " + at + "resources[0].connectionDetails[0].type: InvalidInput: connection detail type is required"}},
-		"ReadinessType": {"and so have checks", "  resources:\n  - {name: a, readinessChecks: [{type: Odd}]}\n", []string{"14 " + at + `resources[0].readinessChecks[0].type: InvalidInput: Invalid value: "Odd": unknown readiness check type`}},
-		"Condition":     {"a condition is one", "  resources:\n  - {name: a, readinessChecks: [{type: MatchCondition}, {type: MatchCondition, matchCondition: {type: Ready}}]}\n", []string{"14 " + at + "resources[0].readinessChecks[0].matchCondition: InvalidInput: no condition is set for type MatchCondition", "14 " + at + "resources[0].readinessChecks[1].matchCondition.status: InvalidInput: cannot be empty for type MatchCondition"}},
-		"Clean":         {"what is right is right", "  resources:\n  - {name: a, connectionDetails: [{name: a, type: FromValue, value: ''}], readinessChecks: [{type: None}]}\n", nil},
+		"Conversion":    {"a string conversion must be a known one", patched("{type: string, string: {type: Convert, convert: ToRot13}}"), []string{of + `string.convert: InvalidInput: unknown string conversion "ToRot13"`}},
+		"Conversions":   {"a string conversion requires its name", patched("{type: string, string: {type: Convert, convert: ToJson}}, {type: string, string: {type: Convert, convert: ToSha256}}, {type: string, string: {type: Convert, convert: FromBase64}}"), nil},
+		"Never":         {"some formats only support some types", patched("{type: convert, convert: {toType: array, format: quantity}}"), []string{of + "convert.format: InvalidInput: the format quantity converts no value to array; the format json converts a string"}},
+		"PatternType":   {"a pattern requires a type, although the schema does not", patched("{type: match, match: {patterns: [{literal: a}]}}"), []string{of + "match.patterns[0].type: InvalidInput: a pattern must have the type literal or regexp"}},
+		"Fallbacks":     {"a match has only one fallback", patched("{type: match, match: {patterns: [{type: literal, literal: a}], fallbackTo: Input, fallbackValue: 1}}"), []string{of + "match.fallbackTo: InvalidInput: fallbackValue must not be set if fallbackTo is Input"}},
+		"DetailType":    {"a connection detail requires a type", "  resources:\n  - {name: a, connectionDetails: [{name: a}]}\n", []string{"14 " + at + "resources[0].connectionDetails[0].type: InvalidInput: connection detail type is required"}},
+		"ReadinessType": {"a readiness check requires a type", "  resources:\n  - {name: a, readinessChecks: [{type: Odd}]}\n", []string{"14 " + at + `resources[0].readinessChecks[0].type: InvalidInput: Invalid value: "Odd": unknown readiness check type`}},
+		"Condition":     {"MatchCondition requires a type and a status", "  resources:\n  - {name: a, readinessChecks: [{type: MatchCondition}, {type: MatchCondition, matchCondition: {type: Ready}}]}\n", []string{"14 " + at + "resources[0].readinessChecks[0].matchCondition: InvalidInput: no condition is set for type MatchCondition", "14 " + at + "resources[0].readinessChecks[1].matchCondition.status: InvalidInput: cannot be empty for type MatchCondition"}},
+		"Clean":         {"a valid input has no problems", "  resources:\n  - {name: a, connectionDetails: [{name: a, type: FromValue, value: ''}], readinessChecks: [{type: None}]}\n", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -349,13 +350,13 @@ func TestInputRules(t *testing.T) {
 	}
 }
 
-// TestOtherInputs is about what is none of this package's business.
+// TestOtherInputs checks Compositions that this package does not check.
 func TestOtherInputs(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"OtherKind": {"other functions have other inputs", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},
-		"Malformed": {"a legacy Composition of other types cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: it cannot be a JSON array"},
-		"Alpha":     {"functions of the alpha are rendered elsewhere", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: functions of the alpha are rendered in profile alpha alone"},
-		"OtherMode": {"nor is there more to say of an unknown mode", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: "Magic" is not a mode that can be rendered: only Pipeline and Resources are`},
+		"OtherKind": {"inputs of other functions are not checked", strings.Replace(pipeline("  resources: 1\n"), "pt.fn", "other.fn", 1), ""},
+		"Malformed": {"a legacy Composition with a field of another type cannot be converted", legacy("  resources: [{name: [a]}]\n"), "7 spec.resources.name: UnknownMode: cannot decode a JSON array"},
+		"Alpha":     {"alpha functions are not checked", legacy("  resources: [{}]\n  functions: [{name: a}]\n"), "8 spec.functions: UnknownMode: functions of the alpha are rendered in profile alpha alone"},
+		"OtherMode": {"a Composition of an unknown mode has no other problems", head + "  mode: Magic\n", `6 spec.mode: UnknownMode: mode "Magic" is not supported: only Pipeline and Resources are`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,13 +1,13 @@
-// Package check finds out what is wrong with a Composition besides its
-// pipeline: what its resource templates and patches say, and whether that fits
-// the schemas of the resources that are patched.
+// Package check validates the resource templates and patches of a Composition,
+// and whether they fit the schemas of the patched resources. It does not check
+// the pipeline.
 //
 // The rules and modes are those of Crossplane's documentation, "Composition
-// validation" (v1.20), and hold for Compositions of mode Resources and for the
-// inputs of function-patch-and-transform. What the function itself refuses of an
-// input is found, too.
+// validation" (v1.20). They apply to Compositions of mode Resources and to
+// inputs of function-patch-and-transform. Inputs that the function rejects are
+// also problems.
 //
-// Only what cannot work is a problem: a value that may be of several types is
-// taken to be of one that fits. Where a schema is missing, what it would decide
-// is not judged, and everything else is.
+// Only certain failures are problems: of several possible types a value is
+// assumed to have one that fits. Without a schema only the checks that need it
+// are skipped.
 package check

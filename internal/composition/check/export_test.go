@@ -1,6 +1,6 @@
 package check
 
-// What tests ask for by itself.
+// Exported for tests.
 var (
 	Change = change
 	TypeOf = typeOf

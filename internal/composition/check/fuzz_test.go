@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FuzzComposition holds that any Composition is checked to its end, and that
-// every problem has a place.
+// FuzzComposition checks that checking any Composition ends, and that every
+// problem has a field and a line.
 func FuzzComposition(f *testing.F) {
 	f.Add([]byte(pipeline("  resources:\n  - {name: a, base: {apiVersion: gold.test/v1, kind: Bucket, spec: {list: [[1]], any: {a: [{}]}}}, patches: [{fromFieldPath: 'spec.list[0]', toFieldPath: 'spec.rules[*].ports[*]', transforms: [{type: map, map: {a: 1e3}}, {type: math}]}]}\n")))
 	f.Add([]byte(pipeline("  environment: {patches: [{type: CombineToComposite, combine: {variables: [{fromFieldPath: 'a[1].b'}]}}]}\n  patchSets: [{patches: [{}]}]\n  resources: [{patches: [{type: PatchSet, patchSetName: ''}], readinessChecks: [{}], connectionDetails: [{}]}]\n")))
@@ -31,7 +31,7 @@ func FuzzComposition(f *testing.F) {
 	})
 }
 
-// FuzzPatch spends its time on patches and transforms.
+// FuzzPatch fuzzes patches and transforms.
 func FuzzPatch(f *testing.F) {
 	f.Add(`{"fromFieldPath":"spec.text"}`, `{"type":"object","properties":{"spec":{"type":"object"}}}`)
 	f.Add(`{"type":"CombineToComposite","toFieldPath":"spec[*]","combine":{"strategy":"string","variables":[{"fromFieldPath":"a[0]"}]}}`, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`)
@@ -70,8 +70,8 @@ func holds(t *testing.T, found []composition.Problem) {
 	}
 }
 
-// BenchmarkComposition is 10,000 templates with 100 patches each, which is what
-// the time of one patch is measured on.
+// BenchmarkComposition checks 10,000 templates with 100 patches each, to
+// measure the time of one patch.
 func BenchmarkComposition(b *testing.B) {
 	const templates, patches = 10_000, 100
 	from, to := "spec.text", "spec.rules[3].name"
@@ -99,7 +99,8 @@ func BenchmarkComposition(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/templates/patches, "ns/patch")
 }
 
-// A short input can stand for very many patches: where checking ends is said.
+// A short input can expand to very many patches. A problem says where checking
+// stops.
 func TestPatchSetsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("  patchSets:\n  - name: s\n    patches:\n" + strings.Repeat("    - {type: FromEnvironmentFieldPath, fromFieldPath: a}\n", 1000) + "  resources:\n")
@@ -112,7 +113,7 @@ func TestPatchSetsAreBounded(t *testing.T) {
 			got = append(got, p.Error())
 		}
 	}
-	if want := "c.yaml:13: spec.pipeline[0].input.patchSets: they stand for so many patches that not all were checked"; len(got) != 1 || got[0] != want {
+	if want := "c.yaml:13: spec.pipeline[0].input.patchSets: the patch sets expand to so many patches that not all were checked"; len(got) != 1 || got[0] != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// onPurpose are the cases that are judged otherwise than the function did.
+// onPurpose are the cases that get another result than the function's.
 var onPurpose = map[string]string{
-	"combine-bad-frompolicy-not-validated":  "a policy that is none counts as Optional for patches that combine",
-	"conn-missing-key-and-path":             "a path that is none makes no connection detail",
-	"names-duplicate-both-rendered":         "of two bases of one name the first is thrown away",
-	"names-duplicate-second-dropped":        "of two bases of one name the first is thrown away",
-	"ready-matchcondition-nil-not-observed": "a missing condition kills the function once the resource is there",
-	"ready-matchinteger-huge":               "an integer that protobuf does not carry is one in a Composition",
-	"wcs-v2-patch-bad-type-unused":          "a patch that fails once it is used",
-	"wcs-v2-patch-no-from":                  "a patch that has no value to write",
-	"wcs-v2-patch-no-from-no-to":            "a patch that has no value to write",
+	"combine-bad-frompolicy-not-validated":  "a combine patch treats an unknown policy as Optional",
+	"conn-missing-key-and-path":             "a malformed path adds no connection detail",
+	"names-duplicate-both-rendered":         "the first of two bases with the same name is ignored",
+	"names-duplicate-second-dropped":        "the first of two bases with the same name is ignored",
+	"ready-matchcondition-nil-not-observed": "a missing condition crashes the function once the resource exists",
+	"ready-matchinteger-huge":               "an integer that protobuf cannot represent is valid in a Composition",
+	"wcs-v2-patch-bad-type-unused":          "the patch fails when it is used",
+	"wcs-v2-patch-no-from":                  "the patch has no source",
+	"wcs-v2-patch-no-from-no-to":            "the patch has no source",
 }
 
-// TestGolden checks the inputs that the real function was given: no integrity
-// error is found in what it took, and one is in all that it refused.
+// TestGolden checks the inputs of the golden cases: those that the real
+// function accepts have no integrity error, and those that it rejects have one.
 func TestGolden(t *testing.T) {
 	requests, err := filepath.Glob("../../../testdata/golden/pt/*/request.yaml")
 	if err != nil || len(requests) == 0 {
-		t.Fatalf("there are no cases: %v", err)
+		t.Fatalf("no golden cases found: %v", err)
 	}
 	for _, path := range requests {
 		dir := filepath.Dir(path)
@@ -65,7 +65,7 @@ func TestGolden(t *testing.T) {
 			failed := strings.Contains(string(answer), "SEVERITY_FATAL")
 			differs := refused && wrong == nil || !failed && wrong != nil
 			if _, listed := onPurpose[filepath.Base(dir)]; listed != differs {
-				t.Errorf("differs: got %t, want %t: found %q, the function answered %s", differs, listed, wrong, answer)
+				t.Errorf("differs is %t, want %t: found %q, the function answered %s", differs, listed, wrong, answer)
 			}
 		})
 	}

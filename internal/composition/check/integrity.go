@@ -11,23 +11,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// fieldProblems are the kinds of errors about fields that the documentation has a rule
+// fieldProblems are the kinds of errors in fields that the documentation has a rule
 // for. All others are InvalidInput.
 var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
 	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
 }
 
-// invalid adds what an error says of a field below at, if it is one.
+// invalid adds the problem of an error in a field below at, unless err is nil.
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
-		// The function gives policies other names than their fields have.
+		// The function's field errors add "Policy" to some names.
 		c.add(cmp.Or(fieldProblems[field], InvalidInput), at+"."+strings.TrimSuffix(field, "Policy"), "%s", text)
 	}
 }
 
-// integrity checks what an input says by itself.
+// integrity does the checks of an input that need no schema.
 func (c *checker) integrity(in source) {
 	sets := map[string]bool{}
 	for i := range in.PatchSets {
@@ -48,7 +48,7 @@ func (c *checker) integrity(in source) {
 		c.patchIntegrity(in, in.below("environment.patches[%d]", i), &patches[i], in.Environment.ValidatePatch(i))
 	}
 	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
-		c.add(EmptyResources, in.below("resources"), "there are none, and no patches of the environment either")
+		c.add(EmptyResources, in.below("resources"), "an input without environment patches must have resources")
 	}
 	c.secretIntegrity(in)
 }
@@ -82,23 +82,24 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 	}
 }
 
-// templateName checks the name of a template. The function takes one that goes
-// on with what another of its name has made; with a base it throws that away.
+// templateName checks the name of a template. The function accepts a second
+// template with the same name if it has no base: it continues with the first
+// one's resource.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
 	case t.Name == "":
 		c.add(ResourceWithoutName, at+".name", "no name is set")
 	case twice && (in.legacy || hasBase(t)):
-		c.add(DuplicateResource, at+".name", "the name %q is that of %s, too", t.Name, in.below("resources[%d]", first))
+		c.add(DuplicateResource, at+".name", "the name %q is also the name of %s", t.Name, in.below("resources[%d]", first))
 	}
 }
 
 func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
-// patchIntegrity checks a patch of which err is the first error. What follows
-// that in the function's own checks is looked at for itself: of patches that
-// combine the function only finds it out when they run.
+// patchIntegrity checks a patch. err is the function's first error, and hides
+// its later checks, so they are repeated here. The function only finds errors
+// of combine patches when they run.
 func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
 	c.invalid(at, err)
 	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {
@@ -112,11 +113,10 @@ func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error)
 	}
 }
 
-// transformIntegrity finds what only shows when a transform runs, whatever it
-// gets.
+// transformIntegrity reports transforms that fail on any value.
 func (c *checker) transformIntegrity(at string, t *spec.Transform) {
 	if s := t.String; t.Type == spec.TransformString && s != nil && s.Type == spec.ConvertString && s.Convert != nil && !patch.ConvertsText(*s.Convert) {
-		c.add(InvalidInput, at+".string.convert", "there is no conversion %q", *s.Convert)
+		c.add(InvalidInput, at+".string.convert", "unknown string conversion %q", *s.Convert)
 	}
 	if to := t.Convert; t.Type == spec.TransformConvert && to != nil && to.Validate() == nil {
 		if needs, _ := convertible(to); needs == 0 {
@@ -128,15 +128,15 @@ func (c *checker) transformIntegrity(at string, t *spec.Transform) {
 	}
 }
 
-// neverConverts says why a conversion takes no value.
+// neverConverts returns why a conversion fails on any value.
 func neverConverts(t *spec.Convert) string {
 	format := spec.FormatNone
 	if t.Format != nil {
 		format = *t.Format
 	}
-	text := fmt.Sprintf("nothing can be converted to %s by the format %s", t.ToType, format)
+	text := fmt.Sprintf("the format %[2]s converts no value to %[1]s", t.ToType, format)
 	if t.ToType == spec.ToObject || t.ToType == spec.ToArray {
-		text += ": a string can be by json"
+		text += "; the format json converts a string"
 	}
 	return text
 }
@@ -144,16 +144,16 @@ func neverConverts(t *spec.Convert) string {
 func (c *checker) matchIntegrity(at string, m *spec.Match) {
 	for i, p := range m.Patterns {
 		if p.Type == "" {
-			c.add(InvalidInput, fmt.Sprintf("%s.patterns[%d].type", at, i), "a pattern must say whether it is a literal or a regexp")
+			c.add(InvalidInput, fmt.Sprintf("%s.patterns[%d].type", at, i), "a pattern must have the type literal or regexp")
 		}
 	}
 	if m.FallbackTo == spec.FallbackToInput && jsonTypes(m.FallbackValue) != schema.Null {
-		c.add(InvalidInput, at+".fallbackTo", "there cannot be a fallback value, too")
+		c.add(InvalidInput, at+".fallbackTo", "fallbackValue must not be set if fallbackTo is Input")
 	}
 }
 
-// readinessIntegrity checks a readiness check. The function takes empty values
-// where they are written, and compares with them: they are worth a warning.
+// readinessIntegrity checks a readiness check. The function accepts explicit
+// empty values and compares with them, so they are warnings.
 func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessCheck) {
 	err := r.Validate()
 	c.invalid(at, err)
@@ -172,14 +172,14 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 		return
 	}
 	if r.FieldPath != nil && *r.FieldPath == "" {
-		empty(CheckWithoutFieldPath, "fieldPath", "the path is empty, and leads to the whole resource")
+		empty(CheckWithoutFieldPath, "fieldPath", "the path is empty, so it refers to the whole resource")
 	} else if r.FieldPath == nil && (err == nil || !strings.HasPrefix(err.Error(), "fieldPath: ")) {
 		c.add(CheckWithoutFieldPath, at+".fieldPath", "no path is set for type %s", r.Type)
 	}
 }
 
 // secretIntegrity checks the patches of writeConnectionSecretToRef, which the
-// function only looks at when they run.
+// function only checks when they run.
 func (c *checker) secretIntegrity(in source) {
 	if in.WriteConnectionSecretToRef == nil {
 		return
@@ -187,14 +187,15 @@ func (c *checker) secretIntegrity(in source) {
 	for i := range in.WriteConnectionSecretToRef.Patches {
 		p, at := &in.WriteConnectionSecretToRef.Patches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
 		if !ofSecret(p) {
-			c.add(InvalidInput, at+".type", "there is no patch of type %q here", p.Type)
+			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
 			continue
 		}
 		c.patchIntegrity(in, at, p, p.Validate())
 	}
 }
 
-// ofSecret reports whether a patch may be one of writeConnectionSecretToRef.
+// ofSecret reports whether writeConnectionSecretToRef supports the type of a
+// patch.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

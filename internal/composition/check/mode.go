@@ -16,24 +16,24 @@ type Mode string
 //	loose   warning         error               error
 //	strict  error           error               error
 const (
-	// ByAnnotation is the mode that the Composition's annotation ModeAnnotation
-	// says, and Warn without one.
+	// ByAnnotation is the mode in the Composition's ModeAnnotation. The
+	// default is Warn.
 	ByAnnotation Mode = ""
 	Warn         Mode = "warn"
 	Loose        Mode = "loose"
 	Strict       Mode = "strict"
 )
 
-// ModeAnnotation is the annotation of a Composition that says its Mode.
+// ModeAnnotation is the annotation of a Composition with its Mode.
 const ModeAnnotation = "crossplane.io/composition-schema-aware-validation-mode"
 
-// ParseMode returns the mode of a name: warn, loose or strict.
+// ParseMode returns the mode with a name: warn, loose or strict.
 func ParseMode(name string) (Mode, error) {
 	switch m := Mode(name); m {
 	case Warn, Loose, Strict:
 		return m, nil
 	default:
-		return ByAnnotation, fmt.Errorf("reading the validation mode %q: expected warn, loose or strict", name)
+		return ByAnnotation, fmt.Errorf("parsing the validation mode %q: expected warn, loose or strict", name)
 	}
 }
 
@@ -51,14 +51,14 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	}
 }
 
-// mode settles which mode counts. An annotation that is none is a problem in any
-// mode: Crossplane refuses the Composition.
+// mode returns the mode to use. An unknown mode in the annotation is a problem
+// in any mode: Crossplane rejects the Composition.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
 	byAnnotation := Warn
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {
 		var err error
 		if byAnnotation, err = ParseMode(text); err != nil {
-			c.add(UnknownValidationMode, "metadata.annotations."+ModeAnnotation, "%q is not a validation mode: warn, loose and strict are", text)
+			c.add(UnknownValidationMode, "metadata.annotations."+ModeAnnotation, "expected the validation mode warn, loose or strict, got %q", text)
 			byAnnotation = Warn
 		}
 	}

@@ -61,7 +61,7 @@ func TestModes(t *testing.T) {
 	}
 	t.Run("no mode", func(t *testing.T) {
 		got := lines(check.Composition(entry(t, annotated("odd")), known(t), check.Strict))
-		if want := `3 metadata.annotations.crossplane.io/composition-schema-aware-validation-mode: UnknownValidationMode: "odd" is not a validation mode: warn, loose and strict are`; len(got) != 4 || got[0] != want {
+		if want := `3 metadata.annotations.crossplane.io/composition-schema-aware-validation-mode: UnknownValidationMode: expected the validation mode warn, loose or strict, got "odd"`; len(got) != 4 || got[0] != want {
 			t.Errorf("got %q, want 4 with %q first", got, want)
 		}
 	})
@@ -80,8 +80,8 @@ func TestParseMode(t *testing.T) {
 	}
 }
 
-// A schema that is not there, for whatever reason, is told of once, and what
-// other schemas say counts all the same.
+// TestMissingSchemas checks that a missing schema is reported once, and that
+// other schemas are still used.
 func TestMissingSchemas(t *testing.T) {
 	input := func(apiVersion string) string {
 		return pipeline("  resources:\n  - name: a\n    base: {apiVersion: " + apiVersion + ", kind: Bucket, spec: {any: {}}}\n    patches:\n    - {fromFieldPath: spec.text, toFieldPath: spec.a}\n    - {fromFieldPath: spec.b, toFieldPath: spec.b}\n  - {name: b, base: {apiVersion: " + apiVersion + ", kind: Bucket}}\n")
@@ -93,15 +93,15 @@ func TestMissingSchemas(t *testing.T) {
 		schemas      schema.Definitions
 		want         []string
 	}{
-		"Nobody":   {"a kind that nobody defines", input("none.test/v1"), known(t), []string{at + "there is no schema of kind Bucket of none.test/v1, so what is read and written of it is not checked", xrs}},
-		"Version":  {"a version that there is not", input("gold.test/v2"), known(t), []string{at + "what is read and written of kind Bucket of gold.test/v2 is not checked: there is no version v2 of it, only v1, v0, v9", xrs}},
-		"Invalid":  {"a schema that is not structural", input("gold.test/v0"), known(t), []string{at + "what is read and written of kind Bucket of gold.test/v0 is not checked: the schema of version v0 cannot be used: spec.versions[1].schema.openAPIV3Schema.properties.spec.properties.a.type is required: must not be empty for specified object fields", xrs}},
-		"NoSchema": {"a version without one", input("gold.test/v9"), known(t), []string{at + "what is read and written of kind Bucket of gold.test/v9 is not checked: version v9 has no schema", xrs}},
-		"Nothing": {"none at all", input("gold.test/v1"), nil, []string{
-			"5 spec.compositeTypeRef: MissingSchema: there is no schema of kind XWidget of gold.test/v1, so what is read and written of it is not checked",
-			at + "there is no schema of kind Bucket of gold.test/v1, so what is read and written of it is not checked",
+		"Nobody":   {"an undefined kind has no schema", input("none.test/v1"), known(t), []string{at + "no schema of kind Bucket of none.test/v1 was found, so its fields are not checked", xrs}},
+		"Version":  {"an undefined version has no schema", input("gold.test/v2"), known(t), []string{at + "the fields of kind Bucket of gold.test/v2 are not checked: version v2 does not exist, only v1, v0, v9", xrs}},
+		"Invalid":  {"a schema that is not structural cannot be used", input("gold.test/v0"), known(t), []string{at + "the fields of kind Bucket of gold.test/v0 are not checked: the schema of version v0 cannot be used: spec.versions[1].schema.openAPIV3Schema.properties.spec.properties.a.type is required: must not be empty for specified object fields", xrs}},
+		"NoSchema": {"a version may have no schema", input("gold.test/v9"), known(t), []string{at + "the fields of kind Bucket of gold.test/v9 are not checked: version v9 has no schema", xrs}},
+		"Nothing": {"without definitions every kind is reported", input("gold.test/v1"), nil, []string{
+			"5 spec.compositeTypeRef: MissingSchema: no schema of kind XWidget of gold.test/v1 was found, so its fields are not checked",
+			at + "no schema of kind Bucket of gold.test/v1 was found, so its fields are not checked",
 		}},
-		"NotNeeded": {"one that nothing asks for is not missed", pipeline("  resources:\n  - {name: a}\n"), nil, nil},
+		"NotNeeded": {"a missing schema that is not used is not reported", pipeline("  resources:\n  - {name: a}\n"), nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

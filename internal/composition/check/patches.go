@@ -9,7 +9,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A place is one of those that patches move values between.
+// A place is the source or the target of a patch.
 type place int
 
 const (
@@ -18,11 +18,11 @@ const (
 	inXR
 )
 
-// A route is where a patch reads and where it writes.
+// A route is the source and the target of a patch.
 type route struct{ from, to place }
 
-// routes are those of patches of a template, and of patches of the environment
-// alone. Types that are none go from nowhere to nowhere.
+// routes are those of template patches and of environment patches. Unknown
+// types have the zero route, inside the environment.
 var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
 	spec.FromCompositeFieldPath:   {route{inXR, inResource}, route{inXR, inEnvironment}},
 	spec.CombineFromComposite:     {route{inXR, inResource}, route{inXR, inEnvironment}},
@@ -34,7 +34,8 @@ var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
 	spec.CombineToEnvironment:     {route{inResource, inEnvironment}, route{inXR, inEnvironment}},
 }
 
-// patches checks what an input does against the schemas of those it does it to.
+// patches checks the patches of an input against the schemas of their sources
+// and targets.
 func (c *checker) patches(in source) {
 	sets := map[string]int{}
 	for i, set := range in.PatchSets {
@@ -89,15 +90,16 @@ func (c *checker) patchSet(in source, sets map[string]int, name string, resource
 	for j := range set.Patches {
 		p, at := &set.Patches[j], in.below("patchSets[%d].patches[%d]", i, j)
 		if c.budget--; c.budget < 0 {
-			c.add(NotChecked, in.below("patchSets"), "they stand for so many patches that not all were checked")
+			c.add(NotChecked, in.below("patchSets"), "the patch sets expand to so many patches that not all were checked")
 			return
 		}
 		c.patch(in, at, p, routes[p.TypeOrDefault()].ofTemplate, resource)
 	}
 }
 
-// template checks the base of a template, and returns the side that the resource
-// is. Without a base it is what another template of its name has made.
+// template checks the base of a template, and returns the side of its resource.
+// A template without a base uses the resource of another one with the same
+// name.
 func (c *checker) template(at string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
@@ -112,7 +114,7 @@ func (c *checker) template(at string, t *spec.Template) side {
 	return s
 }
 
-// at returns the side that a place is.
+// at returns the side at a place.
 func (c *checker) at(p place, resource side) side {
 	switch p {
 	case inXR:
@@ -124,7 +126,7 @@ func (c *checker) at(p place, resource side) side {
 	}
 }
 
-// patch checks a patch of a field of the document.
+// patch checks a patch at a field of the document.
 func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource side) {
 	v, ok := c.read(at, p, c.at(r.from, resource))
 	if !ok {
@@ -136,13 +138,13 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 			c.add(WrongType, fmt.Sprintf("%s.transforms[%d]", at, i), "%s", why)
 		}
 		c.mapped(at, &p.Transforms[i], v)
-		v = value{types: out, what: "what the transforms make"}
+		v = value{types: out, what: "the output of the transforms"}
 	}
 	c.write(in, at, p, v, r.to, resource)
 }
 
-// mapped finds values for which the first transform, a map, has none: it fails
-// on them.
+// mapped reports inputs for which the first transform, a map, has no value. It
+// fails on them.
 func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	if t.Type != spec.TransformMap || t.Map == nil {
 		return
@@ -150,12 +152,12 @@ func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	for _, may := range v.node.Enum() {
 		key, ok := may.(string)
 		if _, has := t.Map[key]; ok && !has {
-			c.add(NotInMap, at+".transforms[0].map", "%s may be %q, for which there is no value", v.what, key)
+			c.add(NotInMap, at+".transforms[0].map", "%s may be %q, but the map has no value for it", v.what, key)
 		}
 	}
 }
 
-// read returns the value that a patch reads, or false if that is not known.
+// read returns the value that a patch reads, or false if it is unknown.
 func (c *checker) read(at string, p *spec.Patch, from side) (value, bool) {
 	if !p.TypeOrDefault().IsCombine() {
 		if p.FromFieldPath == nil || *p.FromFieldPath == "" {
@@ -171,7 +173,7 @@ func (c *checker) read(at string, p *spec.Patch, from side) (value, bool) {
 	return value{types: schema.String, what: "the combined value"}, true
 }
 
-// lookUp returns the value that a path leads to.
+// lookUp returns the value at a path.
 func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	path, ok := c.parse(field, text)
 	if !ok {
@@ -182,7 +184,7 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	return value{node.Types(), node, from.of(path)}, f == nil
 }
 
-// write checks whether a patch can write a value where it should.
+// write checks whether a patch can write a value to its target.
 func (c *checker) write(in source, at string, p *spec.Patch, v value, into place, resource side) {
 	field := at + ".toFieldPath"
 	if p.ToFieldPath == nil {
@@ -194,7 +196,7 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 	}
 	for _, segment := range path {
 		if segment.Index > fieldpath.MaxIndex {
-			c.add(InvalidInput, field, "index %d is greater than the greatest that may be written, %d", segment.Index, fieldpath.MaxIndex)
+			c.add(InvalidInput, field, "index %d exceeds the maximum, %d", segment.Index, fieldpath.MaxIndex)
 		}
 	}
 	c.applied(in, field, path, into)
@@ -205,33 +207,33 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 	}
 	types := v.types &^ schema.Null
 	if types != 0 && types&node.Types() == 0 {
-		c.add(WrongType, field, "%s is %s, and %s can only be %s", v.what, types, to.of(path), node.Types())
+		c.add(WrongType, field, "%s is %s, but %s must be %s", v.what, types, to.of(path), node.Types())
 		return
 	}
 	if odd := misfitIn(v.node, node); odd != nil {
 		inner := strings.TrimPrefix(odd.at, ".")
 		if odd.to == (schema.Node{}) {
-			c.add(WrongType, field, "%s always has %s, which %s cannot have", v.what, inner, to.of(path))
+			c.add(WrongType, field, "%s always has %s, but %s has no such field", v.what, inner, to.of(path))
 			return
 		}
-		c.add(WrongType, field, "%s of %s is %s, and of %s can only be %s", inner, v.what, odd.from.Types(), to.of(path), odd.to.Types())
+		c.add(WrongType, field, "%s of %s is %s, but must be %[5]s in %[4]s", inner, v.what, odd.from.Types(), to.of(path), odd.to.Types())
 	}
 }
 
-// applied warns of what Crossplane does not apply: of a composite resource a
-// pipeline changes the status alone, and of a composed one all but that.
+// applied warns of fields that Crossplane does not apply: all but the status of
+// a composite resource, and the status of a composed resource.
 func (c *checker) applied(in source, field string, path fieldpath.Path, into place) {
 	status := path[0].Key == "status"
 	switch {
 	case into == inXR && !status && !in.legacy:
-		c.add(NotApplied, field, "a pipeline changes nothing but the status of a composite resource, so %s is not applied", path)
+		c.add(NotApplied, field, "a pipeline only changes the status of a composite resource, so %s is not applied", path)
 	case into == inResource && status:
-		c.add(NotApplied, field, "nothing is applied to the status of a composed resource")
+		c.add(NotApplied, field, "the status of a composed resource is not applied")
 	}
 }
 
-// observed checks what is read of a resource that exists: connection details,
-// and what its readiness is told by.
+// observed checks the fields of existing resources that connection details and
+// readiness checks read.
 func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
 		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {
@@ -243,7 +245,7 @@ func (c *checker) observed(at string, t *spec.Template, resource side) {
 	}
 }
 
-// matches are the types that readiness checks take.
+// matches are the types that readiness checks require.
 var matches = map[spec.ReadinessCheckType]schema.Types{
 	spec.CheckNonEmpty: schema.Any, spec.CheckMatchString: schema.String, spec.CheckMatchInteger: schema.Integer,
 	spec.CheckMatchTrue: schema.Boolean, spec.CheckMatchFalse: schema.Boolean,
@@ -261,6 +263,6 @@ func (c *checker) ready(at string, r *spec.ReadinessCheck, resource side) {
 	}
 	v, ok := c.lookUp(at+".fieldPath", *r.FieldPath, resource)
 	if ok && v.types&wants == 0 {
-		c.add(WrongType, at+".fieldPath", "%s is %s, and %s takes %s", v.what, v.types, r.Type, wants)
+		c.add(WrongType, at+".fieldPath", "%s is %s, but %s requires %s", v.what, v.types, r.Type, wants)
 	}
 }

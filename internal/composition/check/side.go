@@ -11,17 +11,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A side is an object that patches read or write. Of the zero side nothing is
-// known.
+// A side is an object that patches read or write. The zero side has no schema.
 type side struct {
-	// what names it for people.
+	// what is its name in messages.
 	what string
 	// root is the zero Node if there is no schema.
 	root schema.Node
 }
 
-// side returns the side that is a resource of a kind. That its schema is missing
-// is a problem of the field which names the kind first.
+// side returns the side for a kind. A missing schema is a problem of the first
+// field that names the kind.
 func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	if s, ok := c.sides[gvk]; ok {
 		return s
@@ -30,23 +29,23 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	s := side{what: fmt.Sprintf("kind %s of %s", kind, apiVersion)}
 	switch def := c.schemas.Definition(gvk.GroupKind()); def {
 	case nil:
-		c.add(MissingSchema, field, "there is no schema of %s, so what is read and written of it is not checked", s.what)
+		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked", s.what)
 	default:
 		var err error
 		if s.root, err = def.Root(gvk.Version); err != nil {
-			c.add(MissingSchema, field, "what is read and written of %s is not checked: %v", s.what, err)
+			c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
 		}
 	}
 	c.sides[gvk] = s
 	return s
 }
 
-// xr returns the side that is the composite resource.
+// xr returns the side of the composite resource.
 func (c *checker) xr() side {
 	return c.side(kschema.FromAPIVersionAndKind(c.composite.APIVersion, c.composite.Kind), "spec.compositeTypeRef")
 }
 
-// of names a path of a side for people.
+// of returns the name of a path in messages.
 func (s side) of(path fieldpath.Path) string {
 	if s.what == "" {
 		return path.String()
@@ -54,8 +53,8 @@ func (s side) of(path fieldpath.Path) string {
 	return path.String() + " of " + s.what
 }
 
-// find returns what the schema says of the value at a path, or what keeps the
-// path from leading anywhere. In wild paths [*] stands for all that there is.
+// find returns the schema at a path, or the fault of the path. In wild paths
+// [*] addresses all elements.
 func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	node := s.root
 	for i, segment := range path {
@@ -77,27 +76,26 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 			}
 		}
 		if !ok {
-			return node, &fault{NoSuchField, fmt.Sprintf("%s is %s, and has no %s", s.of(path[:i]), types, path[i:])}
+			return node, &fault{NoSuchField, fmt.Sprintf("%s is %s, so it has no %s", s.of(path[:i]), types, path[i:])}
 		}
 		node = next
 	}
 	return node, nil
 }
 
-// noField says that the schema has no field at a path below a node, and which
-// one it is taken for.
+// noField returns the message about a missing field below a node, with a
+// similar field.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
 	for _, near := range below.Named() {
 		if strings.EqualFold(near, name) || strings.EqualFold(near, name+"s") || strings.EqualFold(near+"s", name) {
-			return fmt.Sprintf("%s has no field %s, but %s", s.what, path, append(parent[:len(parent):len(parent)], fieldpath.Key(near)))
+			return fmt.Sprintf("%s has no field %s, did you mean %s?", s.what, path, append(parent[:len(parent):len(parent)], fieldpath.Key(near)))
 		}
 	}
 	return fmt.Sprintf("%s has no field %s", s.what, path)
 }
 
-// each returns what the schema says of all elements of a list or all values of a
-// map.
+// each returns the schema of all elements of a list or of all values of a map.
 func each(n schema.Node) (schema.Node, bool) {
 	switch types := n.Types(); {
 	case types&schema.Array != 0:
@@ -111,7 +109,7 @@ func each(n schema.Node) (schema.Node, bool) {
 	return schema.Node{}, true
 }
 
-// A fault is a problem whose field is known to whoever asked.
+// A fault is a problem without its field, which the caller adds.
 type fault struct {
 	kind composition.ProblemKind
 	text string
@@ -123,7 +121,7 @@ func (c *checker) fault(field string, f *fault) {
 	}
 }
 
-// parse reads a path. One that is none fails whenever it is used.
+// parse parses a path. A malformed path is a problem.
 func (c *checker) parse(field, text string) (fieldpath.Path, bool) {
 	path, err := fieldpath.Parse(text)
 	if err != nil {

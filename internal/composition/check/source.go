@@ -17,26 +17,25 @@ import (
 
 type typeRef = apiextv1.TypeReference
 
-// A source is an input of function-patch-and-transform, and the field of the
-// document that it is in: a legacy Composition is one itself.
+// A source is an input of function-patch-and-transform, and its field in the
+// document. The field is "spec" for a legacy Composition.
 type source struct {
 	*spec.Resources
 	at     string
 	legacy bool
 }
 
-// below returns the field of the document for one of the input.
+// below returns the document's field for a field of the input.
 func (s source) below(format string, args ...any) string {
 	return s.at + "." + fmt.Sprintf(format, args...)
 }
 
-// A legacyComposition is what a Composition of mode Resources says that its
-// pipeline does not.
+// A legacyComposition has what conversion to a pipeline loses.
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
-	// makes says that the pipeline has an input that came of it.
-	makes bool
+	// hasInput reports whether the pipeline has an input for it.
+	hasInput bool
 }
 
 func legacyOf(e composition.Entry) (was legacyComposition) {
@@ -53,28 +52,28 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 			Environment struct{ Patches []any }
 		}
 	}
-	// One that does not fit could not be converted either, which is a problem.
+	// An error is ignored: conversion fails too, which is a problem.
 	if err := e.Document.Decode(&old); err != nil {
 		return was
 	}
-	return legacyComposition{is: true, resources: old.Spec.Resources, makes: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
+	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
 }
 
-// says reports whether a problem is one of those that names finds, too.
-func (was legacyComposition) says(p composition.Problem) bool {
+// reports reports whether names adds the same problem.
+func (was legacyComposition) reports(p composition.Problem) bool {
 	return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
 }
 
-// names checks which resources are there, and which have names.
+// names checks that there are resources, and that all or none have names.
 func (c *checker) names(was legacyComposition) {
 	if len(was.resources) == 0 {
-		c.add(EmptyResources, "spec.resources", "there are none, and a Composition of mode Resources composes nothing else")
+		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")
 		return
 	}
 	unnamed := func(r struct{ Name string }) bool { return r.Name == "" }
 	i := slices.IndexFunc(was.resources, unnamed)
 	if i >= 0 && slices.ContainsFunc(was.resources, func(r struct{ Name string }) bool { return !unnamed(r) }) {
-		c.add(NamedAndUnnamed, fmt.Sprintf("spec.resources[%d].name", i), "no name is set, but other resources have one: all must have names, or none")
+		c.add(NamedAndUnnamed, fmt.Sprintf("spec.resources[%d].name", i), "no name is set, but other resources have one: set all names or none")
 	}
 }
 
@@ -86,7 +85,7 @@ func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
 			continue
 		}
 		in := source{Resources: &spec.Resources{}, at: fmt.Sprintf("spec.pipeline[%d].input", i)}
-		if e.Converted && was.makes && len(all) == 0 {
+		if e.Converted && was.hasInput && len(all) == 0 {
 			in.at, in.legacy = "spec", true
 		}
 		if c.decode(step.Input.Raw, in) {
@@ -96,17 +95,17 @@ func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
 	return all
 }
 
-// isInput reports whether the input of a step is for function-patch-and-transform,
-// by whatever name that is called.
+// isInput reports whether the input of a step is for
+// function-patch-and-transform, whatever the function's name.
 func isInput(raw []byte) bool {
 	var of struct{ APIVersion, Kind string }
-	// An error is one about other fields, or leaves nothing.
+	// Errors in other fields are ignored.
 	_ = json.Unmarshal(raw, &of)
 	return of.Kind == "Resources" && strings.HasPrefix(of.APIVersion, "pt.fn.crossplane.io/")
 }
 
-// decode decodes an input as the function does, which refuses fields that it
-// does not know. Of these the first hundred count.
+// decode decodes an input strictly, as the function does. It adds problems for
+// the first hundred unknown fields.
 func (c *checker) decode(raw []byte, in source) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *checker) decode(raw []byte, in source) bool {
 		field, value, ok := spec.SplitTypeError(err)
 		if ok {
 			kind, _, _ := strings.Cut(value, " ")
-			text = "it cannot be a JSON " + kind
+			text = "cannot decode a JSON " + kind
 		}
 		c.add(InvalidInput, strings.TrimSuffix(in.at+"."+field, "."), "%s", text)
 		return false
@@ -122,7 +121,7 @@ func (c *checker) decode(raw []byte, in source) bool {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			c.add(InvalidInput, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field, and refuses its input")
+			c.add(InvalidInput, in.at+"."+field.FieldPath(), "function-patch-and-transform has no such field and rejects its input")
 		}
 	}
 	return true

@@ -11,17 +11,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A value is what is known of the value that a patch moves.
+// A value describes the value that a patch moves.
 type value struct {
 	types schema.Types
-	// node is what its schema says, as long as it is as it was read.
+	// node is the schema of the value, unless a transform has changed it.
 	node schema.Node
-	// what names it for people.
+	// what is its name in messages.
 	what string
 }
 
-// change returns what a transform makes of values of some types, or why it can
-// make nothing of any. A transform that never makes anything is found elsewhere.
+// change returns the types that a transform returns for values of some types,
+// or why it fails on all of them. transformIntegrity reports transforms that
+// always fail.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {
@@ -48,12 +49,12 @@ func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 		return schema.Any, ""
 	}
 	if in&needs == 0 {
-		return schema.Any, fmt.Sprintf("a %s transform like this takes %s, and gets %s", t.Type, needs, in)
+		return schema.Any, fmt.Sprintf("this %s transform requires %s, got %s", t.Type, needs, in)
 	}
 	return out, ""
 }
 
-// matched returns the types that a match transform makes.
+// matched returns the types that a match transform returns.
 func matched(m *spec.Match) (out schema.Types) {
 	for _, p := range m.Patterns {
 		out |= jsonTypes(p.Result)
@@ -64,14 +65,13 @@ func matched(m *spec.Match) (out schema.Types) {
 	return out | jsonTypes(m.FallbackValue)
 }
 
-// convertible returns the types that a conversion takes, and those that it
-// makes.
+// convertible returns the types that a conversion requires and returns.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
 	for _, from := range []struct {
 		as    spec.ConvertType
 		types schema.Types
 	}{
-		// A whole number comes as either type, by where it comes from.
+		// A whole number may have either type.
 		{spec.ToString, schema.String}, {spec.ToBool, schema.Boolean}, {spec.ToInt64, schema.Integer}, {spec.ToFloat64, schema.Number},
 	} {
 		if patch.Converts(from.as, c) {
@@ -96,7 +96,7 @@ func convertible(c *spec.Convert) (needs, out schema.Types) {
 	}
 }
 
-// jsonTypes returns the type of a value of JSON. None is null.
+// jsonTypes returns the type of a JSON value. Empty is null.
 func jsonTypes(raw json.RawMessage) schema.Types {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
@@ -121,17 +121,17 @@ func jsonTypes(raw json.RawMessage) schema.Types {
 	return schema.Integer
 }
 
-// A pair is a value as it is read, and as it should be where it is written.
+// A pair is the schema of a source and the schema of its target.
 type pair struct {
 	from, to schema.Node
 	at       string
 }
 
-// mostPairs is how much of two schemas is compared for one patch.
+// mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn returns what part of from can never be written where to is, at a path
-// below both, or nil. Fields that an object may lack do not count.
+// misfitIn returns the part of from that never fits to, with its path, or nil.
+// Optional fields that to lacks are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {
@@ -156,8 +156,8 @@ func misfitIn(from, to schema.Node) *pair {
 	return nil
 }
 
-// fields returns the fields that two objects share, or one that the first always
-// has and the second never.
+// fields returns the fields that two objects share, or one that the first
+// always has and the second does not define.
 func fields(p pair) (all []pair, lost *pair) {
 	for _, name := range p.from.Named() {
 		from, _ := p.from.Field(name)

@@ -12,9 +12,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// TestChange holds what is said of transforms against what they do: a type that
-// one is said not to take must fail, and what comes out must be of a type that
-// it is said to make.
+// TestChange compares the types that change returns with what transforms do:
+// types that it refuses must fail, and the output must have a type that it
+// returns.
 func TestChange(t *testing.T) {
 	values := []any{
 		"a", "7", "1.5", "true", `{"a": 1}`, `["a"]`, int64(7), 7.0, 7.5, true,
@@ -52,17 +52,18 @@ func TestChange(t *testing.T) {
 			case err != nil:
 				continue
 			case why != "":
-				t.Errorf("%s: %v (%T) became %v, though %s", text, v, v, got, why)
+				t.Errorf("%s: %v (%T) became %v, but got the reason %s", text, v, v, got, why)
 			case check.TypeOf(got)&(out|schema.Null) == 0:
-				t.Errorf("%s: %v (%T) became %v, and not %s", text, v, v, got, out)
+				t.Errorf("%s: %v (%T) became %v, want %s", text, v, v, got, out)
 			}
 			taken |= in
 		}
-		// Of each type that it is said to take, there is a value that it takes.
+		// Each type that change accepts has a value that the transform
+		// accepts.
 		for one := schema.String; one < schema.Null; one <<= 1 {
 			_, why := check.Change(&tr, one)
 			if never := strings.Contains(text, "convert: {toType") && taken == 0; why == "" && !never && taken&one == 0 {
-				t.Errorf("%s: it never takes %s", text, one)
+				t.Errorf("%s: fails on each value of type %s", text, one)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func misfit(err error) error {
 	if !ok {
 		return Note{"spec", err.Error()}
 	}
-	return Note{field, "it cannot be a JSON " + value}
+	return Note{field, "cannot decode a JSON " + value}
 }
 
 // object returns what a struct is as an object of JSON. Its fields all came

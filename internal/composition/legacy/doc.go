@@ -1,7 +1,7 @@
-// Package legacy makes pipelines of Compositions from before there were any:
-// those of mode Resources, and those that call the functions of the alpha.
+// Package legacy converts Compositions without a pipeline to pipelines: those
+// of mode Resources, and those that call alpha functions.
 //
-// What a legacy Composition means is what Crossplane v1.20, the last one that
-// has mode Resources, makes of it: with the defaults of its schema, without the
+// A legacy Composition has the meaning that Crossplane v1.20 gives it, the last
+// version with mode Resources: with the defaults of its schema, and without the
 // fields that its API server drops.
 package legacy

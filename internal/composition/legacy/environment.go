@@ -2,8 +2,7 @@ package legacy
 
 import "slices"
 
-// environment is what a Composition says of its environment: where its data
-// comes from, and the patches to it.
+// environment has the sources of a Composition's environment, and its patches.
 type environment struct {
 	DefaultData        map[string]any      `json:"defaultData"`
 	EnvironmentConfigs []environmentSource `json:"environmentConfigs"`
@@ -14,7 +13,8 @@ type environment struct {
 	} `json:"policy"`
 }
 
-// environmentSource is also how function-environment-configs has it.
+// environmentSource is also a source in the input of
+// function-environment-configs.
 type environmentSource struct {
 	Type     string               `json:"type,omitempty"`
 	Ref      *environmentRef      `json:"ref,omitempty"`
@@ -42,14 +42,15 @@ type labelMatcher struct {
 }
 
 // environmentInput returns the input of function-environment-configs, or nil if
-// no data is taken from anywhere. Patches are function-patch-and-transform's.
+// there are no sources. Patches are in the input of
+// function-patch-and-transform.
 func (c *converter) environmentInput(e environment) (map[string]any, error) {
 	if len(e.DefaultData) == 0 && len(e.EnvironmentConfigs) == 0 {
 		return nil, nil
 	}
 	isSelector := func(s environmentSource) bool { return s.Type == "Selector" }
 	if slices.ContainsFunc(e.EnvironmentConfigs, isSelector) && e.Policy.Resolve != "Always" {
-		c.note("spec.environment.policy.resolve", "function-environment-configs selects anew every time, as by Always; IfNotPresent, the default, keeps what was selected first")
+		c.note("spec.environment.policy.resolve", "function-environment-configs selects again in each reconcile, like Always; the default, IfNotPresent, keeps the first selection")
 	}
 	type policy struct {
 		Resolution string `json:"resolution,omitempty"`

@@ -6,7 +6,7 @@ import (
 )
 
 // alphaFunction is a function of the alpha: a container that reads a FunctionIO
-// from its standard input and writes one.
+// from standard input and writes one to standard output.
 type alphaFunction struct {
 	Name      string         `json:"name"`
 	Type      string         `json:"type"`
@@ -22,26 +22,26 @@ type alphaFunction struct {
 	} `json:"container"`
 }
 
-// functionSteps returns a step for each function of the alpha. What it says of
-// its container has no place in a pipeline.
+// functionSteps returns a step for each alpha function. A pipeline has no
+// settings of containers.
 func (c *converter) functionSteps(all []alphaFunction) []any {
 	var steps []any
 	for i, f := range all {
 		name := functionName(f.Name)
 		steps = append(steps, c.step(f.Name, name, f.Config))
 		at := fmt.Sprintf("spec.functions[%d].container", i)
-		c.note(at+".image", "a pipeline calls servers of RunFunction, and %q reads a FunctionIO from its standard input: build the function anew, and install it as Function %q", f.Container.Image, name)
+		c.note(at+".image", "a pipeline calls servers of RunFunction, but %q reads a FunctionIO from its standard input: port the function, and install it as Function %q", f.Container.Image, name)
 		for _, setting := range []struct {
 			field  string
 			value  any
 			advice string
 		}{
-			{"imagePullPolicy", f.Container.ImagePullPolicy, "it is the Function's spec.packagePullPolicy now"},
-			{"imagePullSecrets", f.Container.ImagePullSecrets, "they are the Function's spec.packagePullSecrets now"},
-			{"timeout", f.Container.Timeout, "no function of a pipeline has one of its own"},
-			{"network", f.Container.Network, "the function is a Pod with a network now, unless a NetworkPolicy keeps it from that"},
-			{"resources", f.Container.Resources, "they belong to the Function's DeploymentRuntimeConfig now"},
-			{"runner", f.Container.Runner, "there is none any more: the function is a Pod of its own"},
+			{"imagePullPolicy", f.Container.ImagePullPolicy, "replaced by the Function's spec.packagePullPolicy"},
+			{"imagePullSecrets", f.Container.ImagePullSecrets, "replaced by the Function's spec.packagePullSecrets"},
+			{"timeout", f.Container.Timeout, "the functions of a pipeline have no timeouts of their own"},
+			{"network", f.Container.Network, "the function runs in a Pod with a network, unless a NetworkPolicy restricts it"},
+			{"resources", f.Container.Resources, "replaced by the Function's DeploymentRuntimeConfig"},
+			{"runner", f.Container.Runner, "there is no runner: the function runs in its own Pod"},
 		} {
 			if setting.value != nil {
 				c.note(at+"."+setting.field, "%s", setting.advice)
@@ -51,8 +51,8 @@ func (c *converter) functionSteps(all []alphaFunction) []any {
 	return steps
 }
 
-// functionName makes the name of a Function of that of a function of the alpha,
-// which may be any text.
+// functionName converts the name of an alpha function, which may be any text,
+// to the name of a Function.
 func functionName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {

@@ -12,38 +12,38 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// ErrNotLegacy says that there is nothing to convert: an object is another one
-// than a legacy Composition, such as a pipeline.
-var ErrNotLegacy = errors.New("it is no legacy Composition")
+// ErrNotLegacy means that an object is not a legacy Composition.
+var ErrNotLegacy = errors.New("not a legacy Composition")
 
-// A Note says what of a Composition its pipeline does not have, or will do in
-// another way. It is an error, for whom it is one.
+// A Note describes a part of a Composition that its pipeline loses or handles
+// differently. Callers may use it as an error.
 type Note struct {
-	// Field is that of the Composition, as in "spec.resources[0].patches[1]".
+	// Field is a path in the Composition, such as
+	// "spec.resources[0].patches[1]".
 	Field string
-	// Text is about the field, and does not name it.
+	// Text is the message, without the field.
 	Text string
 }
 
 // Error returns "field: text".
 func (n Note) Error() string { return n.Field + ": " + n.Text }
 
-// At returns the note as an error at its line of the file, where lines are those
-// of the Composition's document.
+// At returns the note as an error at its line in the file. lines are those of
+// the Composition's document.
 func (n Note) At(path string, lines manifest.Lines) error {
 	return &manifest.Error{Path: path, Line: lines.Of(n.Field), Err: n}
 }
 
-// Names are those of the Functions that a pipeline calls.
+// Names are the names of the Functions that a pipeline calls.
 type Names struct {
-	// PatchAndTransform is function-patch-and-transform if empty.
+	// PatchAndTransform defaults to function-patch-and-transform.
 	PatchAndTransform string
-	// EnvironmentConfigs is function-environment-configs if empty.
+	// EnvironmentConfigs defaults to function-environment-configs.
 	EnvironmentConfigs string
 }
 
-// Is reports whether obj is a legacy Composition: of mode Resources, or of no
-// mode, and with resources or functions of its own.
+// Is reports whether obj is a legacy Composition: of mode Resources, or without
+// a mode but with resources or functions.
 func Is(obj map[string]any) bool {
 	spec, ok := specOf(obj)
 	if !ok {
@@ -59,8 +59,8 @@ func Is(obj map[string]any) bool {
 	}
 }
 
-// HasFunctions reports whether obj is a legacy Composition that calls functions
-// of the alpha, which a pipeline cannot call.
+// HasFunctions reports whether obj is a legacy Composition that calls alpha
+// functions, which a pipeline cannot call.
 func HasFunctions(obj map[string]any) bool {
 	spec, _ := specOf(obj)
 	functions, isList := spec["functions"].([]any)
@@ -77,14 +77,13 @@ func specOf(obj map[string]any) (map[string]any, bool) {
 	return spec, ok
 }
 
-// Convert returns the pipeline that a legacy Composition is, and what it could
-// not carry over. The values of obj are
-// those of JSON, as a manifest.Document has them. It is not changed, but shares
-// what is not converted with the pipeline.
+// Convert returns the pipeline for a legacy Composition, and notes about what
+// it loses. The values of obj are JSON values, as in a manifest.Document.
+// Convert does not change obj, but the result shares values with it.
 //
-// The error is ErrNotLegacy if Is(obj) is false, and else a Note on what keeps
-// the Composition from being converted: a field holds what it cannot hold, or
-// there is nothing that it composes. The field may lack the indexes of lists.
+// The error is ErrNotLegacy if Is(obj) is false. Otherwise it is a Note about a
+// field of another type, whose path may lack list indexes, or about missing
+// resources.
 func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	if !Is(obj) {
 		return nil, nil, ErrNotLegacy
@@ -100,7 +99,7 @@ func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 		return nil, nil, err
 	}
 	if was["publishConnectionDetailsWithStoreConfigRef"] != nil {
-		c.note("spec.publishConnectionDetailsWithStoreConfigRef", "a Composition has no such field any more: external secret stores are gone from Crossplane")
+		c.note("spec.publishConnectionDetailsWithStoreConfigRef", "the field was removed from Compositions: Crossplane no longer supports external secret stores")
 	}
 	spec := maps.Clone(was)
 	for _, gone := range converted {
@@ -113,7 +112,7 @@ func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	return out, c.notes, nil
 }
 
-// converter gathers the notes of one conversion.
+// converter collects the notes of one conversion.
 type converter struct {
 	notes []Note
 	steps stepNames
@@ -123,8 +122,8 @@ func (c *converter) note(field, format string, args ...any) {
 	c.notes = append(c.notes, Note{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// pipeline returns the steps: the environment is made before it is patched, and
-// the functions of the alpha got what the resources made.
+// pipeline returns the steps: the environment comes before its patches, and
+// alpha functions come after the resources.
 func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	var steps []any
 	input, err := c.environmentInput(old.Environment)
@@ -143,13 +142,13 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	steps = append(steps, c.functionSteps(old.Functions)...)
 	steps = append(steps, c.ownSteps(old)...)
 	if len(steps) == 0 {
-		return nil, Note{"spec.resources", "there are none, and a Composition of mode Resources composes nothing else"}
+		return nil, Note{"spec.resources", "a Composition of mode Resources must have resources"}
 	}
 	return steps, nil
 }
 
-// ownSteps returns the pipeline that the Composition has itself. It only counts
-// if there is nothing else.
+// ownSteps returns the pipeline of the Composition itself. It is only used if
+// there is nothing else.
 func (c *converter) ownSteps(old spec) []any {
 	if len(old.Pipeline) == 0 {
 		return nil
@@ -158,7 +157,7 @@ func (c *converter) ownSteps(old spec) []any {
 		c.note("spec.pipeline", "a Composition of mode Resources does not run its pipeline, so it is left out")
 		return nil
 	}
-	c.note("spec.mode", "the pipeline is taken, since there are no resources: Crossplane would refuse the Composition")
+	c.note("spec.mode", "the pipeline is used, since there are no resources: Crossplane would reject the Composition")
 	steps := make([]any, len(old.Pipeline))
 	for i, step := range old.Pipeline {
 		steps[i] = step
@@ -166,7 +165,7 @@ func (c *converter) ownSteps(old spec) []any {
 	return steps
 }
 
-// step returns a step of the pipeline. Without an input it has none.
+// step returns a step of the pipeline. A nil input is left out.
 func (c *converter) step(name, function string, input map[string]any) map[string]any {
 	step := map[string]any{
 		"step":        c.steps.unique(name),
@@ -178,10 +177,10 @@ func (c *converter) step(name, function string, input map[string]any) map[string
 	return step
 }
 
-// stepNames counts how often each name was asked for.
+// stepNames counts how often each name was requested.
 type stepNames map[string]int
 
-// unique returns the name, or if it is taken, one that begins with it.
+// unique returns the name, with a suffix if it was used before.
 func (s stepNames) unique(name string) string {
 	free := name
 	for s[free] > 0 {

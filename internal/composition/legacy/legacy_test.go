@@ -12,7 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// head is how a Composition begins, five lines long; spec is indented by two.
+// head is the begin of a Composition, five lines long; its spec is indented by
+// two.
 const head = `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata: {name: widgets, labels: {shape: square}}
@@ -33,7 +34,7 @@ func object(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// convert returns the pipeline of a Composition with that spec, and its notes.
+// convert returns the pipeline for a Composition with that spec, and the notes.
 func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 	t.Helper()
 	obj := object(t, head+spec)
@@ -47,7 +48,7 @@ func convert(t *testing.T, spec string) (pipeline any, notes []string) {
 	return got["spec"].(map[string]any)["pipeline"], notes
 }
 
-// list returns the list of YAML that is indented by tabs.
+// list decodes a YAML list that is indented by tabs.
 func list(t *testing.T, text string) any {
 	t.Helper()
 	v, err := document(text).Value()
@@ -62,23 +63,23 @@ func TestIs(t *testing.T) {
 		reason, text      string
 		want, hasFunction bool
 	}{
-		"Resources":       {"the mode says it", head + "  mode: Resources\n", true, false},
-		"NoMode":          {"the mode was the default", head + "  resources: []\n", true, false},
-		"EmptyMode":       {"an empty mode is none", head + "  mode: ''\n  resources: []\n", true, false},
-		"NullMode":        {"a null is nothing", head + "  mode:\n  resources: []\n", true, false},
-		"Functions":       {"the alpha had no modes", head + "  functions: [{}]\n", true, true},
-		"Both":            {"the alpha had resources, too", head + "  mode: Resources\n  resources: []\n  functions: [{}]\n", true, true},
-		"NoFunctions":     {"an empty list is nothing", head + "  mode: Resources\n  functions: []\n", true, false},
-		"Pipeline":        {"a pipeline is not legacy, whatever it has besides", head + "  mode: Pipeline\n  resources: []\n  functions: []\n", false, false},
-		"PipelineNoMode":  {"Pipeline is the default where there are no resources", head + "  pipeline: []\n", false, false},
+		"Resources":       {"mode Resources is legacy", head + "  mode: Resources\n", true, false},
+		"NoMode":          {"Resources is the default mode", head + "  resources: []\n", true, false},
+		"EmptyMode":       {"an empty mode is the default", head + "  mode: ''\n  resources: []\n", true, false},
+		"NullMode":        {"a null mode is the default", head + "  mode:\n  resources: []\n", true, false},
+		"Functions":       {"alpha functions are legacy", head + "  functions: [{}]\n", true, true},
+		"Both":            {"alpha functions may have resources", head + "  mode: Resources\n  resources: []\n  functions: [{}]\n", true, true},
+		"NoFunctions":     {"an empty list of functions is ignored", head + "  mode: Resources\n  functions: []\n", true, false},
+		"Pipeline":        {"a pipeline is not legacy, even with resources", head + "  mode: Pipeline\n  resources: []\n  functions: []\n", false, false},
+		"PipelineNoMode":  {"Pipeline is the default mode without resources", head + "  pipeline: []\n", false, false},
 		"OtherMode":       {"an unknown mode is not legacy", head + "  mode: Magic\n  resources: []\n", false, false},
-		"ModeIsNoText":    {"a mode may be anything", head + "  mode: [Resources]\n", false, false},
-		"NoSpec":          {"a Composition may be empty", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n", false, false},
-		"SpecIsNoObject":  {"a spec may be anything", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec: [1]\n", false, false},
-		"OtherKind":       {"another kind is not meant", strings.Replace(head, "Composition", "Usage", 1) + "  mode: Resources\n", false, false},
-		"OtherGroup":      {"another group is not meant", strings.Replace(head, "apiextensions.", "other.", 1) + "  mode: Resources\n", false, false},
-		"EmptyObject":     {"an object may be empty", "{}\n", false, false},
-		"ApiVersionIsMap": {"an apiVersion may be anything", "apiVersion: {}\nkind: []\nspec: {mode: Resources}\n", false, false},
+		"ModeIsNoText":    {"a mode of another type is not legacy", head + "  mode: [Resources]\n", false, false},
+		"NoSpec":          {"an empty Composition is not legacy", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n", false, false},
+		"SpecIsNoObject":  {"a spec of another type is not legacy", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nspec: [1]\n", false, false},
+		"OtherKind":       {"another kind is not legacy", strings.Replace(head, "Composition", "Usage", 1) + "  mode: Resources\n", false, false},
+		"OtherGroup":      {"another group is not legacy", strings.Replace(head, "apiextensions.", "other.", 1) + "  mode: Resources\n", false, false},
+		"EmptyObject":     {"an empty object is not legacy", "{}\n", false, false},
+		"ApiVersionIsMap": {"an apiVersion of another type is not legacy", "apiVersion: {}\nkind: []\nspec: {mode: Resources}\n", false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +97,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// TestConvert converts all at once: what a pipeline does not take the place of
-// stays, nothing of the original is changed, and nothing is left to convert.
+// TestConvert converts a Composition with all fields. Other fields are kept,
+// the original is not changed, and the result is not legacy.
 func TestConvert(t *testing.T) {
 	obj := object(t, head+`  mode: Resources
   writeConnectionSecretsToNamespace: secrets
@@ -151,7 +152,7 @@ func TestConvert(t *testing.T) {
 		t.Errorf("pipeline (-want +got):\n%s", diff)
 	}
 	if len(notes) != 1 || notes[0].Field != "spec.functions[0].container.image" {
-		t.Errorf("all but the function can be carried over, got %v", notes)
+		t.Errorf("want only notes about the function, got %v", notes)
 	}
 	if diff := cmp.Diff(before, obj); diff != "" {
 		t.Errorf("the original was changed (-before +after):\n%s", diff)
@@ -161,7 +162,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestSteps is about which steps there are.
+// TestSteps checks the steps of converted Compositions.
 func TestSteps(t *testing.T) {
 	const resources = "  resources: [{name: one}]\n"
 	cases := map[string]struct {
@@ -171,23 +172,23 @@ func TestSteps(t *testing.T) {
 	}{
 		"Resources":       {"resources are one step", resources, []string{"patch-and-transform"}, nil},
 		"EnvironmentOnly": {"a patched environment needs no resources", "  mode: Resources\n  environment: {patches: [{fromFieldPath: a}]}\n", []string{"patch-and-transform"}, nil},
-		"DataOnly":        {"without anything to patch there is nothing to call", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs"}, nil},
-		"PolicyOnly":      {"a policy alone is about nothing", resources + "  environment: {policy: {resolve: IfNotPresent, resolution: Required}}\n", []string{"patch-and-transform"}, nil},
-		"SameName": {"steps have names of their own", resources + "  functions: [{name: patch-and-transform}, {name: f-2}, {name: f}, {name: f}, {name: f}]\n", []string{"patch-and-transform", "patch-and-transform-2", "f-2", "f", "f-3", "f-4"}, []string{
-			`spec.functions[0].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "patch-and-transform"`,
-			`spec.functions[1].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f-2"`,
-			`spec.functions[2].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f"`,
-			`spec.functions[3].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f"`,
-			`spec.functions[4].container.image: a pipeline calls servers of RunFunction, and "" reads a FunctionIO from its standard input: build the function anew, and install it as Function "f"`,
+		"DataOnly":        {"environment data without patches and resources needs no function-patch-and-transform", "  mode: Resources\n  environment: {defaultData: {a: 1}}\n", []string{"environment-configs"}, nil},
+		"PolicyOnly":      {"an environment policy alone needs no step", resources + "  environment: {policy: {resolve: IfNotPresent, resolution: Required}}\n", []string{"patch-and-transform"}, nil},
+		"SameName": {"the names of steps are unique", resources + "  functions: [{name: patch-and-transform}, {name: f-2}, {name: f}, {name: f}, {name: f}]\n", []string{"patch-and-transform", "patch-and-transform-2", "f-2", "f", "f-3", "f-4"}, []string{
+			`spec.functions[0].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "patch-and-transform"`,
+			`spec.functions[1].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "f-2"`,
+			`spec.functions[2].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "f"`,
+			`spec.functions[3].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "f"`,
+			`spec.functions[4].container.image: a pipeline calls servers of RunFunction, but "" reads a FunctionIO from its standard input: port the function, and install it as Function "f"`,
 		}},
-		"OwnPipeline": {"a pipeline that stands alone is meant", "  mode: Resources\n  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"own"}, []string{
-			"spec.mode: the pipeline is taken, since there are no resources: Crossplane would refuse the Composition",
+		"OwnPipeline": {"mode Resources with only a pipeline uses the pipeline", "  mode: Resources\n  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"own"}, []string{
+			"spec.mode: the pipeline is used, since there are no resources: Crossplane would reject the Composition",
 		}},
-		"PipelineBesides": {"a pipeline beside resources never ran", resources + "  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"patch-and-transform"}, []string{
+		"PipelineBesides": {"mode Resources with resources drops the pipeline", resources + "  pipeline: [{step: own, functionRef: {name: f}}]\n", []string{"patch-and-transform"}, []string{
 			"spec.pipeline: a Composition of mode Resources does not run its pipeline, so it is left out",
 		}},
-		"Stores": {"what is gone is told", resources + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n", []string{"patch-and-transform"}, []string{
-			"spec.publishConnectionDetailsWithStoreConfigRef: a Composition has no such field any more: external secret stores are gone from Crossplane",
+		"Stores": {"removed fields are noted", resources + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n", []string{"patch-and-transform"}, []string{
+			"spec.publishConnectionDetailsWithStoreConfigRef: the field was removed from Compositions: Crossplane no longer supports external secret stores",
 		}},
 	}
 	for name, tc := range cases {
@@ -209,13 +210,13 @@ func TestSteps(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	cases := map[string]struct{ reason, spec, want string }{
-		"Nothing":       {"there has to be something", "  mode: Resources\n", "composition.yaml:4: spec.resources: there are none, and a Composition of mode Resources composes nothing else"},
-		"EmptyLists":    {"empty lists are nothing", "  resources: []\n  functions: []\n  pipeline: []\n", "composition.yaml:6: spec.resources: there are none"},
-		"NotAList":      {"a field of another type is named", "  mode: Resources\n  resources: {}\n", "composition.yaml:7: spec.resources: it cannot be a JSON object"},
-		"Deep":          {"so is one deep down", "  resources:\n  - name: one\n    patches:\n    - fromFieldPath: 1\n", "composition.yaml:6: spec.resources.patches.fromFieldPath: it cannot be a JSON number"},
-		"Fraction":      {"an integer has no fraction", "  resources:\n  - name: one\n    patches:\n    - {transforms: [{math: {multiply: 1.5}}]}\n", "spec.resources.patches.transforms.math.multiply: it cannot be a JSON number 1.5"},
-		"BaseIsNoMap":   {"a base is an object", "  resources: [{base: text}]\n", "spec.resources.base: it cannot be a JSON string"},
-		"PipelineOfAny": {"the steps of a pipeline are objects", "  mode: Resources\n  pipeline: [one]\n", "spec.pipeline: it cannot be a JSON string"},
+		"Nothing":       {"a Composition requires resources or functions", "  mode: Resources\n", "composition.yaml:4: spec.resources: a Composition of mode Resources must have resources"},
+		"EmptyLists":    {"empty lists count as missing", "  resources: []\n  functions: []\n  pipeline: []\n", "composition.yaml:6: spec.resources: a Composition of mode Resources must have resources"},
+		"NotAList":      {"a field of another type is named", "  mode: Resources\n  resources: {}\n", "composition.yaml:7: spec.resources: cannot decode a JSON object"},
+		"Deep":          {"the error of a nested field has its path", "  resources:\n  - name: one\n    patches:\n    - fromFieldPath: 1\n", "composition.yaml:6: spec.resources.patches.fromFieldPath: cannot decode a JSON number"},
+		"Fraction":      {"an integer must not have a fraction", "  resources:\n  - name: one\n    patches:\n    - {transforms: [{math: {multiply: 1.5}}]}\n", "spec.resources.patches.transforms.math.multiply: cannot decode a JSON number 1.5"},
+		"BaseIsNoMap":   {"a base must be an object", "  resources: [{base: text}]\n", "spec.resources.base: cannot decode a JSON string"},
+		"PipelineOfAny": {"the steps of a pipeline must be objects", "  mode: Resources\n  pipeline: [one]\n", "spec.pipeline: cannot decode a JSON string"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,8 +233,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzConvert holds that whatever is legacy becomes a pipeline that is not, or
-// an error that names a field, and that it stays what it is.
+// FuzzConvert checks that each legacy Composition becomes a pipeline or an
+// error with a field, and that Convert does not change it.
 func FuzzConvert(f *testing.F) {
 	f.Add([]byte(head + "  mode: Resources\n"))
 	f.Add([]byte(head + "  resources: [{name: one, patches: [{combine: {string: {fmt: '%d'}}, policy: {mergeOptions: {}}}]}]\n"))
@@ -257,7 +258,7 @@ func FuzzConvert(f *testing.F) {
 		case (err == nil) != legacy.Is(obj):
 			t.Errorf("got error %v", err)
 		case err == nil && legacy.Is(got):
-			t.Errorf("it still is legacy: %v", got)
+			t.Errorf("the result is still legacy: %v", got)
 		}
 	})
 }

@@ -10,10 +10,10 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// dropped is said of a field that a legacy Composition does not have.
-const dropped = "there is no such field, so the API server drops it"
+// dropped is the note about a field that a legacy Composition does not define.
+const dropped = "unknown field: the API server drops it"
 
-// plainPatches are those that cannot stand for a patch set.
+// plainPatches converts patches that must not be of type PatchSet.
 func (c *converter) plainPatches(at string, all []patch) {
 	for i := range all {
 		at := fmt.Sprintf("%s[%d]", at, i)
@@ -42,8 +42,8 @@ func (c *converter) patch(at string, p *patch) {
 	}
 }
 
-// policy makes merge options a policy for the target. They are the options of
-// the merge that the function makes, too:
+// policy converts merge options to policy.toFieldPath, which uses the same
+// options:
 //
 //	keepMapValues  appendSlice  policy.toFieldPath
 //	false          false        ForceMergeObjects
@@ -51,7 +51,8 @@ func (c *converter) patch(at string, p *patch) {
 //	false          true         ForceMergeObjectsAppendArrays
 //	true           true         MergeObjectsAppendArrays
 //
-// Without merge options a value replaces what there is, which needs no policy.
+// Without merge options a value replaces the existing one, which is the
+// default.
 func (c *converter) policy(at string, p *patch) {
 	if p.Policy.ToFieldPath != "" {
 		c.note(at+".toFieldPath", dropped)
@@ -62,8 +63,8 @@ func (c *converter) policy(at string, p *patch) {
 	switch {
 	case merge == nil:
 	case p.Type.IsCombine():
-		// With a policy it would merge all of a sudden.
-		c.note(at+".mergeOptions", "a patch of type %s never heeded them and replaces what there is, so they are left out", p.Type)
+		// A policy would change the result: these patches never merged.
+		c.note(at+".mergeOptions", "a patch of type %s ignores merge options and replaces the existing value, so they are left out", p.Type)
 	case merge.KeepMapValues && merge.AppendSlice:
 		p.Policy.ToFieldPath = pt.MergeObjectsAppendArrays
 	case merge.KeepMapValues:
@@ -75,9 +76,8 @@ func (c *converter) policy(at string, p *patch) {
 	}
 }
 
-// complete infers the types that a transform omits. Where the schema's default
-// cannot be meant, because the field that it needs is missing, the type is that
-// of the field that is set.
+// complete sets the types that a transform omits. If the field of the default
+// type is missing, it uses the type of a field that is set.
 func complete(t *pt.Transform) {
 	infer(&t.Type, "", []choice[pt.TransformType]{
 		{pt.TransformMap, t.Map != nil},
@@ -117,13 +117,14 @@ func notNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// A choice is a type, and whether the field that it needs is set.
+// A choice is a type, and whether the field that it requires is set.
 type choice[T ~string] struct {
 	name T
 	fits bool
 }
 
-// infer sets an empty type to the first choice that fits, else to the default.
+// infer sets an empty type to the first choice whose field is set, or to the
+// default.
 func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	if *chosen != "" {
 		return
@@ -134,8 +135,8 @@ func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	}
 }
 
-// isInteger reports whether the result of the transform is an integer. Before
-// reports whether its input is one.
+// isInteger reports whether the transform returns an integer. before reports
+// whether its input is an integer.
 func isInteger(t *pt.Transform, before bool) bool {
 	switch {
 	case t.Type == pt.TransformMath:
@@ -147,15 +148,16 @@ func isInteger(t *pt.Transform, before bool) bool {
 	}
 }
 
-// integerVerb is a verb of Go's package fmt that a float does not fit, or %%.
+// integerVerb matches a verb of package fmt that does not support floats, or
+// %%.
 var integerVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`) })
 
-// checkFormat notes a format that takes integers: where Crossplane had them, the
-// function has floats.
+// checkFormat notes a format of integers. Crossplane passed integers, but the
+// function passes floats.
 func (c *converter) checkFormat(at, format string) {
 	for _, verb := range integerVerb().FindAllString(format, -1) {
 		if verb != "%%" {
-			c.note(at, "function-patch-and-transform takes every number for a float, which %s does not print as an integer: %%.0f does", verb)
+			c.note(at, "function-patch-and-transform decodes each number as a float, which %s does not print as an integer: use %%.0f", verb)
 			return
 		}
 	}

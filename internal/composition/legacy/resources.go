@@ -8,7 +8,7 @@ import (
 )
 
 // resourcesInput returns the input of function-patch-and-transform, or nil if
-// there is nothing that it could do. It changes old.
+// it would do nothing. It changes old.
 func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	if len(old.Resources) == 0 && len(old.Environment.Patches) == 0 {
 		return nil, nil
@@ -33,8 +33,7 @@ func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{old.Environment.Patches}, old.Resources})
 }
 
-// nameResources gives names to resources, which a pipeline needs. A legacy
-// Composition knows those without names by their places.
+// nameResources names resources by their index. A pipeline requires names.
 func (c *converter) nameResources(all []resource) {
 	unnamed := 0
 	for i := range all {
@@ -47,9 +46,9 @@ func (c *converter) nameResources(all []resource) {
 	case 0:
 	case len(all):
 		c.note("spec.resources", "they have no names, so they are named resource-0 and so on: "+
-			"those that exist in a cluster need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them")
+			"existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them")
 	default:
-		c.note("spec.resources", "some have names and some have none, which Crossplane would refuse")
+		c.note("spec.resources", "some resources have names and others do not: Crossplane would reject the Composition")
 	}
 }
 
@@ -65,8 +64,8 @@ func (c *converter) resource(at string, r *resource) {
 	}
 }
 
-// completeDetail infers what a connection detail leaves out, by the precedence that
-// its schema states.
+// completeDetail sets the fields that a connection detail omits, in the order
+// of precedence of its schema.
 func completeDetail(d *pt.ConnectionDetail) {
 	switch {
 	case d.Type != "":
@@ -82,12 +81,12 @@ func completeDetail(d *pt.ConnectionDetail) {
 	}
 }
 
-// readinessCheck fills in the defaults of the schema. None at all is a check of
-// the condition Ready for the function, too.
+// readinessCheck sets the defaults of the schema. Without checks the function
+// also checks the condition Ready.
 func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
 	case pt.CheckMatchInteger:
-		c.note(at, "function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready")
+		c.note(at, "function-patch-and-transform decodes each observed number as a float, which never equals an integer, so the resource will not become ready")
 	case pt.CheckMatchCondition:
 		if r.MatchCondition == nil {
 			r.MatchCondition = &pt.MatchCondition{}

@@ -7,59 +7,59 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestResources is about what function-patch-and-transform gets: all that a
-// legacy Composition may leave out is filled in.
+// TestResources checks the input of function-patch-and-transform: omitted
+// fields are set.
 func TestResources(t *testing.T) {
-	const noFloats = ": function-patch-and-transform takes every number for a float, which %d does not print as an integer: %.0f does"
+	const noFloats = ": function-patch-and-transform decodes each number as a float, which %d does not print as an integer: use %.0f"
 	cases := map[string]struct {
 		reason, resources, want string
 		notes                   []string
 	}{
-		"Names": {"resources without names are named by their places", "[{base: {kind: A}}, {base: {kind: B}}]", "[{name: resource-0, base: {kind: A}}, {name: resource-1, base: {kind: B}}]", []string{
-			"spec.resources: they have no names, so they are named resource-0 and so on: those that exist in a cluster need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them",
+		"Names": {"resources without names are named by their index", "[{base: {kind: A}}, {base: {kind: B}}]", "[{name: resource-0, base: {kind: A}}, {name: resource-1, base: {kind: B}}]", []string{
+			"spec.resources: they have no names, so they are named resource-0 and so on: existing resources need these names in the annotation crossplane.io/composition-resource-name before a pipeline may compose them",
 		}},
-		"SomeNames": {"either all have names or none", "[{name: a}, {}]", "[{name: a}, {name: resource-1}]", []string{
-			"spec.resources: some have names and some have none, which Crossplane would refuse",
+		"SomeNames": {"resources with and without names are noted", "[{name: a}, {}]", "[{name: a}, {name: resource-1}]", []string{
+			"spec.resources: some resources have names and others do not: Crossplane would reject the Composition",
 		}},
 		"Base": {
-			"a base is as it is, numbers, nulls and all", "[{name: a, base: {big: 9007199254740993, half: 0.5, nothing: null, list: []}}, {name: b, base: {}}]",
+			"a base is kept unchanged, with its numbers and nulls", "[{name: a, base: {big: 9007199254740993, half: 0.5, nothing: null, list: []}}, {name: b, base: {}}]",
 			"[{name: a, base: {big: 9007199254740993, half: 0.5, nothing: null, list: []}}, {name: b, base: {}}]", nil,
 		},
-		"EmptyLists": {"what is empty is left out", "[{name: a, base: null, patches: [], connectionDetails: null, readinessChecks: []}]", "[{name: a}]", nil},
-		"UnknownKeys": {"what the API server drops is dropped, since the function would fail on it", "[{name: a, bese: 1, patches: [{FromFieldPath: a, fromFieldPath: b, policy: {toFieldPath: MergeObjects}}]}]", "[{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: b}]}]", []string{
-			"spec.resources[0].bese: there is no such field, so the API server drops it",
-			"spec.resources[0].patches[0].FromFieldPath: there is no such field, so the API server drops it",
-			"spec.resources[0].patches[0].policy.toFieldPath: there is no such field, so the API server drops it",
+		"EmptyLists": {"empty fields are left out", "[{name: a, base: null, patches: [], connectionDetails: null, readinessChecks: []}]", "[{name: a}]", nil},
+		"UnknownKeys": {"unknown fields are dropped, since the function would reject them", "[{name: a, bese: 1, patches: [{FromFieldPath: a, fromFieldPath: b, policy: {toFieldPath: MergeObjects}}]}]", "[{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: b}]}]", []string{
+			"spec.resources[0].bese: unknown field: the API server drops it",
+			"spec.resources[0].patches[0].FromFieldPath: unknown field: the API server drops it",
+			"spec.resources[0].patches[0].policy.toFieldPath: unknown field: the API server drops it",
 		}},
-		"Secrets": {"a detail's type is inferred in the order that its schema states, and so is the name of a key", `[{name: a, connectionDetails: [
+		"Secrets": {"the type of a connection detail is inferred in the order of its schema, and its name from the key", `[{name: a, connectionDetails: [
 			{fromConnectionSecretKey: k}, {name: own, fromConnectionSecretKey: k}, {name: v, value: ''}, {name: p, fromFieldPath: spec.x},
 			{name: vk, value: x, fromConnectionSecretKey: k, fromFieldPath: p}, {name: kp, fromConnectionSecretKey: k, fromFieldPath: p},
 			{type: FromFieldPath, name: said, value: x, fromFieldPath: p}, {type: FromConnectionSecretKey, fromConnectionSecretKey: ''}, {name: none}]}]`, `[{name: a, connectionDetails: [
 			{type: FromConnectionSecretKey, name: k, fromConnectionSecretKey: k}, {type: FromConnectionSecretKey, name: own, fromConnectionSecretKey: k}, {type: FromValue, name: v, value: ''}, {type: FromFieldPath, name: p, fromFieldPath: spec.x},
 			{type: FromValue, name: vk, value: x, fromConnectionSecretKey: k, fromFieldPath: p}, {type: FromConnectionSecretKey, name: kp, fromConnectionSecretKey: k, fromFieldPath: p},
 			{type: FromFieldPath, name: said, value: x, fromFieldPath: p}, {type: FromConnectionSecretKey, name: '', fromConnectionSecretKey: ''}, {type: FromConnectionSecretKey, name: none}]}]`, nil},
-		"Ready": {"checks are as they are, with the defaults of conditions", `[{name: a, readinessChecks: [
+		"Ready": {"readiness checks are kept, with the defaults of conditions", `[{name: a, readinessChecks: [
 			{type: None}, {type: NonEmpty, fieldPath: ''}, {type: MatchString, fieldPath: a, matchString: ''}, {type: MatchTrue, fieldPath: a}, {type: MatchFalse, fieldPath: a},
 			{type: MatchCondition}, {type: MatchCondition, matchCondition: {type: Synced}}, {type: MatchCondition, matchCondition: {status: 'False'}}]}]`, `[{name: a, readinessChecks: [
 			{type: None}, {type: NonEmpty, fieldPath: ''}, {type: MatchString, fieldPath: a, matchString: ''}, {type: MatchTrue, fieldPath: a}, {type: MatchFalse, fieldPath: a},
 			{type: MatchCondition, matchCondition: {type: Ready, status: 'True'}}, {type: MatchCondition, matchCondition: {type: Synced, status: 'True'}}, {type: MatchCondition, matchCondition: {type: Ready, status: 'False'}}]}]`, nil},
-		"ReadyInteger": {"a check that will never hold is told", "[{name: a, readinessChecks: [{type: None}, {type: MatchInteger, fieldPath: a, matchInteger: 0}]}]", "[{name: a, readinessChecks: [{type: None}, {type: MatchInteger, fieldPath: a, matchInteger: 0}]}]", []string{
-			"spec.resources[0].readinessChecks[1]: function-patch-and-transform takes every observed number for a float, which never matches an integer: the resource will not be ready",
+		"ReadyInteger": {"a readiness check that never passes is noted", "[{name: a, readinessChecks: [{type: None}, {type: MatchInteger, fieldPath: a, matchInteger: 0}]}]", "[{name: a, readinessChecks: [{type: None}, {type: MatchInteger, fieldPath: a, matchInteger: 0}]}]", []string{
+			"spec.resources[0].readinessChecks[1]: function-patch-and-transform decodes each observed number as a float, which never equals an integer, so the resource will not become ready",
 		}},
 		"PatchTypes": {
-			"a patch is FromCompositeFieldPath unless it says otherwise", "[{name: a, patches: [{fromFieldPath: ''}, {type: PatchSet, patchSetName: s}, {type: CombineToEnvironment, toFieldPath: a, combine: {strategy: string, variables: [{fromFieldPath: b}], string: {fmt: '%v%%d'}}}]}]",
+			"FromCompositeFieldPath is the default type of a patch", "[{name: a, patches: [{fromFieldPath: ''}, {type: PatchSet, patchSetName: s}, {type: CombineToEnvironment, toFieldPath: a, combine: {strategy: string, variables: [{fromFieldPath: b}], string: {fmt: '%v%%d'}}}]}]",
 			"[{name: a, patches: [{type: FromCompositeFieldPath, fromFieldPath: ''}, {type: PatchSet, patchSetName: s}, {type: CombineToEnvironment, toFieldPath: a, combine: {strategy: string, variables: [{fromFieldPath: b}], string: {fmt: '%v%%d'}}}]}]", nil,
 		},
-		"Policies": {"merge options become a policy, and the other policy stays", `[{name: a, patches: [
+		"Policies": {"merge options become a policy, and other policies are kept", `[{name: a, patches: [
 			{policy: {fromFieldPath: Required}}, {policy: {fromFieldPath: Optional, mergeOptions: {}}}, {policy: {mergeOptions: {keepMapValues: true}}}, {policy: {mergeOptions: {appendSlice: true, keepMapValues: false}}},
 			{policy: {mergeOptions: {keepMapValues: true, appendSlice: true}}}, {policy: {mergeOptions: null}}, {policy: {}}]}]`, `[{name: a, patches: [
 			{type: FromCompositeFieldPath, policy: {fromFieldPath: Required}}, {type: FromCompositeFieldPath, policy: {fromFieldPath: Optional, toFieldPath: ForceMergeObjects}},
 			{type: FromCompositeFieldPath, policy: {toFieldPath: MergeObjects}}, {type: FromCompositeFieldPath, policy: {toFieldPath: ForceMergeObjectsAppendArrays}},
 			{type: FromCompositeFieldPath, policy: {toFieldPath: MergeObjectsAppendArrays}}, {type: FromCompositeFieldPath}, {type: FromCompositeFieldPath}]}]`, nil},
-		"CombinePolicy": {"a combined value never was merged", "[{name: a, patches: [{type: CombineToComposite, policy: {fromFieldPath: Required, mergeOptions: {appendSlice: true}}}]}]", "[{name: a, patches: [{type: CombineToComposite, policy: {fromFieldPath: Required}}]}]", []string{
-			"spec.resources[0].patches[0].policy.mergeOptions: a patch of type CombineToComposite never heeded them and replaces what there is, so they are left out",
+		"CombinePolicy": {"merge options of a combine patch are left out", "[{name: a, patches: [{type: CombineToComposite, policy: {fromFieldPath: Required, mergeOptions: {appendSlice: true}}}]}]", "[{name: a, patches: [{type: CombineToComposite, policy: {fromFieldPath: Required}}]}]", []string{
+			"spec.resources[0].patches[0].policy.mergeOptions: a patch of type CombineToComposite ignores merge options and replaces the existing value, so they are left out",
 		}},
-		"Integers": {"numbers become floats, and one is told of, unless they are made integers before", `[{name: a, patches: [
+		"Integers": {"formats of integers are noted, unless a transform converts to integers first", `[{name: a, patches: [
 			{fromFieldPath: a, transforms: [{string: {fmt: '%d'}}]},
 			{fromFieldPath: a, transforms: [{convert: {toType: int64}}, {math: {multiply: 2}}, {string: {fmt: '%d'}}]},
 			{fromFieldPath: a, transforms: [{convert: {toType: string}}, {string: {fmt: '%+06[1]d'}}]},
@@ -74,7 +74,7 @@ func TestResources(t *testing.T) {
 			"spec.resources[0].patches[2].transforms[1].string.fmt" + strings.Replace(noFloats, "%d", "%+06[1]d", 1),
 			"spec.resources[0].patches[4].combine.string.fmt" + noFloats,
 		}},
-		"Transforms": {"types that are left out are those whose fields are there", `[{name: a, patches: [{fromFieldPath: a, transforms: [
+		"Transforms": {"omitted types are inferred from the fields that are set", `[{name: a, patches: [{fromFieldPath: a, transforms: [
 			{map: {a: 1, b: null}}, {match: {patterns: [{literal: '', result: null}, {regexp: x, result: false}, {type: regexp, literal: x}, {}], fallbackValue: 0, fallbackTo: Input}},
 			{math: {clampMin: 1}}, {math: {clampMax: 1, multiply: 0}}, {math: {type: ClampMax}}, {math: {}},
 			{string: {convert: ToUpper}}, {string: {regexp: {match: a, group: 0}}}, {string: {join: {separator: ''}}}, {string: {replace: {search: a, replace: ''}}}, {string: {type: TrimPrefix, trim: ''}}, {string: {trim: x}},
@@ -98,10 +98,10 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// flow makes one line of YAML that is written on several.
+// flow joins lines of YAML.
 func flow(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// TestPatchesOfSets is about patches elsewhere than in resources.
+// TestPatchesOfSets checks patches outside of resources.
 func TestPatchesOfSets(t *testing.T) {
 	pipeline, notes := convert(t, `  mode: Resources
   patchSets:
@@ -130,29 +130,29 @@ environment:
 		t.Errorf("input (-want +got):\n%s", diff)
 	}
 	wantNotes := []string{
-		"spec.patchSets[0].patches[1].patchSetName: there is no such field, so the API server drops it",
-		"spec.environment.patches[0].patchSetName: there is no such field, so the API server drops it",
-		"spec.environment.patches[0].transforms[0].string.fmt: function-patch-and-transform takes every number for a float, which %d does not print as an integer: %.0f does",
+		"spec.patchSets[0].patches[1].patchSetName: unknown field: the API server drops it",
+		"spec.environment.patches[0].patchSetName: unknown field: the API server drops it",
+		"spec.environment.patches[0].transforms[0].string.fmt: function-patch-and-transform decodes each number as a float, which %d does not print as an integer: use %.0f",
 	}
 	if diff := cmp.Diff(wantNotes, notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
 
-// TestEnvironment is about what function-environment-configs gets.
+// TestEnvironment checks the input of function-environment-configs.
 func TestEnvironment(t *testing.T) {
 	const selects = "{type: Selector, selector: {mode: Multiple, maxMatch: 2, minMatch: 0, sortByFieldPath: data.x, matchLabels: [{type: Value, key: k, value: v}, {key: k, valueFromFieldPath: spec.x, fromFieldPathPolicy: Optional}]}}"
-	anew := []string{"spec.environment.policy.resolve: function-environment-configs selects anew every time, as by Always; IfNotPresent, the default, keeps what was selected first"}
+	anew := []string{"spec.environment.policy.resolve: function-environment-configs selects again in each reconcile, like Always; the default, IfNotPresent, keeps the first selection"}
 	cases := map[string]struct {
 		reason, environment, want string
 		notes                     []string
 	}{
-		"Reference":    {"a name is a name", "{environmentConfigs: [{type: Reference, ref: {name: one}}], policy: {resolution: Optional}}", "{environmentConfigs: [{type: Reference, ref: {name: one}}], policy: {resolution: Optional}}", nil},
-		"Selector":     {"a selection that is kept is told, since it will not be", "{environmentConfigs: [" + selects + "]}", "{environmentConfigs: [" + selects + "]}", anew},
-		"IfNotPresent": {"and also if the default is written", "{environmentConfigs: [" + selects + "], policy: {resolve: IfNotPresent}}", "{environmentConfigs: [" + selects + "]}", anew},
-		"Always":       {"the function always selects anew", "{environmentConfigs: [" + selects + "], policy: {resolve: Always}}", "{environmentConfigs: [" + selects + "]}", nil},
-		"Data":         {"data may be there without any source", "{defaultData: {a: {b: [1, null]}}}", "{defaultData: {a: {b: [1, null]}}}", nil},
-		"Unknown":      {"what the API server drops is dropped", "{defaultData: {a: 1}, default: 1}", "{defaultData: {a: 1}}", []string{"spec.environment.default: there is no such field, so the API server drops it"}},
+		"Reference":    {"a reference by name is kept", "{environmentConfigs: [{type: Reference, ref: {name: one}}], policy: {resolution: Optional}}", "{environmentConfigs: [{type: Reference, ref: {name: one}}], policy: {resolution: Optional}}", nil},
+		"Selector":     {"the policy IfNotPresent is noted", "{environmentConfigs: [" + selects + "]}", "{environmentConfigs: [" + selects + "]}", anew},
+		"IfNotPresent": {"the explicit default policy is noted", "{environmentConfigs: [" + selects + "], policy: {resolve: IfNotPresent}}", "{environmentConfigs: [" + selects + "]}", anew},
+		"Always":       {"the policy Always needs no note", "{environmentConfigs: [" + selects + "], policy: {resolve: Always}}", "{environmentConfigs: [" + selects + "]}", nil},
+		"Data":         {"default data needs no source", "{defaultData: {a: {b: [1, null]}}}", "{defaultData: {a: {b: [1, null]}}}", nil},
+		"Unknown":      {"unknown fields are dropped", "{defaultData: {a: 1}, default: 1}", "{defaultData: {a: 1}}", []string{"spec.environment.default: unknown field: the API server drops it"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestFunctions is about the alpha: nothing of a container is carried over, and
-// each of its settings says where it is now.
+// TestFunctions checks that notes say what replaces each setting of an alpha
+// function.
 func TestFunctions(t *testing.T) {
 	pipeline, notes := convert(t, `  functions:
   - name: My cool_Function

@@ -2,8 +2,8 @@ package legacy
 
 import pt "github.com/xfn-dev/xfn/internal/patch/spec"
 
-// spec has the fields of a Composition's spec that a pipeline replaces. They are
-// those of function-patch-and-transform's input, except for the environment, the
+// spec has the fields of a spec that a pipeline replaces. They are the fields
+// of function-patch-and-transform's input, except for the environment,
 // functions and the fields of the types below.
 type spec struct {
 	PatchSets   []patchSet       `json:"patchSets"`
@@ -18,7 +18,7 @@ type patchSet struct {
 	Patches []patch `json:"patches"`
 }
 
-// resource decodes a base only if it is an object.
+// resource requires that a base is an object.
 type resource struct {
 	pt.Template
 	Base    map[string]any `json:"base,omitzero"`

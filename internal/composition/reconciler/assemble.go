@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Assemble makes a render's output of what the pipeline desires. The XR is the
-// one that Setup returned and Pipeline prepared.
+// Assemble returns a render's output for the pipeline's desired state. xr is
+// the one that Setup returned and PipelineOf prepared.
 func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*Output, error) {
 	names := Names(got.Desired)
 	named, err := existing(in.Observed)
@@ -22,7 +22,7 @@ func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*O
 		return nil, err
 	}
 	observed, labels := ByName(named), LabelsOf(xr)
-	out := &Output{Composed: make([]map[string]any, 0, len(names)), Results: begun(in)}
+	out := &Output{Composed: make([]map[string]any, 0, len(names)), Results: initialEvents(in)}
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))
 	}
@@ -55,13 +55,13 @@ func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*O
 	return out, nil
 }
 
-// isSame reports whether a composed resource is the XR itself: applying it
-// changes the XR, and composes nothing.
+// isSame reports whether a composed resource is the XR itself. Applying it
+// changes the XR and composes nothing.
 func isSame(u, xr *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == xr.GroupVersionKind() && u.GetNamespace() == xr.GetNamespace() && u.GetName() == xr.GetName()
 }
 
-// adopt gives a resource what makes it the XR's own.
+// adopt sets the metadata of a composed resource of the XR.
 func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
 	if labels.Composite == "" {
 		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
@@ -79,14 +79,15 @@ func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
 	if err := SetController(u, xr); err != nil {
 		return err
 	}
-	// A composed resource always has these two, if only to be empty.
+	// A composed resource always has these two fields, even if they are
+	// empty.
 	u.SetAPIVersion(u.GetAPIVersion())
 	u.SetKind(u.GetKind())
 	return nil
 }
 
-// generateName makes a name of at most 63 bytes that is always the same for
-// the same prefix and seed.
+// generateName returns a name of at most 63 bytes that depends only on prefix
+// and seed.
 func generateName(prefix, seed string) string {
 	const longest = 63
 	sum := sha256.Sum256([]byte(seed))
@@ -102,8 +103,8 @@ func generateName(prefix, seed string) string {
 	return prefix + hash
 }
 
-// validateName holds a name to RFC 1123, as the API server does; kinds of RBAC
-// may have colons in theirs.
+// validateName checks a name by RFC 1123, as the API server does. RBAC kinds
+// also allow colons.
 func validateName(u *unstructured.Unstructured) error {
 	name := u.GetName()
 	gvk := u.GroupVersionKind()
@@ -117,8 +118,8 @@ func validateName(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// fixConditions gives conditions the one time that all output has. A status
-// that has no conditions gets an empty entry for them, as it does there.
+// fixConditions replaces the times of conditions with Time. A status without
+// conditions gets an empty list, as in Crossplane's output.
 func fixConditions(u *unstructured.Unstructured) {
 	status, ok := u.Object["status"].(map[string]any)
 	if !ok {
@@ -132,7 +133,7 @@ func fixConditions(u *unstructured.Unstructured) {
 	status["conditions"] = ParseConditions(list).Value()
 }
 
-// document is the XR with what the reconciler writes of it.
+// document returns the XR with the fields that the reconciler writes.
 func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, refs []any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(xr.GetAPIVersion())
@@ -162,8 +163,8 @@ func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, ref
 	return u.Object
 }
 
-// setCustom sets the conditions that functions returned, but for types that
-// are the engine's own. It returns the types that are meant for the claim.
+// setCustom sets the conditions that functions returned, except for types that
+// Crossplane owns. It returns the types that are also for the claim.
 func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	reserved := []string{"Ready", "Synced", "Healthy", "UpToDate", "Responsive"}
 	for _, c := range custom {
@@ -178,8 +179,7 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 	return claim
 }
 
-// sorted returns the references in the order of their fields, one after another
-// with nothing between them.
+// sorted returns the references sorted by the concatenation of their fields.
 func sorted(refs []map[string]any) []any {
 	type keyed struct {
 		key string
@@ -198,8 +198,8 @@ func sorted(refs []map[string]any) []any {
 	return out
 }
 
-// merge puts src over dst, which it changes: objects merge, all else is replaced, except that an
-// empty object does not clear a filled one.
+// merge merges src into dst, which it changes. It merges objects and replaces
+// other values.
 func merge(dst, src map[string]any) map[string]any {
 	if dst == nil {
 		return src
@@ -215,9 +215,9 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// begun are the events with which a reconcile begins: it was asked for, and the
-// XR finds its Composition for the first time.
-func begun(in Input) []map[string]any {
+// initialEvents returns the events at the begin of a reconcile: a requested
+// reconcile, and the first selection of the Composition.
+func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")
 	if token := in.XR.GetAnnotations()[AnnotationReconcile]; token != "" && token != handled {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Pipeline is what a pipeline of this version starts with, but for its context.
+// Pipeline returns the input of a pipeline of this version, without its
+// context.
 func (v ClassicVersion) Pipeline(in Input, state *fnv1.State) PipelineInput {
 	p := PipelineInput{Steps: in.Composition.Spec.Pipeline, Observed: state}
 	all := append(in.Required[:len(in.Required):len(in.Required)], in.Extra...)
@@ -26,9 +27,9 @@ func (v ClassicVersion) Pipeline(in Input, state *fnv1.State) PipelineInput {
 	return p
 }
 
-// Assemble makes a render's output of what the pipeline desires. Its Full is
-// nil if the XR has no spec to show. A resource that another object controls is
-// an error.
+// Assemble returns a render's output for the pipeline's desired state. Full is
+// nil if the XR has no spec. A resource that another object controls is an
+// error.
 func (v ClassicVersion) Assemble(in Input, got *PipelineOutcome) (*Output, error) {
 	names := Names(got.Desired)
 	observed := ByName(in.Observed)
@@ -73,7 +74,7 @@ func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) err
 	return SetController(u, xr)
 }
 
-// document is the XR as functions desired it, under its own name.
+// document returns the XR as functions desired it, with its original name.
 func (v ClassicVersion) document(in *unstructured.Unstructured, got *PipelineOutcome) *unstructured.Unstructured {
 	xr := Body(got.Desired.GetComposite())
 	xr.SetAPIVersion(in.GetAPIVersion())

@@ -23,7 +23,7 @@ func ResourceName(resource map[string]any) string {
 	return name
 }
 
-// Body returns what a function desired of a resource.
+// Body returns the desired object of a resource.
 func Body(r *fnv1.Resource) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 	if u.Object == nil {
@@ -32,8 +32,8 @@ func Body(r *fnv1.Resource) *unstructured.Unstructured {
 	return u
 }
 
-// KeepIdentity gives a desired resource the namespace, name and generateName
-// of the observed one, even where they are empty.
+// KeepIdentity sets the namespace, name and generateName of a desired resource
+// to those of the observed one, even if they are empty.
 func KeepIdentity(desired, observed *unstructured.Unstructured) {
 	if observed == nil {
 		return
@@ -43,8 +43,8 @@ func KeepIdentity(desired, observed *unstructured.Unstructured) {
 	desired.SetGenerateName(observed.GetGenerateName())
 }
 
-// ForceNamespace puts a desired resource into the XR's namespace, if the XR has
-// one. It returns the namespace that this overrides, if any.
+// ForceNamespace sets the namespace of a desired resource to the XR's, if the
+// XR has one. It returns the overridden namespace, if any.
 func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
 	ns := xr.GetNamespace()
 	if ns == "" {
@@ -57,16 +57,17 @@ func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 	return overridden
 }
 
-// Labels are those by which Crossplane knows an XR's composed resources.
+// Labels are the labels that Crossplane sets on an XR's composed resources.
 type Labels struct {
-	// Composite is the name of the outermost XR, where XRs are nested. Names
-	// of composed resources begin with it.
+	// Composite is the name of the outermost of nested XRs. It is the
+	// prefix of generated names.
 	Composite string
 	// ClaimName and ClaimNamespace are empty unless the XR has a claim.
 	ClaimName, ClaimNamespace string
 }
 
-// LabelsOf returns the labels that an XR hands on: its own, or else its name.
+// LabelsOf returns the labels for an XR's resources. By default Composite is
+// the XR's name.
 func LabelsOf(xr *unstructured.Unstructured) Labels {
 	l := xr.GetLabels()
 	return Labels{
@@ -76,8 +77,8 @@ func LabelsOf(xr *unstructured.Unstructured) Labels {
 	}
 }
 
-// Mark adds the labels, and the annotation of the resource's name in the
-// pipeline. They override what a function set. A claim counts if it has both
+// Mark sets the labels and the annotation with the resource's name in the
+// pipeline. They override those that a function set. Claim labels require both
 // name and namespace.
 func (l Labels) Mark(desired *unstructured.Unstructured, resourceName string) {
 	labels := map[string]string{LabelComposite: l.Composite}
@@ -90,8 +91,8 @@ func (l Labels) Mark(desired *unstructured.Unstructured, resourceName string) {
 	}
 }
 
-// add puts entries into one of an object's maps of strings. A map that holds
-// something else is replaced, as Kubernetes' own accessors do.
+// add adds entries to a map of strings in an object. It replaces a map with
+// other values, as Kubernetes' accessors do.
 func add(u *unstructured.Unstructured, field string, entries map[string]string) {
 	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
 	if len(all) == 0 {
@@ -102,15 +103,16 @@ func add(u *unstructured.Unstructured, field string, entries map[string]string) 
 	_ = unstructured.SetNestedStringMap(u.Object, all, "metadata", field)
 }
 
-// SetController adds xr to u's owners as the one that controls it, in the place
-// of a reference with the same UID. It is an error if another controls u.
+// SetController sets xr as u's controlling owner, and replaces an owner
+// reference with the same UID. It returns an error if another object controls
+// u.
 func SetController(u, xr *unstructured.Unstructured) error {
 	if c := metav1.GetControllerOfNoCopy(u); c != nil && c.UID != xr.GetUID() {
-		return fmt.Errorf("it is controlled by %s %q", c.Kind, c.Name)
+		return fmt.Errorf("already controlled by %s %q", c.Kind, c.Name)
 	}
 	refs := u.GetOwnerReferences()
 	if len(refs) == 0 {
-		// What nearly every resource has is worth a shorter way.
+		// A faster path for objects without owner references.
 		u.Object["metadata"] = withOwner(u.Object["metadata"], xr)
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Keys of labels and annotations, as Crossplane has them.
+// Keys of Crossplane's labels and annotations.
 const (
 	LabelComposite         = "crossplane.io/composite"
 	LabelClaimName         = "crossplane.io/claim-name"
@@ -20,29 +20,29 @@ const (
 	AnnotationReconcile    = "crossplane.io/reconcile-requested-at"
 )
 
-// APIVersion is that of the documents which only a render makes.
+// APIVersion is the apiVersion of documents that only renders write.
 const APIVersion = "render.crossplane.io/v1beta1"
 
-// Time is what every time in a render's output says, so that two renders of
-// the same input are the same.
+// Time replaces all times in a render's output, so that renders of the same
+// input are identical.
 const Time = "2024-01-01T00:00:00Z"
 
-// Input is what a render starts with. Nothing in it is changed.
+// Input is the input of a render. The reconciler does not change it.
 type Input struct {
 	// XR is the composite resource, with its XRD's defaults applied.
 	XR *unstructured.Unstructured
-	// Composition composes for it.
+	// Composition is the Composition that the XR uses.
 	Composition *apiextv1.Composition
-	// Observed are the composed resources that exist.
+	// Observed are the existing composed resources.
 	Observed []*unstructured.Unstructured
-	// Required are objects that functions may require, for which Check returns
-	// nil, Extra those that only
-	// functions' responses may, and Credentials the Secrets of steps.
+	// Required are objects for bootstrap and dynamic requirements, Extra
+	// for dynamic requirements only. Both must pass Check. Credentials are
+	// the Secrets of steps.
 	Required, Extra, Credentials Store
 	// Schemas finds OpenAPI schemas that functions may require. Nil finds none.
 	Schemas func(*fnv1.SchemaSelector) *fnv1.Schema
-	// Legacy says that the XR has the schema that XRs had before Crossplane
-	// v2, with its references directly under spec.
+	// Legacy is true for an XR with the schema of Crossplane v1, which has
+	// its references directly below spec.
 	Legacy bool
 }
 
@@ -55,19 +55,20 @@ func (in Input) findSchema(sel *fnv1.SchemaSelector) *fnv1.Schema {
 
 // Output is what a render ends with.
 type Output struct {
-	// XR has what Crossplane would change of the composite resource; Full
-	// has everything else that the input had, too.
+	// XR has the fields that Crossplane would change; Full is the complete
+	// composite resource.
 	XR, Full map[string]any
-	// Composed are the desired composed resources in the order of their
-	// names in the pipeline.
+	// Composed are the desired composed resources, sorted by their names in
+	// the pipeline.
 	Composed []map[string]any
-	// Results are the documents that report what happened, in order.
+	// Results are the documents with results, conditions and events, in
+	// order.
 	Results []map[string]any
 }
 
-// Observe gives functions their view of what exists. Of two observed resources
-// with the same composition-resource-name the last counts. Connection details
-// come from secrets, if that is not nil.
+// Observe returns the observed state for functions. Of observed resources with
+// the same composition-resource-name the last one counts. Connection details
+// come from secrets, unless that is nil.
 func Observe(xr *unstructured.Unstructured, observed []*unstructured.Unstructured, secrets Store) (*fnv1.State, error) {
 	r, err := observe(xr, secrets)
 	if err != nil {
@@ -101,8 +102,8 @@ func ByName(observed []*unstructured.Unstructured) map[string]*unstructured.Unst
 	return m
 }
 
-// Capabilities is the meta of a request to a function: what this engine can do
-// for it.
+// Capabilities returns the request metadata with the capabilities of this
+// engine.
 func Capabilities() *fnv1.RequestMeta {
 	return &fnv1.RequestMeta{Capabilities: []fnv1.Capability{
 		fnv1.Capability_CAPABILITY_CAPABILITIES,

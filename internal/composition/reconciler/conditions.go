@@ -10,27 +10,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Condition types and reasons that the engine itself sets.
+// Condition types and reasons that the engine sets.
 const (
 	TypeReady  = "Ready"
 	TypeSynced = "Synced"
 )
 
-// A Condition is one of the entries of status.conditions.
+// A Condition is an entry of status.conditions.
 type Condition struct {
 	Type, Status, Reason, Message string
-	// Since is when it became so; "" if nobody knows.
+	// Since is the last transition time, "" if unknown.
 	Since string
 	// ObservedGeneration is left out if 0.
 	ObservedGeneration int64
 }
 
-// Conditions are a resource's, one of each type.
+// Conditions are the conditions of a resource, one of each type.
 type Conditions []Condition
 
-// ParseConditions reads status.conditions as Kubernetes' decoder does. An entry
-// that is malformed gives a Condition with empty fields, and one whose time is
-// malformed ends the list, too; anything but a list gives none.
+// ParseConditions decodes status.conditions as Kubernetes' decoder does. A
+// malformed entry becomes a Condition with empty fields; after a malformed time
+// the other entries are ignored. A value that is not a list has no conditions.
 func ParseConditions(v any) Conditions {
 	list, _ := v.([]any)
 	cs := make(Conditions, 0, len(list))
@@ -71,8 +71,8 @@ func whole(v any) int64 {
 	return 0
 }
 
-// Set puts c in the place of each condition of its type, or at the end. One
-// that says the same stays as it is.
+// Set replaces the conditions of c's type, or appends c. An equal condition is
+// kept.
 func (cs *Conditions) Set(c Condition) {
 	found := false
 	for i, old := range *cs {
@@ -80,7 +80,7 @@ func (cs *Conditions) Set(c Condition) {
 			continue
 		}
 		found = true
-		if !old.says(c) {
+		if !old.equal(c) {
 			(*cs)[i] = c
 		}
 	}
@@ -89,18 +89,17 @@ func (cs *Conditions) Set(c Condition) {
 	}
 }
 
-// says reports whether two conditions say the same, whenever they began to. A
-// generation that only one of them knows does not count.
-func (c Condition) says(other Condition) bool {
+// equal reports whether two conditions are equal, apart from their times.
+// Generations are compared if both are set.
+func (c Condition) equal(other Condition) bool {
 	a, b := c.ObservedGeneration, other.ObservedGeneration
 	return c.Status == other.Status && c.Reason == other.Reason && c.Message == other.Message && (a == b || a == 0 || b == 0)
 }
 
-// Value returns the conditions as status.conditions has them, with the one time
-// that all output has.
+// Value returns the conditions for status.conditions, with Time as their time.
 func (cs Conditions) Value() []any { return cs.value(func(Condition) any { return Time }) }
 
-// Recorded is Value with the time that each condition has of its own, or null.
+// Recorded is like Value, with the time of each condition or null.
 func (cs Conditions) Recorded() []any {
 	return cs.value(func(c Condition) any {
 		if c.Since == "" {
@@ -130,8 +129,8 @@ func (cs Conditions) value(since func(Condition) any) []any {
 	return list
 }
 
-// FromFunction turns a condition that a function returned into one of the
-// composite resource. A status that is not set is Unknown.
+// FromFunction converts a condition that a function returned. The default
+// status is Unknown.
 func FromFunction(c *fnv1.Condition) Condition {
 	status := map[fnv1.Status]string{
 		fnv1.Status_STATUS_CONDITION_TRUE:  "True",
@@ -143,8 +142,8 @@ func FromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// Ready is the composite resource's own readiness: what the pipeline said of
-// it, else whether all composed resources are ready.
+// Ready returns the condition Ready of the XR: what the pipeline set for it,
+// otherwise whether all composed resources are ready.
 func Ready(desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
 	switch desired.GetComposite().GetReady() {
@@ -166,8 +165,8 @@ func available() Condition {
 	return Condition{Type: TypeReady, Status: "True", Reason: "Available"}
 }
 
-// Unready returns the names of the desired resources that no function called
-// ready, sorted.
+// Unready returns the sorted names of the desired resources that no function
+// marked as ready.
 func Unready(desired *fnv1.State) []string {
 	var names []string
 	for name, r := range desired.GetResources() {
@@ -179,7 +178,7 @@ func Unready(desired *fnv1.State) []string {
 	return names
 }
 
-// enumerate lists up to three names, and counts the rest.
+// enumerate lists up to three names and counts the rest.
 func enumerate(names []string) string {
 	switch n := len(names); {
 	case n <= 2:

@@ -14,37 +14,36 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
-// PipelineInput is what a pipeline starts with.
+// PipelineInput is the input of a pipeline.
 type PipelineInput struct {
 	// Steps are a Composition's spec.pipeline.
 	Steps []apiextv1.PipelineStep
-	// Observed is the state that exists. Every step sees it.
+	// Observed is the observed state. Every step gets it.
 	Observed *fnv1.State
-	// Context is what the first step finds in its context. It may be nil.
+	// Context is the context of the first step. It may be nil.
 	Context *structpb.Struct
-	// Requirements says where what functions ask for comes from.
+	// Requirements finds the resources and schemas that functions require.
 	Requirements Requirements
-	// Secret returns the data of a Secret for a step's credentials. Nil gives
-	// functions no credentials.
+	// Secret returns the data of a Secret for a step's credentials. If it
+	// is nil, functions get no credentials.
 	Secret func(namespace, name string) (map[string][]byte, bool)
-	// Meta makes the meta of a request out of the rest of it. Nil makes none.
+	// Meta returns the metadata for a request. If it is nil, there is none.
 	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
 }
 
-// PipelineOutcome is what a pipeline ended with.
+// PipelineOutcome is the output of a pipeline.
 type PipelineOutcome struct {
-	// Desired and Context are what the last step returned, nil if it returned
-	// none.
+	// Desired and Context are the output of the last step, or nil.
 	Desired *fnv1.State
 	Context *structpb.Struct
 	// Results and Conditions are those of all steps, in order.
 	Results    []Result
 	Conditions []*fnv1.Condition
-	// Warnings are sentences about what steps tried in vain.
+	// Warnings describe changes by steps that Crossplane ignores.
 	Warnings []string
 }
 
-// A Result is what a step reported.
+// A Result is a result that a step returned.
 type Result struct {
 	Step string
 	*fnv1.Result
@@ -112,8 +111,8 @@ func (in *PipelineInput) request(s *apiextv1.PipelineStep, out *PipelineOutcome)
 	return req, err
 }
 
-// addCredentials puts the Secrets that a step names into its request. Other
-// sources than Secret have nothing to give.
+// addCredentials adds a step's Secrets to its request. It ignores sources other
+// than Secret.
 func (in *PipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
 	for _, c := range credentials {
 		if c.Source != apiextv1.FunctionCredentialsSourceSecret || c.SecretRef == nil || in.Secret == nil {
@@ -121,7 +120,7 @@ func (in *PipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credential
 		}
 		data, ok := in.Secret(c.SecretRef.Namespace, c.SecretRef.Name)
 		if !ok {
-			return fmt.Errorf("credential %q: Secret %q of namespace %q is not given", c.Name, c.SecretRef.Name, c.SecretRef.Namespace)
+			return fmt.Errorf("credential %q: Secret %q in namespace %q was not found", c.Name, c.SecretRef.Name, c.SecretRef.Namespace)
 		}
 		if req.Credentials == nil {
 			req.Credentials = map[string]*fnv1.Credentials{}

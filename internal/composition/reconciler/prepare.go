@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Setup returns the composite resource as it stands in the API server before it
-// is reconciled. An observed resource that could not belong to it is an error.
+// Setup returns the composite resource as the API server has it before a
+// reconcile. An observed resource that cannot belong to it is an error.
 func Setup(in Input) (*unstructured.Unstructured, error) {
 	xr := stored(in.XR)
 	if err := belong(in.Observed, xr); err != nil {
@@ -40,8 +40,8 @@ func Setup(in Input) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-// Ended reports whether the reconciler stops before it calls any function,
-// because the XR is paused or being deleted, and then returns what it leaves.
+// Ended reports whether the reconciler stops before it calls a function,
+// because the XR is paused or being deleted, and returns the output.
 func Ended(xr *unstructured.Unstructured) (*Output, bool) {
 	cs := conditionsOf(xr)
 	out := &Output{XR: xr.Object, Full: xr.Object}
@@ -62,8 +62,8 @@ func Ended(xr *unstructured.Unstructured) (*Output, bool) {
 	return out, true
 }
 
-// stored returns a copy of the XR with the UID and version that it would have
-// in an API server. The UID depends on nothing but what the XR is.
+// stored returns a copy of the XR with the UID and resource version of an API
+// server. The UID depends only on the XR's identity.
 func stored(in *unstructured.Unstructured) *unstructured.Unstructured {
 	xr := in.DeepCopy()
 	if xr.GetUID() == "" {
@@ -90,10 +90,10 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 	return nil
 }
 
-// PipelineOf prepares the XR for its reconcile, and returns what the pipeline
-// starts with, but for its context. Functions may require whatever the render
-// knows of: there is one API server for all. An observed resource that has no
-// composition-resource-name is an error.
+// PipelineOf prepares the XR for its reconcile, and returns the input of the
+// pipeline without its context. Functions may require each object of the input,
+// as in one API server. An observed resource without composition-resource-name
+// is an error.
 func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) {
 	labels := xr.GetLabels()
 	if labels == nil {
@@ -122,8 +122,8 @@ func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources that the XR's references lead to:
-// those that have a name.
+// existing returns the observed resources that the XR can refer to: those with
+// a name.
 func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var named []*unstructured.Unstructured
 	for _, o := range observed {
@@ -138,8 +138,8 @@ func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructur
 	return named, nil
 }
 
-// meta is a request's meta: this engine's capabilities, and a tag that is the
-// SHA-256 of the request without its meta.
+// meta returns the metadata of a request: this engine's capabilities, and as
+// tag the SHA-256 of the request without metadata.
 func meta(req *fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
@@ -156,18 +156,19 @@ func conditionsOf(xr *unstructured.Unstructured) Conditions {
 	return ParseConditions(v)
 }
 
-// setConditions and setSpec leave an XR whose status or spec is no object as it
-// is, as Crossplane's own setters do.
+// setConditions and setSpec do not change a status or spec that is not an
+// object, like Crossplane's setters.
 func setConditions(xr *unstructured.Unstructured, cs []any) {
 	_ = unstructured.SetNestedSlice(xr.Object, cs, "status", "conditions")
 }
 
-// setSpec sets one of the fields that are Crossplane's own.
+// setSpec sets a field that Crossplane owns.
 func setSpec(xr *unstructured.Unstructured, legacy bool, field string, v any) {
 	_ = unstructured.SetNestedField(xr.Object, v, specPath(legacy, field)...)
 }
 
-// specPath is where such a field is: a legacy XR has it right under its spec.
+// specPath returns the path of such a field: directly below spec in a legacy
+// XR.
 func specPath(legacy bool, field string) []string {
 	if legacy {
 		return []string{"spec", field}
@@ -175,8 +176,8 @@ func specPath(legacy bool, field string) []string {
 	return []string{"spec", "crossplane", field}
 }
 
-// reference returns how an XR refers to one of its resources: fields that are
-// empty, or the same for every resource, are left out.
+// reference returns an XR's reference to a resource, without fields that are
+// empty or the same for every resource.
 func reference(u, xr *unstructured.Unstructured) map[string]any {
 	ref := map[string]any{}
 	put := func(key, value string) {

@@ -10,28 +10,30 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxIterations is how often a function may change its mind about what it
-// requires, after its first call.
+// maxIterations limits how often a function is called again with new
+// requirements.
 const maxIterations = 5
 
-// Requirements says where the resources and schemas that functions ask for come
-// from. A finder returns an empty message for what it does not find.
+// Requirements finds the resources and schemas that functions require. A finder
+// returns an empty message if it finds nothing.
 type Requirements struct {
-	// Bootstrap finds what the Composition requires for a step. Nil ignores
-	// what it says.
+	// Bootstrap finds the requirements that the Composition has for a step.
+	// If it is nil, they are ignored.
 	Bootstrap func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Dynamic finds what a function's response requires.
+	// Dynamic finds the requirements of a function's response.
 	Dynamic func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Schema finds OpenAPI schemas. Nil ignores requirements of schemas.
+	// Schema finds OpenAPI schemas. If it is nil, requirements of schemas
+	// are ignored.
 	Schema func(*fnv1.SchemaSelector) *fnv1.Schema
-	// OnlyExtra knows no requirements but extra_resources, their first form.
+	// OnlyExtra ignores requirements other than extra_resources, the
+	// oldest.
 	OnlyExtra bool
-	// SkipSame does not call a function again if its first call asks for
-	// exactly what it was given.
+	// SkipSame does not call a function again if its first response
+	// requires exactly the resources of its request.
 	SkipSame bool
 }
 
-// bootstrap gives a function what the Composition requires for its step.
+// bootstrap adds a step's requirements in the Composition to its request.
 func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.FunctionRequirements) {
 	if want == nil || r.Bootstrap == nil {
 		return
@@ -64,9 +66,9 @@ func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
 	return s
 }
 
-// satisfy calls a function until it is fatal or asks for what it asked for
-// before. Each call but the first gets what the one before it asked for, and
-// its context; everything else stays as it was.
+// satisfy calls a function until it returns a fatal result or the same
+// requirements twice. Each request has the resources that the previous response
+// requires, and its context. The rest of the request stays the same.
 func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (*fnv1.RunFunctionResponse, error) {
 	first := req
 	var asked *fnv1.Requirements
@@ -80,7 +82,7 @@ func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunF
 			return rsp, nil
 		}
 		if i == maxIterations {
-			return nil, fmt.Errorf("its requirements still change after %d more calls", maxIterations)
+			return nil, fmt.Errorf("requirements still change after %d more calls", maxIterations)
 		}
 		next := r.fetch(first, asks)
 		if i == 0 && r.SkipSame && sameRequired(req, next) {
@@ -101,8 +103,7 @@ func IsFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return false
 }
 
-// fetch returns the first request with what a response asks for besides what
-// the Composition does.
+// fetch returns the first request with the resources that a response requires.
 func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requirements) *fnv1.RunFunctionRequest {
 	next := &fnv1.RunFunctionRequest{
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),
@@ -133,8 +134,9 @@ func overlay[S, T any](base map[string]T, asks map[string]S, find func(S) T) map
 	return all
 }
 
-// fetchExtra serves extra_resources, which functions of before required_resources
-// ask for. The field is deprecated, and so is reached by its name.
+// fetchExtra adds the resources for extra_resources, which functions used
+// before required_resources. The field is deprecated, so it is accessed by
+// name.
 func (r Requirements) fetchExtra(next *fnv1.RunFunctionRequest, asks *fnv1.Requirements) {
 	asked := field(asks.ProtoReflect(), "extra_resources")
 	if !asks.ProtoReflect().IsValid() || asks.ProtoReflect().Get(asked).Map().Len() == 0 {

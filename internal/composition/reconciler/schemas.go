@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Schemas are OpenAPI schemas that functions may require, by kind.
+// Schemas are OpenAPI schemas by kind.
 type Schemas map[schema.GroupVersionKind]Schema
 
-// A Schema is that of one kind, and the others that it may refer to, by name.
+// A Schema is the name of a kind's schema, and the schemas it may refer to, by
+// name.
 type Schema struct {
 	name string
 	all  map[string]any
 }
 
-// Add adds the schemas of an OpenAPI v3 document that are marked as those of
-// exactly one kind.
+// Add adds the schemas of an OpenAPI v3 document that are for exactly one kind.
 func (s Schemas) Add(doc map[string]any) {
 	components, _ := doc["components"].(map[string]any)
 	all, _ := components["schemas"].(map[string]any)
@@ -31,22 +31,23 @@ func (s Schemas) Add(doc map[string]any) {
 	}
 }
 
-// mostNodes is how many values a schema may have with all that it refers to.
+// mostNodes limits the number of values in a schema with its references
+// resolved.
 const mostNodes = 1 << 20
 
-// Check returns an error if a schema is too large with what it refers to in its
-// place: references that multiply at every level would never end.
+// Check returns an error if a schema is too large once its references are
+// resolved: nested references can multiply without a limit.
 func (s Schemas) Check() error {
 	for gvk, def := range s {
 		if n := def.count(def.name, nil, map[string]int{}); n > mostNodes {
-			return fmt.Errorf("the schema of %s is of more than %d values with all that it refers to", gvk.Kind, mostNodes)
+			return fmt.Errorf("the schema of %s has more than %d values with its references resolved", gvk.Kind, mostNodes)
 		}
 	}
 	return nil
 }
 
-// count returns how many values a schema has with what it refers to, or a
-// number above mostNodes; known are those that have been counted.
+// count returns the number of values in a schema with its references resolved,
+// or a number above mostNodes. known caches the results.
 func (s Schema) count(name string, open []string, known map[string]int) int {
 	if slices.Contains(open, name) {
 		return 1
@@ -90,8 +91,8 @@ func kindOf(def any) (schema.GroupVersionKind, bool) {
 	return schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")}, true
 }
 
-// Find returns the schema that sel asks for, or an empty message. What it refers
-// to stands in its place; a schema that contains itself ends in an empty one.
+// Find returns the schema for sel with its references resolved, or an empty
+// message. A recursive reference becomes an empty schema.
 func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	found, ok := s[schema.FromAPIVersionAndKind(sel.GetApiVersion(), sel.GetKind())]
 	if !ok {
@@ -105,7 +106,7 @@ func (s Schemas) Find(sel *fnv1.SchemaSelector) *fnv1.Schema {
 	return &fnv1.Schema{OpenapiV3: st}
 }
 
-// resolve returns the schema of that name; open are those that it is part of.
+// resolve returns the schema with a name; open are the schemas that contain it.
 func (s Schema) resolve(name string, open []string) any {
 	if slices.Contains(open, name) {
 		return map[string]any{}

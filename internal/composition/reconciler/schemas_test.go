@@ -31,10 +31,10 @@ func TestSchemas(t *testing.T) {
 		reason, text string
 		want         map[string]any
 	}{
-		"Ref":     {"what it refers to stands in its place", `a: {` + depot + `, x: {$ref: "#/components/schemas/b"}}, b: {type: string}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": map[string]any{"type": "string"}}},
-		"Itself":  {"a schema within itself ends empty", `a: {` + depot + `, x: {$ref: "#/components/schemas/a"}}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": map[string]any{}}},
-		"Unknown": {"what it refers to may be absent", `a: {` + depot + `, x: {$ref: "#/components/schemas/c"}}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": nil}},
-		"Two":     {"a schema of two kinds is that of none", `a: {x-kubernetes-group-version-kind: [{group: g, version: v1, kind: Depot}, {group: g, version: v1, kind: Silo}]}`, nil},
+		"Ref":     {"references are resolved", `a: {` + depot + `, x: {$ref: "#/components/schemas/b"}}, b: {type: string}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": map[string]any{"type": "string"}}},
+		"Itself":  {"a recursive reference becomes an empty schema", `a: {` + depot + `, x: {$ref: "#/components/schemas/a"}}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": map[string]any{}}},
+		"Unknown": {"a missing reference is ignored", `a: {` + depot + `, x: {$ref: "#/components/schemas/c"}}`, map[string]any{"x-kubernetes-group-version-kind": kind, "x": nil}},
+		"Two":     {"a schema of two kinds is not found", `a: {x-kubernetes-group-version-kind: [{group: g, version: v1, kind: Depot}, {group: g, version: v1, kind: Silo}]}`, nil},
 		"None":    {"a schema without a kind is not found", `a: {type: object}`, nil},
 	}
 	for name, tc := range cases {
@@ -54,14 +54,14 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasThatMultiply has forty levels of two references each.
+// TestSchemasThatMultiply has forty levels with two references each.
 func TestSchemasThatMultiply(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `a: {%s, x: {$ref: "#/components/schemas/n0"}}`, depot)
 	for i := range 40 {
 		fmt.Fprintf(&b, `, n%d: {l: {$ref: "#/components/schemas/n%d"}, r: {$ref: "#/components/schemas/n%d"}}`, i, i+1, i+1)
 	}
-	if err := schemas(t, b.String()).Check(); err == nil || !strings.Contains(err.Error(), "the schema of Depot is of more than") {
+	if err := schemas(t, b.String()).Check(); err == nil || !strings.Contains(err.Error(), "the schema of Depot has more than") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A Store holds the objects that functions may require.
+// A Store has the objects that functions may require.
 type Store []*unstructured.Unstructured
 
 // Check returns an error if an object cannot be sent to a function.
@@ -24,9 +24,9 @@ func (s Store) Check() error {
 	return nil
 }
 
-// Exact finds objects as an API server does: a name in a namespace, where none
-// is the cluster's; labels in a namespace, where none is all of them; or all of
-// a kind. They are sorted by namespace and name.
+// Exact finds objects as an API server does: by name in a namespace or in the
+// cluster, by labels in one or all namespaces, or all of a kind. It sorts them
+// by namespace and name.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	found := s.find(sel, func(o *unstructured.Unstructured) bool {
 		if _, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName); !byName && sel.GetNamespace() == "" {
@@ -40,16 +40,16 @@ func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	return resources(found)
 }
 
-// ByName finds objects in whatever namespace, sorted by name; of those with the
-// name that is asked for, the first.
+// ByName finds objects in all namespaces, sorted by name. For a name it returns
+// only the first object.
 func (s Store) ByName(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	found := s.anywhere(sel)
 	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return resources(found)
 }
 
-// InOrder finds objects in whatever namespace, in the order in which they were
-// given; of those with the name that is asked for, the first.
+// InOrder finds objects in all namespaces, in the order of the store. For a
+// name it returns only the first object.
 func (s Store) InOrder(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	return resources(s.anywhere(sel))
 }
@@ -90,7 +90,7 @@ func matches(o *unstructured.Unstructured, sel *fnv1.ResourceSelector) bool {
 func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 	rs := &fnv1.Resources{}
 	for _, o := range found {
-		// Check has seen that this works.
+		// Check has reported errors of this call.
 		if s, err := structpb.NewStruct(o.Object); err == nil {
 			rs.Items = append(rs.Items, &fnv1.Resource{Resource: s})
 		}
@@ -98,8 +98,7 @@ func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 	return rs
 }
 
-// Secret returns the data of a Secret in the store, as a function's credentials
-// or a resource's connection details. Its stringData does not count.
+// Secret returns the data of a Secret in the store. It ignores stringData.
 func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
 	for _, o := range s {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetNamespace() == namespace && o.GetName() == name {

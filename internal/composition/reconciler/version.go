@@ -41,21 +41,22 @@ type Checks struct {
 
 // A ClassicVersion lists how versions of the classic renderer differ.
 type ClassicVersion struct {
-	// Capabilities tells functions what the engine can do.
+	// Capabilities sends the engine's capabilities to functions.
 	Capabilities bool
 	// Conditions writes conditions to the XR.
 	Conditions bool
-	// CompositeReady obeys what functions say of the XR's own readiness.
+	// CompositeReady uses the readiness that functions set on the XR.
 	CompositeReady bool
-	// Namespaces puts resources into the XR's namespace, and prints that.
+	// Namespaces moves resources to the XR's namespace, and prints it.
 	Namespaces bool
-	// Nested takes name prefix and claim from the XR's labels. Otherwise the
-	// prefix is always the XR's own name, also where a function set another,
-	// and the claim is the one in spec.claimRef.
+	// Nested takes name prefix and claim from the XR's labels. Otherwise
+	// the prefix is the XR's own name, even if a function sets a label, and
+	// the claim is spec.claimRef.
 	Nested bool
-	// Requirements knows required resources and schemas besides extra ones.
+	// Requirements supports required resources and schemas, not only extra
+	// ones.
 	Requirements bool
-	// Credentials gives functions Secrets.
+	// Credentials passes Secrets to functions.
 	Credentials bool
 }
 

@@ -10,10 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// warnings returns what a step tried that Crossplane does not do, or that its
-// author may not have meant: to change the spec or metadata of the composite
-// resource, to set the status of a composed one, and to leave out what an
-// earlier step desired. What an earlier step tried is not told again.
+// warnings describes changes by a step that Crossplane ignores or that may be
+// mistakes: to spec or metadata of the composite resource, to the status of a
+// composed one, and desired resources that it removes. Each is reported once.
 func warnings(step string, observed, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {
@@ -21,12 +20,12 @@ func warnings(step string, observed, before, after *fnv1.State) []string {
 	}
 	for _, field := range []string{"metadata", "spec"} {
 		if isNew(field, after.GetComposite(), before.GetComposite(), observed.GetComposite()) {
-			warn("desires %s of the composite resource, which functions cannot change: only its status counts", field)
+			warn("desires %s of the composite resource, but functions can only change its status", field)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.GetResources())) {
 		if isNew("status", after.GetResources()[name], before.GetResources()[name]) {
-			warn("desires status of composed resource %q, which only its provider can set", name)
+			warn("desires status of composed resource %q, but only its provider can set it", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.GetResources())) {
@@ -37,8 +36,7 @@ func warnings(step string, observed, before, after *fnv1.State) []string {
 	return ws
 }
 
-// isNew reports whether r has a field with something that none of the others
-// has there.
+// isNew reports whether r has a value in a field that none of the others has.
 func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
 	v, ok := r.GetResource().GetFields()[field]
 	if !ok || len(v.GetStructValue().GetFields()) == 0 {
@@ -49,7 +47,7 @@ func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
 	})
 }
 
-// within reports whether b has all that a has.
+// within reports whether b contains all of a.
 func within(a, b *structpb.Value) bool {
 	fields := a.GetStructValue().GetFields()
 	if fields == nil {
