@@ -187,7 +187,7 @@ func TestSignOverOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = push.Artifact(t.Context(), ref, a, push.Options{SignKey: imagetest.Key(t).Signer()})
-	want := `holds no signatures, but an index; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
+	want := `is an index and not an image of signatures; 3 of 3 blobs are in the registry, the package may be without its signature, tag "v1.0.0" was not changed`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want it to end in %q", err, want)
 	}

@@ -56,7 +56,7 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	case len(metas) == 0:
 		return c, Problems{{
 			Rule: "metadata-count", Refused: true,
-			Text: fmt.Sprintf("%s holds no package metadata: no .yaml or .yml file in it has an object of %s", where, metaGroup),
+			Text: fmt.Sprintf("%s contains no package metadata: no .yaml or .yml file in it has an object of %s", where, metaGroup),
 			Hint: string("write a crossplane.yaml, or name its directory with " + hint.PackageRoot),
 		}}
 	}
@@ -81,7 +81,7 @@ func metasProblem(where string, metas []decoded) Problem {
 	}
 	return Problem{
 		Rule: "metadata-count", Refused: true,
-		Text: fmt.Sprintf("%s holds %d package metadata objects, and must hold one: %s", where, len(metas), strings.Join(at, ", ")),
+		Text: fmt.Sprintf("%s contains %d package metadata objects, and must contain one: %s", where, len(metas), strings.Join(at, ", ")),
 		Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
 	}
 }

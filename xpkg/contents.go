@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoPackage is the reason why an image is no package.
-var ErrNoPackage = errors.New("it is an image and not a package: it holds no " + metadataFile)
+var ErrNoPackage = errors.New("it is an image and not a package: it contains no " + metadataFile)
 
 // These bound what the search for package.yaml takes of a stranger's image.
 const (

@@ -199,7 +199,7 @@ func joinedOf(ctx context.Context, f Named) ([]joined, error) {
 	all := make([]joined, 0, len(images))
 	for _, i := range images {
 		if i.Platform == nil {
-			return nil, fmt.Errorf("joining %q with other files: its image has no platform, and nobody could pull it from an index", f.Name)
+			return nil, fmt.Errorf("joining %q with other files: its image has no platform, so clients could not pull it from an index", f.Name)
 		}
 		meta, err := Metadata(ctx, i.Image)
 		if err != nil {

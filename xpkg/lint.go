@@ -66,7 +66,7 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 		}
 	}
 	if len(images) == 0 {
-		l.refused("platform", "it holds no image")
+		l.refused("platform", "it contains no image")
 	}
 	l.runtimes(l.Meta.Kind, l.running)
 	if idx, ok := a.(v1.ImageIndex); ok {
@@ -129,7 +129,7 @@ func (l *linter) lacksAMD64(images []PlatformImage) {
 func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	l.lacksAMD64(images)
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
-		l.problem("platform", "%s stands in an index and says no os and architecture, so nobody can pull it", describe(images[i]))
+		l.problem("platform", "%s stands in an index and has no os and architecture, so clients cannot pull it", describe(images[i]))
 	} else if a, _, ok := samePlatform(images); ok {
 		l.problem("platform", "its index has two images for %s, and only the first would be pulled", images[a].Platform)
 	}

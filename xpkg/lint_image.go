@@ -124,7 +124,7 @@ func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, wa
 			continue
 		}
 		if !got.tar {
-			l.problem("layer", "%s: layer %d (%s) is no tar, so engines could not unpack it", describe(img), i+1, digest)
+			l.problem("layer", "%s: layer %d (%s) is not a tar, so engines could not unpack it", describe(img), i+1, digest)
 		}
 		if i < len(want) && got.diffID != want[i].String() {
 			l.problem("diff-id", "%s: layer %d is %s, not compressed, and the config says %s, so engines could not unpack it", describe(img), i+1, got.diffID, want[i])

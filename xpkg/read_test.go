@@ -84,8 +84,8 @@ func TestReadRefuses(t *testing.T) {
 		files  map[string]string
 		want   string
 	}{
-		"NoMetadata":     {"a package has metadata", map[string]string{"crd.yaml": crdYAML}, `package root "p" holds no package metadata`},
-		"TwoMetadata":    {"both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must hold one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
+		"NoMetadata":     {"a package has metadata", map[string]string{"crd.yaml": crdYAML}, `package root "p" contains no package metadata`},
+		"TwoMetadata":    {"both are named", map[string]string{"a.yaml": functionYAML, "b.yaml": crdYAML + "---\n" + functionYAML}, "must contain one: p/a.yaml:1 (Function fn), p/b.yaml:17 (Function fn)"},
 		"NotYAML":        {"the file is named, with its line", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "a: 1\nb: [1\nc: }\n"}, "p/z.yaml:3: "},
 		"Binary":         {"the file is named", map[string]string{"crossplane.yaml": functionYAML, "z.yaml": "\x00\x01"}, "p/z.yaml:1: control characters"},
 		"UTF16":          {"YAML readers take it, and a package.yaml of many files cannot", map[string]string{"crossplane.yaml": "\xff\xfea\x00:\x00 \x001\x00\n\x00"}, "p/crossplane.yaml:1: the file is UTF-16"},

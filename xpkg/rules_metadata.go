@@ -25,7 +25,7 @@ func crossplaneVersion(_ context.Context, c content) Problems {
 	if _, err := semver.NewConstraint(version); err == nil {
 		return nil
 	}
-	what := fmt.Sprintf("%s is %q, which is no version constraint", key, version)
+	what := fmt.Sprintf("%s is %q, which is not a version constraint", key, version)
 	if version == "" {
 		what = key + " is missing"
 	}
@@ -112,7 +112,7 @@ func (f *finding) dependencyPackage(at, pkg string) {
 		f.add(rule, at, "move it to version", "%s is %q: the tag or digest does not belong there", at, pkg)
 		return
 	}
-	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is no reference of a package", at, pkg)
+	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
 }
 
 // dependencyVersion finds what is neither a version constraint nor a digest.

@@ -132,7 +132,7 @@ func TestNoPackage(t *testing.T) {
 		must(t, ggcr.Push(ref, a))
 		dir := t.TempDir()
 		_, err := image.File(t.Context(), ref, filepath.Join(dir, "p.xpkg"), image.Options{})
-		if want := `pulling "` + ref.Name() + `": it is an image and not a package: it holds no package.yaml`; err == nil || err.Error() != want {
+		if want := `pulling "` + ref.Name() + `": it is an image and not a package: it contains no package.yaml`; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %q", reason, err, want)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

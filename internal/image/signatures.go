@@ -24,7 +24,7 @@ func Signatures(ctx context.Context, repo name.Repository, digest v1.Hash, clien
 	}
 	img, ok := a.(v1.Image)
 	if !ok {
-		return nil, nil, fmt.Errorf("tag %q holds no signatures, but an index", tag.TagStr())
+		return nil, nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
 	}
 	all, err := signature.Read(img)
 	return img, all, err

@@ -172,7 +172,7 @@ func TestNotSigned(t *testing.T) {
 			s.Value[0] ^= 1
 			store(t, at, s)
 		}, "has 1 signature, and none by the key: they were made by others, or changed"},
-		"Index":   {"an index in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "holds no signatures, but an index"},
+		"Index":   {"an index in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
 		"Image":   {"an image in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.Write(at, other)) }, "has no signature"},
 		"Nothing": {"a reference that is not there", func(t *testing.T, ref, _ name.Tag) { check(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},
 	}

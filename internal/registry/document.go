@@ -31,7 +31,7 @@ func parse(content []byte, contentType string) (*document, error) {
 		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
 	if d == nil {
-		return nil, errors.New("the manifest is no object")
+		return nil, errors.New("the manifest is not an object")
 	}
 	sent := ""
 	if contentType != "" {

@@ -71,7 +71,7 @@ func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool)
 	}
 	n, err := strconv.ParseUint(query.Get("n"), 10, 31)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "UNSUPPORTED", "n is no count")
+		refuse(w, http.StatusBadRequest, "UNSUPPORTED", "n is not a count")
 		return nil, false
 	}
 	if uint64(len(all)) <= n {

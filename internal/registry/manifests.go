@@ -100,8 +100,8 @@ func (m *manifests) get(w http.ResponseWriter, r *http.Request, repository, refe
 }
 
 var (
-	errRepository = errors.New("there is no such repository")
-	errManifest   = errors.New("there is no such manifest")
+	errRepository = errors.New("the repository does not exist")
+	errManifest   = errors.New("the manifest does not exist")
 )
 
 // unknown answers with what find says.

@@ -66,7 +66,7 @@ func (u *uploads) serve(w http.ResponseWriter, r *http.Request, repository, id s
 		return
 	}
 	if s == nil {
-		refuse(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "there is no such upload")
+		refuse(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "the upload does not exist")
 		return
 	}
 	defer u.sessions.release(s)

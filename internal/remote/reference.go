@@ -88,7 +88,7 @@ func checkRepository(repo name.Repository) error {
 // qualify returns s with a registry in front.
 func qualify(s, defaultRegistry string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) }) {
-		return "", fmt.Errorf("parsing reference %q: it holds white space, or what cannot be printed", s)
+		return "", fmt.Errorf("parsing reference %q: it contains white space or unprintable characters", s)
 	}
 	if err := checkBare("reference", s); err != nil {
 		return "", err
@@ -122,12 +122,12 @@ func checkBare(what, s string) error {
 	switch {
 	case len(bare) < len(rest):
 		return hint.Wrap(
-			fmt.Errorf("parsing %s %q: it holds credentials, and must not", what, "…@"+bare),
+			fmt.Errorf("parsing %s %q: it must not contain credentials", what, "…@"+bare),
 			fmt.Sprintf("leave them out: %q; log in with: docker login", bare),
 		)
 	case isURL:
 		return hint.Wrap(
-			fmt.Errorf("parsing %s %q: a %s is no URL", what, scheme+"://"+bare, what),
+			fmt.Errorf("parsing %s %q: a %s is not a URL", what, scheme+"://"+bare, what),
 			fmt.Sprintf("leave out the scheme: %q", bare),
 		)
 	default:

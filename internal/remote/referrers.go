@@ -154,7 +154,7 @@ func fallback(ctx context.Context, client *http.Client, repo name.Repository, su
 	}
 	list, err := v1.ParseIndexManifest(bytes.NewReader(m.Raw))
 	if err != nil || len(list.Manifests) > maxReferrers {
-		return Referrers{}, fmt.Errorf("what is at tag %q is no list of at most %d referrers", FallbackTag(subject), maxReferrers)
+		return Referrers{}, fmt.Errorf("what is at tag %q is not a list of at most %d referrers", FallbackTag(subject), maxReferrers)
 	}
 	return Referrers{Manifests: list.Manifests}, nil
 }

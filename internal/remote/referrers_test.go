@@ -65,7 +65,7 @@ func TestReferrers(t *testing.T) {
 			_, _ = w.Write([]byte("<html>"))
 		}}, 0, false, "is not valid"},
 		"Forbidden": {"what may not be seen", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "does not permit"},
-		"BadTag":    {"what is no list either", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "no list of at most 1000 referrers"},
+		"BadTag":    {"what is no list either", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "not a list of at most 1000 referrers"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -235,7 +235,7 @@ func (u *Uploader) location(resp *http.Response) (*url.URL, error) {
 	base := resp.Request.URL
 	to, err := base.Parse(at)
 	if err != nil {
-		return nil, errors.New("the registry sent an upload to what is no URL")
+		return nil, errors.New("the registry returned an upload location that is not a URL")
 	}
 	if to.Host == u.repo.RegistryStr() {
 		to.Scheme = base.Scheme

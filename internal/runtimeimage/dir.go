@@ -72,7 +72,7 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 		d.Workdir = DefaultWorkdir
 	}
 	if path.Clean(d.Workdir) != d.Workdir || !path.IsAbs(d.Workdir) {
-		return nil, fmt.Errorf("its place %q in the image is no clean, absolute path", d.Workdir)
+		return nil, fmt.Errorf("its place %q in the image is not a clean, absolute path", d.Workdir)
 	}
 	if err := d.Base.onLinux(); err != nil {
 		return nil, fmt.Errorf("choosing a base image: %w", err)

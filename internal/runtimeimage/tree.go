@@ -57,7 +57,7 @@ func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 		return nil, fsx.Cause(err)
 	}
 	if !info.IsDir() {
-		return nil, hint.Wrap(errors.New("it is a file, and no directory"), "name the directory that holds the function")
+		return nil, hint.Wrap(errors.New("it is a file and not a directory"), "name the directory that holds the function")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

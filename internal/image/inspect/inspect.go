@@ -90,7 +90,7 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 		return Description{}, err
 	}
 	if len(images) == 0 {
-		return Description{}, errors.New("it holds no image")
+		return Description{}, errors.New("it contains no image")
 	}
 	d, err := head(a)
 	if err != nil {

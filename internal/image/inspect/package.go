@@ -78,7 +78,7 @@ func parse(data []byte) (*Package, error) {
 			continue
 		}
 		if p.meta != nil {
-			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("it holds more than one metadata object")}
+			return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("it contains more than one metadata object")}
 		}
 		p.describe(o)
 	}

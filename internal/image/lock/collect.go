@@ -85,7 +85,7 @@ func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 		}
 	}
 	if !found {
-		return nil, &manifest.Error{Path: path, Err: errors.New("it holds no Function and no package metadata")}
+		return nil, &manifest.Error{Path: path, Err: errors.New("it contains no Function and no package metadata")}
 	}
 	return all, nil
 }

@@ -48,7 +48,7 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 	}
 	all := inspect.Dependencies(obj)
 	if len(all) != len(list) {
-		return nil, fault("spec.dependsOn", "an entry of spec.dependsOn is no object")
+		return nil, fault("spec.dependsOn", "an entry of spec.dependsOn is not an object")
 	}
 	var functions []Dependency
 	for i, d := range all {

@@ -28,7 +28,7 @@ func TestFunctions(t *testing.T) {
 		"NewForm":   {"or by apiVersion, kind and package", head + "spec:\n  dependsOn:\n  - {apiVersion: pkg.crossplane.io/v1, kind: Function, package: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 5}}, ""},
 		"Others":    {"other packages are no functions", head + "spec:\n  dependsOn:\n  - {provider: a/p, version: v1}\n  - {configuration: a/c, version: v1}\n  - {function: a/f, version: v1}\n", []lock.Dependency{{"a/f", "v1", "p", 7}}, ""},
 		"NoList":    {"what is no list says nothing", head + "spec:\n  dependsOn: {a: b}\n", nil, "p:4: spec.dependsOn has to be a list"},
-		"NoObject":  {"nor does what is no object", head + "spec:\n  dependsOn:\n  - a/f\n", nil, "p:4: an entry of spec.dependsOn is no object"},
+		"NoObject":  {"nor does what is no object", head + "spec:\n  dependsOn:\n  - a/f\n", nil, "p:4: an entry of spec.dependsOn is not an object"},
 		"NoPackage": {"a version alone means nothing", head + "spec:\n  dependsOn:\n  - version: v1\n", nil, "p:5: spec.dependsOn[0] names no package"},
 	}
 	for name, tc := range cases {

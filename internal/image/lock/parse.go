@@ -70,7 +70,7 @@ func Parse(path string, data []byte) (*Lock, error) {
 
 func parse(path string, data []byte) (*Lock, error) {
 	if line := conflict(data); line > 0 {
-		err := &manifest.Error{Path: path, Line: line, Err: errors.New("it holds a conflict that git has not resolved")}
+		err := &manifest.Error{Path: path, Line: line, Err: errors.New("it holds an unresolved merge conflict of git")}
 		return nil, hint.Wrap(err, "take either side, then run xfn lock")
 	}
 	docs, err := manifest.Split(path, data)
@@ -80,7 +80,7 @@ func parse(path string, data []byte) (*Lock, error) {
 	case len(docs) == 0:
 		return nil, &manifest.Error{Path: path, Err: manifest.ErrEmpty}
 	case len(docs) > 1:
-		return nil, &manifest.Error{Path: path, Line: docs[1].Line, Err: errors.New("a lock file holds one document")}
+		return nil, &manifest.Error{Path: path, Line: docs[1].Line, Err: errors.New("a lock file contains one document")}
 	}
 	if _, err := docs[0].StrictJSON(); err != nil {
 		return nil, err
@@ -214,13 +214,13 @@ func (p *parser) image(at string, v any) Image {
 func (p *parser) check(at string, i Image) {
 	ref, err := remote.ParseReference(i.Reference, "")
 	if err != nil || ref.Name() != i.Reference {
-		p.fault(at+".reference", "%q is no full reference, REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST", i.Reference)
+		p.fault(at+".reference", "%q is not a full reference, REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST", i.Reference)
 		return
 	}
 	_, isDigest := ref.(name.Digest)
 	switch {
 	case !IsDigest(i.Digest):
-		p.fault(at+".digest", "%q is no digest", i.Digest)
+		p.fault(at+".digest", "%q is not a digest", i.Digest)
 	case isDigest && ref.Identifier() != i.Digest:
 		p.fault(at+".digest", "%s is not the digest of %s", i.Digest, i.Reference)
 	case i.Constraint == "":

@@ -70,12 +70,12 @@ func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
 	return a, nil
 }
 
-const layoutHint = "name the directory that holds oci-layout, index.json and blobs"
+const layoutHint = "name the directory that contains oci-layout, index.json and blobs"
 
 // notFolder says what is wrong with a path that is a file.
 func notFolder(path string, err error) error {
 	if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
-		return hint.Wrap(errors.New("it is a file, and no directory"), layoutHint)
+		return hint.Wrap(errors.New("it is a file and not a directory"), layoutHint)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func imageIn(t *testing.T, path string) v1.Image {
 	t.Helper()
 	img, ok := open(t, path).Artifact.(v1.Image)
 	if !ok {
-		t.Fatal("it holds no image")
+		t.Fatal("it contains no image")
 	}
 	return img
 }

@@ -83,7 +83,7 @@ func parse(name string, text []byte) (file, error) {
 	}
 	line := 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
 	return f, hint.Wrap(
-		fmt.Errorf("reading %q, line %d: it is no configuration in JSON as Docker and podman write it", name, line),
+		fmt.Errorf("reading %q, line %d: it is not a configuration in JSON as Docker and podman write it", name, line),
 		"repair the file, or move it away and log in again",
 	)
 }

@@ -87,7 +87,7 @@ func (k *Keychain) run(ctx context.Context, path string, q question) (authn.Auth
 	}
 	var found struct{ Username, Secret string }
 	if json.Unmarshal(out.text, &found) != nil {
-		return authn.AuthConfig{}, tryIt(q, fmt.Errorf("the credential helper %q answered what is no credential", q.program))
+		return authn.AuthConfig{}, tryIt(q, fmt.Errorf("the credential helper %q did not return a credential", q.program))
 	}
 	if found.Secret == "" {
 		return authn.AuthConfig{}, nil

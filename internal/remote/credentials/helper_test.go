@@ -87,7 +87,7 @@ func TestHelper(t *testing.T) {
 func TestHelperErrors(t *testing.T) {
 	cases := map[string]struct{ reason, mode, program, want, hint string }{
 		"Fails":   {"one that fails", "fails", "xyz", `the credential helper "docker-credential-xyz" failed: exit status 1`, "echo registry.example.org | docker-credential-xyz get"},
-		"Garbage": {"one that prints something else", "garbage", "xyz", `"docker-credential-xyz" answered what is no credential`, "echo registry.example.org | "},
+		"Garbage": {"one that prints something else", "garbage", "xyz", `"docker-credential-xyz" did not return a credential`, "echo registry.example.org | "},
 		"Floods":  {"one that never stops", "floods", "xyz", `"docker-credential-xyz" failed: `, "echo registry.example.org | "},
 		"Hangs":   {"one that never starts", "hangs", "xyz", `"docker-credential-xyz" did not answer within 1.5s`, "echo registry.example.org | "},
 		"Absent":  {"one that is not there", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "take its name out of ~/.docker/config.json"},

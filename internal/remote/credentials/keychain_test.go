@@ -80,7 +80,7 @@ func TestFile(t *testing.T) {
 // contents.
 func TestFileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, config, want, hint string }{
-		"Cut":    {"a file that ends in its middle", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is no configuration in JSON`, "repair the file"},
+		"Cut":    {"a file that ends in its middle", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is not a configuration in JSON`, "repair the file"},
 		"Type":   {"an entry that is none", "{\n\"auths\": {\"registry.example.org\": \"" + canary + "\"}}", `reading "~/config.json", line 2: `, "repair the file"},
 		"List":   {"a list", "[\"" + canary + "\"]", `reading "~/config.json", line 1: `, "repair the file"},
 		"Base64": {"an auth that is not packed", `{"auths":{"registry.example.org":{"auth":"` + canary + `"}}}`, `the auth of "registry.example.org" is not USER:PASSWORD in base64`, "docker login registry.example.org"},
