@@ -252,7 +252,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 	var b bytes.Buffer
 	text := format.Text{W: &b, Color: t.Color, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
-		if err := text.Take(o); err != nil {
+		if err := text.Add(o); err != nil {
 			return nil, err
 		}
 	}
