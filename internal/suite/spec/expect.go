@@ -40,8 +40,7 @@ type Text struct {
 	Matches  *string `json:"matches" doc:"A regular expression (RE2) that the text has to match somewhere."`
 }
 
-// `json:"matches" doc:"A regular expression (RE2) that must match a part of the
-// text."`
+// A Resource is what is expected of a composed resource.
 type Resource struct {
 	State  string             `short:"" enum:"present,absent" doc:"Whether the resource must exist."`
 	Fields map[string]Matcher `whole:"" doc:"Fields by their paths, and what is expected of each. The resource must exist, even if this is {}."`
