@@ -15,21 +15,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Project is the folder of a function as a template makes it.
+// A Project is the folder of a function, as created from a template.
 type Project struct {
-	// XR and Composition are its example; XRD and Functions are "" if it has
-	// none.
+	// XR and Composition are files of the example. XRD and Functions are ""
+	// if they do not exist.
 	XR, Composition, XRD, Functions string
-	// Function is the name by which the example calls the function of the
-	// folder, and Source the folder.
+	// Function is the name with which the example calls the function of the
+	// folder. Source is the folder.
 	Function, Source string
 }
 
-// Discover returns what there is in a folder with a function: go.mod, and below
-// example/ xr.yaml and composition.yaml, beside which functions.yaml and
-// definition.yaml may lie. Of the functions that the Composition calls the
-// folder's is the one with the name of its package, or of its module, or the
-// only one.
+// Discover returns the files of a folder with a function: go.mod,
+// example/xr.yaml, example/composition.yaml, and optionally functions.yaml and
+// definition.yaml beside them. The function is the one in the Composition that
+// has the name of the package or of the module, or the only one.
 func Discover(fsys afero.Fs, dir string) (Project, error) {
 	p := Project{Source: dir}
 	for _, f := range []struct {
@@ -59,11 +58,13 @@ func Discover(fsys afero.Fs, dir string) (Project, error) {
 	return p, err
 }
 
-// own returns the function of the folder among those that a Composition calls.
+// own returns the name with which the Composition calls the function of the
+// folder.
 func own(fsys afero.Fs, dir, composition string) (string, error) {
 	called, err := calls(fsys, composition)
 	for _, name := range []string{packageName(fsys, dir), moduleName(fsys, dir)} {
-		// A Composition that cannot be read now may be one that is being written.
+		// A Composition that cannot be read may be incomplete while it
+		// is edited.
 		if name != "" && (err != nil || slices.Contains(called, name)) {
 			return name, nil
 		}
@@ -78,7 +79,8 @@ func own(fsys afero.Fs, dir, composition string) (string, error) {
 		"name it with "+hint.Package+" NAME="+hint.Hint(dir))
 }
 
-// calls returns the functions that a Composition calls, each once.
+// calls returns the names of the functions that a Composition calls, without
+// duplicates.
 func calls(fsys afero.Fs, file string) ([]string, error) {
 	obj, err := first(fsys, file)
 	if err != nil {
@@ -115,7 +117,7 @@ func first(fsys afero.Fs, file string) (map[string]any, error) {
 	return docs[0].Object()
 }
 
-// packageName is that of package/crossplane.yaml, or "".
+// packageName returns the name in package/crossplane.yaml, or "".
 func packageName(fsys afero.Fs, dir string) string {
 	obj, err := first(fsys, filepath.Join(dir, "package", "crossplane.yaml"))
 	if err != nil {
@@ -126,7 +128,7 @@ func packageName(fsys afero.Fs, dir string) string {
 	return name
 }
 
-// moduleName is the last part of the module's path, or "".
+// moduleName returns the last element of the module path, or "".
 func moduleName(fsys afero.Fs, dir string) string {
 	text, err := afero.ReadFile(fsys, filepath.Join(dir, "go.mod"))
 	if err != nil {

@@ -40,17 +40,17 @@ func TestDiscover(t *testing.T) {
 		wantErr string
 	}{
 		"Whole": {
-			"a folder as templates make it", base(map[string]string{"package/crossplane.yaml": "metadata: {name: function-pkg}", "example/functions.yaml": "x", "example/definition.yaml": "x"}),
+			"a folder that a template created is found", base(map[string]string{"package/crossplane.yaml": "metadata: {name: function-pkg}", "example/functions.yaml": "x", "example/definition.yaml": "x"}),
 			all, "",
 		},
-		"Module":        {"the package may be called otherwise", base(map[string]string{"package/crossplane.yaml": "metadata: {name: other}"}), named("function-mod"), ""},
-		"Only":          {"one function that is called by another name", base(map[string]string{"example/composition.yaml": composition("hello", "hello")}), named("hello"), ""},
-		"Unclear":       {"nobody knows which it is", base(map[string]string{"example/composition.yaml": composition("a", "b")}), dev.Project{}, "calls a, b, of which none has the name"},
-		"BeingWritten":  {"a Composition that is broken now may be mended", base(map[string]string{"example/composition.yaml": "kind: ["}), named("function-mod"), ""},
-		"CallsNone":     {"so may one that has no pipeline yet", base(map[string]string{"example/composition.yaml": "kind: X"}), named("function-mod"), ""},
-		"NoComposition": {"there is nothing to render by", base(map[string]string{"example/composition.yaml": ""}), dev.Project{}, "there is no example/composition.yaml"},
-		"NoXR":          {"or for", base(map[string]string{"example/xr.yaml": ""}), dev.Project{}, "there is no example/xr.yaml"},
-		"NoModule":      {"or no function", base(map[string]string{"go.mod": ""}), dev.Project{}, "there is no go.mod"},
+		"Module":        {"the package can have another name", base(map[string]string{"package/crossplane.yaml": "metadata: {name: other}"}), named("function-mod"), ""},
+		"Only":          {"a single function can have any name", base(map[string]string{"example/composition.yaml": composition("hello", "hello")}), named("hello"), ""},
+		"Unclear":       {"an ambiguous function is an error", base(map[string]string{"example/composition.yaml": composition("a", "b")}), dev.Project{}, "calls a, b, of which none has the name"},
+		"BeingWritten":  {"a Composition that cannot be parsed is accepted", base(map[string]string{"example/composition.yaml": "kind: ["}), named("function-mod"), ""},
+		"CallsNone":     {"a Composition without a pipeline is accepted", base(map[string]string{"example/composition.yaml": "kind: X"}), named("function-mod"), ""},
+		"NoComposition": {"a missing Composition is an error", base(map[string]string{"example/composition.yaml": ""}), dev.Project{}, "there is no example/composition.yaml"},
+		"NoXR":          {"a missing XR is an error", base(map[string]string{"example/xr.yaml": ""}), dev.Project{}, "there is no example/xr.yaml"},
+		"NoModule":      {"a missing go.mod is an error", base(map[string]string{"go.mod": ""}), dev.Project{}, "there is no go.mod"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

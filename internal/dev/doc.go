@@ -1,8 +1,8 @@
-// Package dev is the loop of somebody who writes a function or a Composition: it
-// watches what a render and its tests are made from, and does again what a change
-// is about. Functions run on from round to round, and only what has changed
-// starts anew.
+// Package dev implements the development loop for functions and Compositions:
+// it watches the files that a render and its tests read, and repeats what a
+// change affects. Functions keep running between rounds, and only changed ones
+// restart.
 //
-// The flow is one of values: changes of files become a Plan, doing that a Round,
-// and this a text.
+// The data flow is: changes of files become a Plan, which becomes a Round,
+// which becomes a text.
 package dev

@@ -10,12 +10,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// fewest is how many lines of a section are left at least.
+// fewest is the minimum number of lines of a section.
 const fewest = 4
 
-// Fit returns the lines of sections, with an empty one between any two, cut so
-// that they take no more rows of that many columns if that can be: the longest
-// sections lose their ends, and say so with what shows all.
+// Fit returns the lines of sections, separated by empty lines. If they need
+// more than rows of the given columns, it cuts the longest sections and says
+// how to show all.
 func Fit(sections []Section, rows, columns int, all string) []string {
 	most := 0
 	for _, s := range sections {
@@ -46,8 +46,8 @@ func joined(sections []Section, most int, all string) []string {
 	return lines
 }
 
-// Wrap returns the lines of a section broken at blanks, as far as they are
-// longer than columns, with what follows indented below its line. 0 breaks none.
+// Wrap breaks the lines of a section that are longer than columns at spaces,
+// and indents continuation lines. 0 columns break nothing.
 func Wrap(s Section, columns int) Section {
 	if columns <= 0 {
 		return s
@@ -59,7 +59,7 @@ func Wrap(s Section, columns int) Section {
 	return all
 }
 
-// wrap breaks one line. Its color is that of all its lines.
+// wrap breaks one line. All parts get its color.
 func wrap(line string, columns int) []string {
 	if height([]string{line}, columns) == 1 {
 		return []string{line}
@@ -82,10 +82,10 @@ func wrap(line string, columns int) []string {
 	return append(all, color+strings.TrimRight(current, " ")+end)
 }
 
-// escape matches what sets the color.
+// escape matches color escape sequences.
 var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
-// height is how many rows lines take on a screen that wraps them.
+// height returns the number of rows of lines on a screen that wraps them.
 func height(lines []string, columns int) int {
 	rows := 0
 	for _, l := range lines {

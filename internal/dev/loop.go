@@ -14,50 +14,50 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// Config says what to watch, and what to do with it.
+// Config configures the loop.
 type Config struct {
-	// Session is what renders and tests share, and Inputs what is rendered. None
-	// of it may be standard input.
+	// Session is shared by renders and tests. Inputs are rendered. No input
+	// may be standard input.
 	Session session.Config
 	Inputs  session.Inputs
-	// Suites are files and folders with suites. SuitesMayBeNone says that there
-	// need not be any.
+	// Suites are files and folders with suites. If SuitesMayBeNone is true,
+	// there may be no suites.
 	Suites          []string
 	SuitesMayBeNone bool
 	// Write writes a golden file.
 	Write func(path string, text []byte) error
-	// Timeout is how long a render may take, and CaseTimeout a case that does
-	// not say so itself, functions' start included.
+	// Timeout limits a render, and CaseTimeout a case that sets no timeout.
+	// Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
-	// Poll looks for changes by the clock, and does not wait to be told.
+	// Poll polls for changes and does not use notifications of the system.
 	Poll bool
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 }
 
-// An Event is one thing that the loop has to tell.
+// An Event is a message of the loop. One field is set.
 type Event struct {
-	// Began is the plan of a round that begins.
+	// Began is the plan of a round that starts.
 	Began *Plan
-	// Step is a stage of it.
+	// Step is a stage of the round.
 	Step string
-	// Round is one that is done.
+	// Round is a finished round.
 	Round *Round
-	// Notice is something about the loop itself.
+	// Notice is a message about the loop itself.
 	Notice string
 }
 
-// errChanged ends a round whose files have changed meanwhile.
+// errChanged cancels a round whose files changed.
 var errChanged = errors.New("something changed meanwhile")
 
-// coarse is how far the times of files may be behind the clock.
+// coarse is the maximum difference between file times and the clock.
 const coarse = 10 * time.Millisecond
 
-// Run runs rounds until ctx is done, or commands is closed: the first at once,
-// others when something changes or is commanded. A change ends the round that is
-// under way; rounds never overlap. It hands what happens to show, one at a time,
-// which must not block for long. It returns what show returns, and what went
-// wrong with stopping functions, all of which have ended then.
+// Run runs rounds until ctx is done or commands is closed: the first one
+// immediately, others after a change or a command. A change cancels the current
+// round; rounds never overlap. Run calls show for each event, one at a time;
+// show must not block for long. When Run returns, all functions have stopped.
+// It returns the errors of show and of stopping functions.
 func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event) error) (err error) {
 	l := &loop{config: c, pool: NewPool(c.Now), runtimes: map[session.Runtime]runtimes.Runtime{}, told: map[string]bool{}}
 	for name, r := range c.Session.Runtimes {
@@ -74,8 +74,8 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 	return l.run(ctx, commands, show)
 }
 
-// graceOf is how long a function may take to stop. A process is killed after
-// that, what an engine runs is let go.
+// graceOf returns the time that a function has to stop. A process is killed
+// after it; a container is abandoned.
 func graceOf(r session.Runtime) time.Duration {
 	if r == session.Docker {
 		return 10 * time.Second
@@ -96,23 +96,23 @@ func explicitTests(c Config) []string {
 	return slices.Concat(c.Suites, c.Session.BuiltinOptions.Templates)
 }
 
-// A loop is what rounds share.
+// A loop is the state shared by rounds.
 type loop struct {
 	config   Config
 	pool     *Pool
 	runtimes map[session.Runtime]runtimes.Runtime
 	watcher  *watch.Watcher
 
-	// renders and tests are the paths that these read. last is how everything
-	// was, when somebody last looked.
+	// renders and tests are the paths that renders and tests read. last is
+	// the latest snapshot.
 	renders, tests []string
 	last           watch.Snapshot
 
-	// n counts rounds. now is what the one that is under way does, next what
-	// has to be done after it.
+	// n is the number of rounds. now is the plan of the current round, and
+	// next that of the following one.
 	n         int
 	now, next Plan
-	// untested says that the last round that was to test could not.
+	// untested is true if the last round could not run its tests.
 	untested bool
 	began    time.Time
 	running  chan Round
@@ -159,7 +159,7 @@ func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event
 	}
 }
 
-// begin begins the next round.
+// begin starts the next round.
 func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 	l.n++
 	l.next.Test = l.next.Test || l.untested
@@ -171,14 +171,14 @@ func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 		done <- l.do(ctx, n, p, func(text string) {
 			select {
 			case steps <- text:
-			default: // nobody could read it so quickly
+			default: // A very short round shows no steps.
 			}
 		})
 	}(l.n, l.now, l.steps, l.running)
 	return show(Event{Began: &l.now})
 }
 
-// abandon ends the round that is under way, and waits for it.
+// abandon cancels the current round and waits for its end.
 func (l *loop) abandon() {
 	if l.running == nil {
 		return
@@ -188,8 +188,8 @@ func (l *loop) abandon() {
 	l.running = nil
 }
 
-// changed looks for what has changed. A round that is under way ends, and what it
-// was to do is done again.
+// changed checks for changes. It cancels the current round, and adds its plan
+// to the next one.
 func (l *loop) changed(ctx context.Context, show func(Event) error) error {
 	changes, err := l.look(ctx, show)
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *loop) command(c Command) {
 	}
 }
 
-// ask adds to what is to be done.
+// ask adds a plan to the next round.
 func (l *loop) ask(p Plan) {
 	if p.empty() {
 		return
@@ -220,8 +220,7 @@ func (l *loop) ask(p Plan) {
 	}
 }
 
-// finish takes a round that has ended. One that was ended for another is not
-// shown.
+// finish handles a round that has ended. A cancelled round is not shown.
 func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) error {
 	l.cancel(nil)
 	l.running = nil
@@ -243,8 +242,8 @@ func (l *loop) finish(ctx context.Context, r Round, show func(Event) error) erro
 	return show(Event{Round: &r})
 }
 
-// remember keeps what a round has read, as what is to be watched. One that did
-// not come to its end has not read all.
+// remember watches the files that a round has read. A round that failed early
+// has not read all of its files.
 func (l *loop) remember(r Round) {
 	whole := l.next.empty()
 	if r.Rendered != nil {
@@ -265,7 +264,7 @@ func watched(before, now []string, whole bool, always []string) []string {
 	return union(now, always)
 }
 
-// judge compares a round with those before.
+// judge compares a round with earlier ones.
 func (l *loop) judge(r *Round) {
 	r.Notes = slices.DeleteFunc(r.Notes, func(n string) bool {
 		told := l.told[n]
@@ -286,14 +285,15 @@ func (l *loop) judge(r *Round) {
 	r.Good, r.GoodN = l.good, l.goodN
 }
 
-// mostTold is how many notes are remembered.
+// mostTold limits the number of notes that are remembered.
 const mostTold = 10_000
 
-// look returns what changed since the last time, and watches what there is now.
+// look returns the changes since the last snapshot, and watches the current
+// files.
 func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change, error) {
 	targets := watch.Targets{Paths: union(l.renders, l.tests), Sources: l.sources(), Folders: l.config.Session.BuiltinOptions.Templates}
 	former := l.last
-	for range 3 { // what comes into a new folder before it is watched is not told
+	for range 3 { // Changes in a new folder before it is watched are not reported.
 		l.last = watch.TakeSnapshot(targets, former, l.config.Now())
 		fresh, err := l.watcher.Watch(ctx, l.last.Dirs)
 		if err := l.polls(err, show); err != nil {
@@ -306,7 +306,7 @@ func (l *loop) look(ctx context.Context, show func(Event) error) ([]watch.Change
 	return l.last.Since(former, l.began.Add(-coarse)), nil
 }
 
-// polls tells that changes are looked for by the clock, and why.
+// polls reports that the loop polls, and why.
 func (l *loop) polls(why error, show func(Event) error) error {
 	if why == nil {
 		return nil
@@ -314,7 +314,7 @@ func (l *loop) polls(why error, show func(Event) error) error {
 	return show(Event{Notice: fmt.Sprintf("looking for changes every %s: %v", watch.Interval, why)})
 }
 
-// sources returns the packages of functions, as far as they may be files.
+// sources returns the packages of functions that may be files.
 func (l *loop) sources() []string {
 	return union(slices.Collect(maps.Values(l.config.Session.Packages)), l.pool.Packages())
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// fake runs a function from a folder: what it composes is the text of its main.go,
-// which may also say that it does not compile, hangs when it is called, or dies.
+// fake runs a function from a folder. It composes the text of main.go, which
+// can also make it fail to compile, hang or exit.
 type fake struct {
 	mu      sync.Mutex
 	running map[string]int
@@ -79,7 +79,7 @@ func (f *fake) answer(ctx context.Context, text string, _ *fnv1.RunFunctionReque
 	}, nil
 }
 
-// A bench is a loop at work in a folder.
+// A bench runs a loop in a folder.
 type bench struct {
 	*testing.T
 	dir      string
@@ -167,7 +167,7 @@ func (b *bench) put(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	// As editors do, so that nobody reads half of it.
+	// Like an editor, so that the loop never reads half of a file.
 	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func (b *bench) put(name, text string) {
 	}
 }
 
-// round waits for the next round that is done.
+// round waits for the next finished round.
 func (b *bench) round() dev.Round {
 	b.Helper()
 	r, ok := b.next()
@@ -199,7 +199,7 @@ func (b *bench) next() (dev.Round, bool) {
 	}
 }
 
-// text is what a person is told of a round, without times.
+// text returns the text of a round, without durations.
 func (b *bench) text(r dev.Round) string {
 	b.Helper()
 	sections, err := dev.Text{}.Sections(r)
@@ -223,7 +223,7 @@ func (b *bench) wants(r dev.Round, reason string, want ...string) {
 
 func TestLoop(t *testing.T) {
 	b := start(t, nil)
-	b.wants(b.round(), "the first round shows what there is",
+	b.wants(b.round(), "the first round shows all resources as added",
 		"round 1: start", "f: built in", "rendered 2 documents", "tested 2 cases", "+ Thing thing (example.org/v1, resource thing) added",
 		"step make: warning: mind the gap", "--- FAIL: s/golden", "!spec.text")
 
@@ -236,28 +236,28 @@ func TestLoop(t *testing.T) {
 	}
 
 	b.put("fn/main.go", "broken")
-	b.wants(b.round(), "what does not build is told with its place, and once",
+	b.wants(b.round(), "a compile error is shown once, with its position",
 		"not built: the last good render is that of round 2", "fn/main.go:3:2: undefined: broken", "!changed since", "not tested: function f does not start")
 
 	b.put("fn/main.go", "three")
-	b.wants(b.round(), "the difference is that to the last good render", `spec.text: "two" → "three"`)
+	b.wants(b.round(), "the difference is relative to the last successful render", `spec.text: "two" → "three"`)
 
 	b.put("fn/main.go", "three")
 	b.put("xr.yaml", strings.Replace(project["xr.yaml"], "size: 1", "size: 2", 1))
-	b.wants(b.round(), "other files build nothing", "xr.yaml changed", "!built", "rendered 2", "nothing changed since")
+	b.wants(b.round(), "a change of other files builds nothing", "xr.yaml changed", "!built", "rendered 2", "nothing changed since")
 
 	b.put("tests/suite.yaml", strings.Replace(project["tests/suite.yaml"], "spec.text: one", "spec.text: three", 1))
-	b.wants(b.round(), "suites are tested, and nothing is rendered", "tests/suite.yaml changed", "!rendered", "!FAIL: s/text", "FAIL (2 cases, 1 failed")
+	b.wants(b.round(), "a change of a suite only runs tests", "tests/suite.yaml changed", "!rendered", "!FAIL: s/text", "FAIL (2 cases, 1 failed")
 
 	b.commands <- dev.Accept
-	b.wants(b.round(), "goldens are written", "accepting goldens", "updated tests/golden.yaml", "ok (2 cases")
+	b.wants(b.round(), "the command accept writes golden files", "accepting goldens", "updated tests/golden.yaml", "ok (2 cases")
 
 	b.commands <- dev.Again
-	b.wants(b.round(), "what was written is no change", "run again", "nothing changed since", "ok (2 cases")
+	b.wants(b.round(), "golden files that the loop wrote are not a change", "run again", "nothing changed since", "ok (2 cases")
 
 	b.put("tests/golden.yaml", "kind: Other")
 	b.wants(b.round(), "golden files are watched", "tests/golden.yaml changed", "FAIL: s/golden")
-	if b.fake.most > 2 { // one that stops, and one that starts
+	if b.fake.most > 2 { // one that stops and one that starts
 		t.Errorf("%d functions ran at once", b.fake.most)
 	}
 }
@@ -270,32 +270,32 @@ func TestLoopGoesOn(t *testing.T) {
 		undo   func(b *bench)
 	}{
 		"Composition": {
-			"one that is being typed", func(b *bench) { b.put("composition.yaml", "kind: Composition\nspec: {pipe") },
+			"an incomplete file is an error until it is complete", func(b *bench) { b.put("composition.yaml", "kind: Composition\nspec: {pipe") },
 			[]string{"not rendered: the last good render is that of round 1", "composition.yaml:"},
 			func(b *bench) { b.put("composition.yaml", project["composition.yaml"]) },
 		},
 		"XR": {
-			"a file that goes and comes back", func(b *bench) { b.remove("xr.yaml") },
+			"a file can be removed and restored", func(b *bench) { b.remove("xr.yaml") },
 			[]string{"not rendered", `reading "xr.yaml": no such file`},
 			func(b *bench) { b.put("xr.yaml", project["xr.yaml"]) },
 		},
 		"Suite": {
-			"a suite that is none", func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]+"- nam: x\n") },
+			"an invalid suite is an error until it is corrected", func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]+"- nam: x\n") },
 			[]string{"tests/suite.yaml:12: the case has no name"},
 			func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]) },
 		},
 		"Suites": {
-			"a folder that goes", func(b *bench) { b.remove("tests") },
+			"a folder can be removed and restored", func(b *bench) { b.remove("tests") },
 			[]string{"not tested", `looking for suites in "tests": no such file`},
 			func(b *bench) { b.put("tests/suite.yaml", project["tests/suite.yaml"]) },
 		},
 		"Source": {
-			"a source that goes", func(b *bench) { b.remove("fn") },
+			"a source folder can be removed and restored", func(b *bench) { b.remove("fn") },
 			[]string{"not rendered", "fn"},
 			func(b *bench) { b.put("fn/main.go", "one"); b.put("fn/go.mod", "module f\n") },
 		},
 		"Hangs": {
-			"a function that never answers, until it is mended", func(b *bench) { b.put("fn/main.go", "hangs") },
+			"a function that hangs times out until it is corrected", func(b *bench) { b.put("fn/main.go", "hangs") },
 			[]string{"not rendered", "timed out after 200ms"},
 			func(b *bench) { b.put("fn/main.go", "one") },
 		},
@@ -308,17 +308,17 @@ func TestLoopGoesOn(t *testing.T) {
 				}
 			})
 			first := b.round()
-			b.wants(first, "the first round", "rendered 2 documents", "1 failed")
+			b.wants(first, "the first round succeeds", "rendered 2 documents", "1 failed")
 			tc.do(b)
 			b.untilIt(tc.reason, tc.want...)
 			tc.undo(b)
-			b.untilIt("what is mended works", "1 failed", "!not rendered", "!not tested")
+			b.untilIt("the corrected file works", "1 failed", "!not rendered", "!not tested")
 		})
 	}
 }
 
-// untilIt waits for a round of which all is told: what goes and comes is not one
-// change.
+// untilIt waits for a round with all texts: removing and restoring files can be
+// two changes.
 func (b *bench) untilIt(reason string, want ...string) {
 	b.Helper()
 	var texts []string
@@ -342,24 +342,24 @@ func (b *bench) remove(name string) {
 	}
 }
 
-// A change ends the round that is under way, and what that was to do is done by
-// the next.
+// TestChangeInRound: a change cancels the current round, and the next round
+// does the work of both.
 func TestChangeInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
 	b.put("fn/main.go", "hangs")
 	e2e.Receive(t, b.fake.called)
 	b.put("xr.yaml", strings.Replace(project["xr.yaml"], "size: 1", "size: 2", 1))
-	e2e.Receive(t, b.fake.called) // the next round hangs, too
+	e2e.Receive(t, b.fake.called) // The next round hangs, too.
 	b.put("fn/main.go", "two")
 	r := b.round()
-	b.wants(r, "one round does it all", "fn/main.go, ", "xr.yaml changed", `spec.text: "one" → "two"`, "tested 2")
+	b.wants(r, "one round does the work of all", "fn/main.go, ", "xr.yaml changed", `spec.text: "one" → "two"`, "tested 2")
 	if r.N < 4 {
-		t.Errorf("got round %d, want one after two that were given up", r.N)
+		t.Errorf("got round %d, want one after two cancelled rounds", r.N)
 	}
 }
 
-// Ending the loop ends a call that hangs.
+// TestStopInRound: ending the loop cancels a call that hangs.
 func TestStopInRound(t *testing.T) {
 	b := start(t, nil)
 	b.round()
@@ -379,8 +379,8 @@ func TestClosedCommands(t *testing.T) {
 	}
 }
 
-// Where there need not be suites there is nothing to tell of them, until one
-// comes.
+// TestSuitesMayCome: if suites are optional, nothing is reported until there is
+// one.
 func TestSuitesMayCome(t *testing.T) {
 	b := start(t, func(c *dev.Config) {
 		c.SuitesMayBeNone = true
@@ -388,17 +388,18 @@ func TestSuitesMayCome(t *testing.T) {
 			panic(err)
 		}
 	})
-	b.wants(b.round(), "there are none", "rendered 2", "!test")
+	b.wants(b.round(), "there is no suite", "rendered 2", "!test")
 	b.put("tests/suite.yaml", project["tests/suite.yaml"])
-	b.wants(b.round(), "now there is one", "tested 2 cases")
+	b.wants(b.round(), "a new suite is tested", "tested 2 cases")
 }
 
-// A function that a Composition calls no more is stopped.
+// TestUnusedFunctionStops: a function that the Composition no longer calls is
+// stopped.
 func TestUnusedFunctionStops(t *testing.T) {
 	b := start(t, func(c *dev.Config) { c.Suites = nil })
 	b.round()
 	b.put("composition.yaml", strings.ReplaceAll(project["composition.yaml"], "name: f}", "name: function-dummy}\n    input: {apiVersion: dummy.fn.crossplane.io/v1beta1, kind: Response, response: {meta: {ttl: 60s}}}"))
-	b.untilIt("another function", "rendered 1 document")
+	b.untilIt("the Composition calls another function", "rendered 1 document")
 	b.fake.mu.Lock()
 	defer b.fake.mu.Unlock()
 	deadline := time.Now().Add(time.Minute)
@@ -408,11 +409,11 @@ func TestUnusedFunctionStops(t *testing.T) {
 		b.fake.mu.Lock()
 	}
 	if b.fake.running["f"] > 0 {
-		t.Error("the function that nobody calls still runs")
+		t.Error("the unused function still runs")
 	}
 }
 
-// Hundreds of rounds take no more memory than a few, and leave no goroutines.
+// TestFlatMemory: hundreds of rounds do not grow the heap or leave goroutines.
 func TestFlatMemory(t *testing.T) {
 	b := start(t, nil)
 	b.round()

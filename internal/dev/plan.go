@@ -6,28 +6,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
-// A Command is what somebody wants besides what changes ask for.
+// A Command is a request of the user.
 type Command int
 
 const (
-	// Again renders and tests, whether something changed or not.
+	// Again renders and tests, even if nothing changed.
 	Again Command = iota
-	// Accept tests, and writes the golden files that differ.
+	// Accept tests and writes the golden files that differ.
 	Accept
 )
 
-// A Plan is what a round is to do.
+// A Plan is the work of a round.
 type Plan struct {
-	// Restart are the packages of functions that start anew.
+	// Restart lists the packages of functions to restart.
 	Restart []string
-	// Render and Test say what is done; Accept that golden files are written.
+	// Render and Test select the work. Accept writes golden files.
 	Render, Test, Accept bool
-	// Changed are the paths that it is about, each once.
+	// Changed lists the changed paths, without duplicates.
 	Changed []string
 }
 
-// planOf returns what changes ask for. A source is that of a function, which both
-// renders and tests may call; other paths matter to who reads them.
+// planOf returns the plan for changes. A source is one of a function, which
+// renders and tests may call; other paths affect only what reads them.
 func planOf(changes []watch.Change, renders, tests []string) Plan {
 	var p Plan
 	for _, c := range changes {
@@ -43,7 +43,7 @@ func planOf(changes []watch.Change, renders, tests []string) Plan {
 	return p.tidy()
 }
 
-// and returns a plan that does both.
+// and returns the union of two plans.
 func (p Plan) and(o Plan) Plan {
 	return Plan{
 		Restart: slices.Concat(p.Restart, o.Restart),
@@ -62,5 +62,5 @@ func (p Plan) tidy() Plan {
 	return p
 }
 
-// empty reports whether there is nothing to do.
+// empty reports whether the plan has no work.
 func (p Plan) empty() bool { return !p.Render && !p.Test }

@@ -20,12 +20,11 @@ type Pool struct {
 	closed bool
 	kept   map[string]*slot
 	round  int
-	// starts are those of this round, in their order, and unstarted the
-	// functions that did not start in it.
+	// starts has the functions that started in this round, in order.
+	// unstarted has those that failed to start.
 	starts    []Start
 	unstarted []string
-	// ending counts functions that are being stopped, and failed is what stopping
-	// them returned.
+	// ending counts functions that are stopping. failed has their errors.
 	ending sync.WaitGroup
 	failed error
 }
@@ -33,19 +32,19 @@ type Pool struct {
 // A Start is a function that was started.
 type Start struct {
 	Function string
-	// Compiled is how long compiling took, and Took all else.
+	// Compiled is the time spent compiling. Took is the rest.
 	Compiled, Took time.Duration
 }
 
-// A slot is for one function.
+// A slot has the instance of one function.
 type slot struct {
 	fn    runtimes.Function
 	grace time.Duration
-	// free is full while nobody starts it.
+	// free is full unless a caller starts the function.
 	free chan struct{}
-	// instance is nil if it does not run.
+	// instance is nil if the function does not run.
 	instance *runtimes.Instance
-	// round is the last one in which it was asked for.
+	// round is the last round that requested the function.
 	round   int
 	dropped bool
 }
@@ -103,26 +102,25 @@ func (k pooled) runs(fn runtimes.Function) bool {
 	return s != nil && s.runs()
 }
 
-// runs reports whether there is an instance that has not ended.
+// runs reports whether there is an instance that has not exited.
 func (s *slot) runs() bool {
 	if s.instance == nil {
 		return false
 	}
 	select {
-	case <-s.instance.Done: // never, if nobody notices
+	case <-s.instance.Done: // no notification of the exit
 		return false
 	default:
 		return true
 	}
 }
 
-// key is the same for what would start the same.
+// key returns equal keys for equal functions of equal runtimes.
 func (k pooled) key(fn runtimes.Function) string {
 	return fmt.Sprintf("%q", []any{k.name, fn.Name, fn.Package, fn.Annotations})
 }
 
-// Start returns an instance of the function that is kept, and starts it if there
-// is none.
+// Start returns the running instance of the function, or starts one.
 func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	s, err := k.enter(fn)
 	if err != nil {
@@ -143,7 +141,7 @@ func (k pooled) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Inst
 	return k.start(ctx, s)
 }
 
-// enter returns the slot of a function, which is asked for in this round.
+// enter returns the slot of a function and records the request.
 func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -161,7 +159,7 @@ func (k pooled) enter(fn runtimes.Function) (*slot, error) {
 	return s, nil
 }
 
-// start fills a slot that the caller has to itself.
+// start starts the function of a slot that the caller has reserved.
 func (k pooled) start(ctx context.Context, s *slot) (*runtimes.Instance, error) {
 	began := k.now()
 	instance, err := k.next.Start(ctx, s.fn)

@@ -178,7 +178,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// What differs in anything that a runtime is told is another function.
+// TestKeys: functions that differ in any field are different functions.
 func TestKeys(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())
@@ -223,8 +223,8 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// Two who want the same function share one start; whoever gives up waiting does
-// not end it.
+// TestConcurrentStarts: concurrent requests for a function share one start. It
+// continues when one of them is cancelled.
 func TestConcurrentStarts(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 2)}
 	k := dev.NewPool(clock())
@@ -251,7 +251,8 @@ func TestConcurrentStarts(t *testing.T) {
 	}
 }
 
-// A function whose source changes while it starts is not kept.
+// TestDropWhileStarting: a function whose source changes during the start is
+// stopped.
 func TestDropWhileStarting(t *testing.T) {
 	s := &starter{blocks: make(chan struct{}), entered: make(chan struct{}, 1)}
 	k := dev.NewPool(clock())
@@ -282,7 +283,8 @@ func TestCloseTells(t *testing.T) {
 	}
 }
 
-// What runs needs nothing fetched, and what the runtime is asked reaches it.
+// TestPrepareAndProbe: only functions that do not run are prepared, and the
+// runtime is probed.
 func TestPrepareAndProbe(t *testing.T) {
 	s := &starter{}
 	k := dev.NewPool(clock())

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// reads is a file system that notes what is read: files and folders that are
-// opened, and what was looked for and is not there. It is safe for concurrent use.
+// reads is a file system that records what is read: opened files and folders,
+// and files that do not exist. It is safe for concurrent use.
 type reads struct {
 	afero.Fs
 
@@ -29,26 +29,26 @@ func (r *reads) note(path string) {
 	r.noted[path] = true
 }
 
-// paths returns what was noted, sorted.
+// paths returns the recorded paths, sorted.
 func (r *reads) paths() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.noted))
 }
 
-// Open notes the file, whether it is there or not.
+// Open records the file, whether it exists or not.
 func (r *reads) Open(name string) (afero.File, error) {
 	r.note(name)
 	return r.Fs.Open(name)
 }
 
-// OpenFile notes it, too.
+// OpenFile records the file, whether it exists or not.
 func (r *reads) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
 	r.note(name)
 	return r.Fs.OpenFile(name, flag, perm)
 }
 
-// Stat notes a file that is not there.
+// Stat records a file that does not exist.
 func (r *reads) Stat(name string) (fs.FileInfo, error) {
 	info, err := r.Fs.Stat(name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *reads) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// LstatIfPossible does so, too.
+// LstatIfPossible records a file that does not exist.
 func (r *reads) LstatIfPossible(name string) (info fs.FileInfo, lstat bool, err error) {
 	if l, ok := r.Fs.(afero.Lstater); ok {
 		info, lstat, err = l.LstatIfPossible(name)

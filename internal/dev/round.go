@@ -18,55 +18,56 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// A Round is what one run of the loop did.
+// A Round is the result of one run of the loop.
 type Round struct {
-	// N counts rounds, from 1. Plan is what it was to do.
+	// N is the number of the round, from 1. Plan is its work.
 	N    int
 	Plan Plan
 	// Starts are the functions that it started.
 	Starts []Start
-	// Rendered and Tested are nil if it did not.
+	// Rendered and Tested are nil if the plan does not include them.
 	Rendered *Rendering
 	Tested   *Testing
-	// Notes are those that no former round had, Warnings all.
+	// Notes are those that no earlier round had. Warnings are all.
 	Notes, Warnings []string
-	// Good is the last round that rendered without an error, if any did, and
-	// GoodN its number.
+	// Good is the last successful render, or nil, and GoodN the number of
+	// its round.
 	Good  *Rendering
 	GoodN int
-	// Files and Folders are how many are watched now.
+	// Files and Folders are the numbers of watched files and folders.
 	Files, Folders int
 
-	// what it read
+	// the paths that the round read
 	renders, tests []string
 }
 
-// A Rendering is what was rendered.
+// A Rendering is the result of a render.
 type Rendering struct {
-	// Took is how long it took, without the start of functions.
+	// Took is the duration, without the start of functions.
 	Took time.Duration
-	// Err is why not all could be rendered.
+	// Err is the error of the render, or nil.
 	Err error
-	// Documents are the XRs and the composed resources, and Diff is how they
-	// differ from those of the last good round: all are added in the first one.
+	// Documents are the XRs and composed resources. Diff compares them with
+	// the last successful render; in the first one, all are added.
 	Documents []map[string]any
 	Diff      []report.DocDiff
 	First     bool
-	// Traces are what the steps did.
+	// Traces describe what the steps did.
 	Traces []report.Trace
 }
 
-// A Testing is what came of suites.
+// A Testing is the result of suites.
 type Testing struct {
 	Took     time.Duration
 	Outcomes []suite.Outcome
-	// Err is why they could not run. Missing are functions that do not start, so
-	// that nothing was tested: each case would only say so again.
+	// Err is the error that kept suites from running. Missing are functions
+	// that do not start; nothing is tested then, because each case would
+	// fail with it.
 	Err     error
 	Missing []string
 }
 
-// do does what a plan says.
+// do executes a plan.
 func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	r := Round{N: n, Plan: p}
 	l.pool.Begin()
@@ -93,8 +94,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	return r
 }
 
-// session returns the config of a session of this round, in which functions are
-// kept.
+// session returns the config of this round's session, whose functions keep
+// running.
 func (l *loop) session(files *reads, p progress.Func) session.Config {
 	c := l.config.Session
 	c.Reader.FS = files
@@ -135,11 +136,11 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	for _, start := range l.pool.Starts() {
 		out.Took -= start.Compiled + start.Took
 	}
-	out.Took = max(out.Took, 0) // functions may have started side by side
+	out.Took = max(out.Took, 0) // Functions may have started concurrently.
 	return out
 }
 
-// located says which XR an error is about.
+// located adds the position of the XR to its error.
 func located(r session.Result) error { return fmt.Errorf("%s: %w", r.Source, r.Err) }
 
 func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept bool) *Testing {
@@ -169,7 +170,7 @@ func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept b
 	return out
 }
 
-// failed is how many cases did.
+// failed returns the number of failed cases.
 func (t *Testing) failed() int {
 	n := 0
 	for _, o := range t.Outcomes {
@@ -180,7 +181,7 @@ func (t *Testing) failed() int {
 	return n
 }
 
-// wrote reports whether a change is that of golden files that were written.
+// wrote reports whether a change is a golden file that the tests wrote.
 func (t *Testing) wrote(c watch.Change) bool {
 	if t == nil {
 		return false
@@ -192,10 +193,11 @@ func (t *Testing) wrote(c watch.Change) bool {
 	})
 }
 
-// mostEvents is how many notes and how many warnings of a round are kept.
+// mostEvents limits the number of notes and of warnings of a round.
 const mostEvents = 200
 
-// events keeps what is told in a round. It is safe for concurrent use.
+// events collects the notes and warnings of a round. It is safe for concurrent
+// use.
 type events struct {
 	step func(string)
 

@@ -20,22 +20,22 @@ import (
 // A Section is a part of a text, in lines.
 type Section []string
 
-// A Text is how a round is told.
+// A Text configures how rounds are shown.
 type Text struct {
 	// Color adds the escape sequences of a terminal.
 	Color bool
-	// Whole shows all fields of the first render, and the last good render
-	// beside one that failed.
+	// Whole shows all fields of the first render, and the last successful
+	// render beside an error.
 	Whole, Last bool
 	// Spell names the options of hints.
 	Spell hint.Speller
-	// Columns is how wide lines may be, or 0 if they may be as long as they are.
+	// Columns is the maximum width of lines, or 0 for no limit.
 	Columns int
 }
 
-// Sections returns what is to be told of a round: what it did, what is wrong, what
-// the functions said, what changed, and what came of tests. Nothing of a
-// stranger's text is a control character.
+// Sections returns the text of a round: its work, errors, messages of
+// functions, changes, and results of tests. Control characters of external
+// texts are escaped.
 func (t Text) Sections(r Round) ([]Section, error) {
 	sections := []Section{Wrap(t.head(r), t.Columns)}
 	add := func(s Section, err error) error {
@@ -58,7 +58,7 @@ func (t Text) Sections(r Round) ([]Section, error) {
 	return sections, errors.Join(errs...)
 }
 
-// head says what it was about, and how long what took.
+// head returns the changes that started the round, and durations.
 func (t Text) head(r Round) Section {
 	s := Section{t.tint(report.Bold, fmt.Sprintf("round %d: %s", r.N, about(r)))}
 	for _, start := range r.Starts {
@@ -84,7 +84,7 @@ func (t Text) head(r Round) Section {
 	return s
 }
 
-// mostNamed is how many changed files are named.
+// mostNamed limits the number of changed files that are named.
 const mostNamed = 3
 
 func about(r Round) string {
@@ -103,8 +103,8 @@ func about(r Round) string {
 	}
 }
 
-// withoutFolders leaves out folders of which files are named, too: they changed
-// since those came or went.
+// withoutFolders removes folders that contain named files: they changed because
+// files were added or removed.
 func withoutFolders(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(dir string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool { return p != dir && filepath.Dir(p) == filepath.Clean(dir) })
@@ -118,7 +118,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// failure says why nothing was rendered, and what is shown in its place.
+// failure returns the error of the render, and what is shown instead.
 func (t Text) failure(r Round) Section {
 	err := r.Rendered.Err
 	if err == nil {
@@ -149,11 +149,11 @@ func (t Text) hint(err error) Section {
 	return indented("hint: " + h.Spell(t.Spell))
 }
 
-// inGo matches the place that a line of the compiler begins with.
+// inGo matches the position at the start of a compiler message.
 var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
 
-// placed returns what the compiler said in a folder with paths as they are seen
-// from here.
+// placed returns compiler messages with paths relative to the working
+// directory.
 func placed(dir, said string) string {
 	return inGo().ReplaceAllStringFunc(said, func(place string) string { return filepath.Join(dir, place) })
 }
@@ -166,10 +166,10 @@ func indented(text string) Section {
 	return s
 }
 
-// printable leaves the tabs of compilers and logs as blanks.
+// printable replaces tabs of compilers and logs by spaces.
 func printable(l string) string { return report.Printable(strings.ReplaceAll(l, "\t", "    ")) }
 
-// said is what functions reported, and what the render noted.
+// said returns the messages of functions and notes of the render.
 func (t Text) said(r Round) Section {
 	var s Section
 	for _, n := range r.Notes {
@@ -185,7 +185,7 @@ func (t Text) said(r Round) Section {
 		for _, step := range trace.Steps {
 			for _, result := range step.Results {
 				if r.Rendered.Err != nil && result.Severity == "Fatal" {
-					continue // the error says it
+					continue // The error has this result.
 				}
 				s = append(s, t.result(step.Name, result)...)
 			}
@@ -208,7 +208,7 @@ func (t Text) result(step string, r report.Result) Section {
 	return s
 }
 
-// changes is what is different in the documents.
+// changes returns the differences of the documents.
 func (t Text) changes(r Round) (Section, error) {
 	shown := r.Rendered
 	if shown.Err != nil {
@@ -240,7 +240,7 @@ func withoutFields(diffs []report.DocDiff) []report.DocDiff {
 	return diffs
 }
 
-// tests is what failed, and how many did.
+// tests returns the failures of tests and their number.
 func (t Text) tests(tested *Testing) (Section, error) {
 	if tested.Missing != nil {
 		return Section{t.tint(report.Red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
@@ -252,7 +252,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 	var b bytes.Buffer
 	text := format.Text{W: &b, Color: t.Color, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
-		if err := text.Take(o); err != nil {
+		if err := text.Add(o); err != nil {
 			return nil, err
 		}
 	}

@@ -41,43 +41,43 @@ func TestSections(t *testing.T) {
 		want   string
 	}{
 		"First": {
-			"all is new, and only named",
+			"all new resources are named without fields",
 			dev.Text{},
 			dev.Round{N: 1, Rendered: first, Starts: []dev.Start{{Function: "f", Compiled: 1234 * time.Millisecond, Took: 50 * time.Millisecond}, {Function: "g", Took: time.Millisecond}}, Notes: []string{"n"}, Warnings: []string{"w"}},
 			"round 1: start\nf: built in 1.2 s, started in 50 ms\ng: started in 1 ms\nrendered 1 document in 12 ms\n\nnote: n\nwarning: w\n\n1 document:\n  + Thing a (v1) added",
 		},
 		"Whole": {
-			"whoever asks sees its fields",
+			"fields of new resources are shown on request",
 			dev.Text{Whole: true},
 			dev.Round{N: 1, Rendered: first},
 			"round 1: start\nrendered 1 document in 12 ms\n\n1 document:\n  + Thing a (v1) added\n      + apiVersion: \"v1\"\n      + kind: \"Thing\"\n      + metadata.name: \"a\"\n      + spec.text: \"one\"",
 		},
 		"Changed": {
-			"what files are called is a stranger's text",
+			"control characters in file names are escaped",
 			dev.Text{},
 			dev.Round{N: 2, Plan: dev.Plan{Changed: []string{"a\x1b[2J.go", "in", "in/b.yaml"}}, Rendered: second},
 			"round 2: a\\x1b[2J.go, in/b.yaml changed\nrendered 1 document in 0 ms\n\nchanged since the last render:\n  ~ Thing a (v1) changed\n      ~ spec.text: \"one\" → \"two\"",
 		},
 		"Same": {
-			"many files are counted",
+			"many changed files are counted",
 			dev.Text{},
 			dev.Round{N: 3, Plan: dev.Plan{Changed: []string{"a", "b", "c", "d"}}, Rendered: &dev.Rendering{Documents: one}},
 			"round 3: a, b and 2 more changed\nrendered 1 document in 0 ms\n\nnothing changed since the last render",
 		},
 		"NotBuilt": {
-			"places are as seen from here, and the last good render stays",
+			"positions are relative to the working directory, and the last successful render is shown",
 			dev.Text{Last: true},
 			dev.Round{N: 4, Rendered: &dev.Rendering{Err: compile}, Good: second, GoodN: 2, Tested: &dev.Testing{Missing: []string{"f"}}},
 			"round 4: run again\n\nnot built: showing the last good render, of round 2\n  # f\n  fn/main.go:3:2: undefined: x\n      main.go:1:1: there\n  fn/sub/s.go:4: syntax error\n  go: go.mod:3: bad\n\nchanged since the last render:\n  ~ Thing a (v1) changed\n      ~ spec.text: \"one\" → \"two\"\n\nnot tested: function f does not start",
 		},
 		"NeverGood": {
-			"there may be none, and a hint",
+			"an error without an earlier render has a hint",
 			dev.Text{Last: true},
 			dev.Round{N: 1, Rendered: &dev.Rendering{Err: hint.Wrap(errors.New("no"), "try"), Traces: said}},
 			"round 1: start\n\nnot rendered\n  no\n  hint: try\n\nstep make: warning: mind\n    the \\x1b[31mgap",
 		},
 		"Fatal": {
-			"a fatal result is told where no error does",
+			"a fatal result is shown if there is no other error",
 			dev.Text{},
 			dev.Round{N: 5, Rendered: &dev.Rendering{Documents: one, Traces: said}},
 			"round 5: run again\nrendered 1 document in 0 ms\n\nstep make: warning: mind\n    the \\x1b[31mgap\nstep make: fatal: no more\n\nnothing changed since the last render",
@@ -89,7 +89,7 @@ func TestSections(t *testing.T) {
 			"round 6: accepting goldens\ntested 1 case in 1.0 s, 1 failed\n\n--- FAIL: s/c (0.00s)\n    s.yaml:3: no golden\n    hint: write it with key u\nFAIL s (1 case, 1 failed, 0.00s)\nFAIL (1 case, 1 failed, 1.00s)",
 		},
 		"NotTested": {
-			"suites may not be there",
+			"missing suites are an error with a hint",
 			dev.Text{},
 			dev.Round{N: 7, Tested: &dev.Testing{Err: hint.Wrap(errors.New("no suite"), "write one")}},
 			"round 7: run again\n\nnot tested\n  no suite\n  hint: write one",
@@ -109,7 +109,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// Color changes nothing but colors, and narrow lines lose no word.
+// TestSectionsInColor: color changes no text, and narrow lines keep all words.
 func TestSectionsInColor(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 40))
 	r := dev.Round{N: 2, Rendered: &dev.Rendering{Err: errors.New(long)}, Warnings: []string{long}}
@@ -152,13 +152,13 @@ func TestFit(t *testing.T) {
 		rows, columns int
 		want          string
 	}{
-		"Fits":   {"nothing is cut", []dev.Section{section("a", 2), section("b", 3)}, 6, 80, "a1 a2  b1 b2 b3"},
-		"Long":   {"the longest is cut", []dev.Section{section("a", 2), section("b", 20)}, 10, 80, "a1 a2  b1 b2 b3 b4 b5 b6 … 14 more lines: d shows all"},
-		"Both":   {"both are cut alike", []dev.Section{section("a", 20), section("b", 20)}, 11, 80, "a1 a2 a3 a4 … 16 more lines: d shows all  b1 b2 b3 b4 … 16 more lines: d shows all"},
-		"Tiny":   {"some lines of each are always left", []dev.Section{section("a", 20), section("b", 5)}, 1, 80, "a1 a2 a3 … 17 more lines: d shows all  b1 b2 b3 … 2 more lines: d shows all"},
-		"Wraps":  {"long lines take more rows, colors none", []dev.Section{{"\x1b[31m" + strings.Repeat("x", 10) + "\x1b[0m", "y", "y", "y", "y", "y"}}, 7, 5, "\x1b[31mxxxxxxxxxx\x1b[0m y y y y y"},
-		"Wraps2": {"and there is less room", []dev.Section{{strings.Repeat("x", 11), "y", "y", "y", "y", "y"}}, 7, 5, "xxxxxxxxxxx y y … 3 more lines: d shows all"},
-		"None":   {"nothing is nothing", nil, 5, 80, ""},
+		"Fits":   {"sections that fit are not cut", []dev.Section{section("a", 2), section("b", 3)}, 6, 80, "a1 a2  b1 b2 b3"},
+		"Long":   {"the longest section is cut", []dev.Section{section("a", 2), section("b", 20)}, 10, 80, "a1 a2  b1 b2 b3 b4 b5 b6 … 14 more lines: d shows all"},
+		"Both":   {"sections of equal length are cut equally", []dev.Section{section("a", 20), section("b", 20)}, 11, 80, "a1 a2 a3 a4 … 16 more lines: d shows all  b1 b2 b3 b4 … 16 more lines: d shows all"},
+		"Tiny":   {"a minimum of lines of each section is kept", []dev.Section{section("a", 20), section("b", 5)}, 1, 80, "a1 a2 a3 … 17 more lines: d shows all  b1 b2 b3 … 2 more lines: d shows all"},
+		"Wraps":  {"long lines need more rows, colors do not", []dev.Section{{"\x1b[31m" + strings.Repeat("x", 10) + "\x1b[0m", "y", "y", "y", "y", "y"}}, 7, 5, "\x1b[31mxxxxxxxxxx\x1b[0m y y y y y"},
+		"Wraps2": {"wrapped lines leave less room", []dev.Section{{strings.Repeat("x", 11), "y", "y", "y", "y", "y"}}, 7, 5, "xxxxxxxxxxx y y … 3 more lines: d shows all"},
+		"None":   {"no sections give no lines", nil, 5, 80, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobs keeps blobs in a directory, one file for all repositories that have one.
-// None is ever deleted: it might be another repository's.
+// blobs stores blobs as files that all repositories share. Blobs are never
+// deleted, because another repository might use them.
 type blobs struct{ dir string }
 
 func (b *blobs) path(h v1.Hash) string { return filepath.Join(b.dir, "blobs", h.Algorithm, h.Hex) }
 
-// has tells whether the blob is there. It need not be read again: nothing gets
-// its name without having its digest.
+// has reports whether the blob exists. Its content was verified when it was
+// stored.
 func (b *blobs) has(h v1.Hash) (bool, error) {
 	_, err := os.Stat(b.path(h))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,8 +29,8 @@ func (b *blobs) has(h v1.Hash) (bool, error) {
 	return err == nil, err
 }
 
-// serve answers with a blob that is held, or a range of it: OCI distribution
-// spec, "Pulling blobs".
+// serve answers with a blob, or a range of it, if held reports that the
+// repository has it: OCI distribution spec, "Pulling blobs".
 func (b *blobs) serve(w http.ResponseWriter, r *http.Request, digest string, held func(v1.Hash) bool) {
 	if !allowed(w, r, http.MethodGet, http.MethodHead) {
 		return
@@ -60,11 +60,11 @@ func (b *blobs) serve(w http.ResponseWriter, r *http.Request, digest string, hel
 	http.ServeContent(w, r, "", time.Time{}, f)
 }
 
-// errDigest means that an upload is not what it was said to be.
+// errDigest is returned for an upload whose content does not match its digest.
 var errDigest = errors.New("the content does not have this digest")
 
-// keep makes the finished file at path the blob h, if it has that digest. The
-// file is gone afterwards, whatever the outcome.
+// keep moves the file at path to the blob h if it has that digest. It removes
+// the file in any case.
 func (b *blobs) keep(path string, h v1.Hash) (err error) {
 	defer func() {
 		if rm := os.Remove(path); !errors.Is(rm, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func (b *blobs) keep(path string, h v1.Hash) (err error) {
 	return os.Rename(path, b.path(h))
 }
 
-// verify hashes the file and forces it to disk.
+// verify checks the digest of the file and syncs it to disk.
 func verify(path string, h v1.Hash) (err error) {
 	hasher, err := v1.Hasher(h.Algorithm)
 	if err != nil {

@@ -14,16 +14,17 @@ import (
 
 const (
 	journalFile = "manifests.jsonl"
-	// lockFile is locked while a registry uses its directory. It stays, and
-	// marks the directory as a registry's.
+	// lockFile is locked while a registry uses its directory. It is never
+	// removed and marks the directory as one of a registry.
 	lockFile = "registry.lock"
 )
 
-// uploadID is the name of an upload's file: a UUID.
+// uploadID matches the file name of an upload, a UUID.
 var uploadID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
 
-// lockDir makes dir if it is absent, and returns its lock, which closing the
-// file gives up. A directory that is not empty has to be a registry's.
+// lockDir creates dir if it does not exist and locks it. Closing the returned
+// file releases the lock. A directory that is not empty must belong to a
+// registry.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fsx.Cause(err)
@@ -33,7 +34,7 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fsx.Cause(err)
 	}
 	if len(entries) > 0 && !marked(entries) {
-		return nil, hint.Wrap(errors.New("it is not empty, and no registry's"), "name an empty directory, or one that does not exist")
+		return nil, hint.Wrap(errors.New("it is not empty, and does not belong to a registry"), "name an empty directory, or one that does not exist")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -58,7 +59,7 @@ func marked(entries []fs.DirEntry) bool {
 	return false
 }
 
-// prepare makes the folders in dir, and forgets unfinished uploads. It touches
+// prepare creates the folders in dir and removes unfinished uploads. It changes
 // nothing else.
 func prepare(dir string) (err error) {
 	root, err := os.OpenRoot(dir)

@@ -22,7 +22,7 @@ func TestUnusableDir(t *testing.T) {
 	}
 }
 
-// A directory of somebody else is left as it is.
+// TestForeignDir: a directory with other files is not changed.
 func TestForeignDir(t *testing.T) {
 	for _, theirs := range []string{"uploads/photo", "uploads/" + "00000000-0000-4000-8000-000000000000", "blobs/sha256/x", "note"} {
 		dir := t.TempDir()
@@ -37,7 +37,8 @@ func TestForeignDir(t *testing.T) {
 	}
 }
 
-// Of the files in uploads, only unfinished uploads are forgotten.
+// TestUploadsForgotten: only unfinished uploads are removed from the folder
+// uploads.
 func TestUploadsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := start(t, dir)
@@ -58,7 +59,7 @@ func write(t *testing.T, path string) {
 	must(t, os.WriteFile(path, nil, 0o600))
 }
 
-// files lists what is in dir, without its folders.
+// files lists the files in dir, without folders.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
@@ -71,8 +72,8 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// A second registry does not get the directory, and takes nothing from the
-// first one's.
+// TestLocked: a second registry cannot open the directory and changes nothing
+// in it.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)

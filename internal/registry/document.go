@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// A document is what the registry reads of a manifest: OCI image spec, "Image
-// Manifest" and "Image Index".
+// A document has the fields of a manifest that the registry needs: OCI image
+// spec, "Image Manifest" and "Image Index".
 type document struct {
 	MediaType    string            `json:"mediaType"`
 	ArtifactType string            `json:"artifactType"`
@@ -23,15 +23,15 @@ type document struct {
 	Annotations  map[string]string `json:"annotations"`
 }
 
-// parse reads a manifest that was sent as contentType, which has to be what the
-// manifest says of itself.
+// parse parses a manifest. Its media type must match contentType, with which it
+// was sent.
 func parse(content []byte, contentType string) (*document, error) {
 	var d *document
 	if err := json.Unmarshal(content, &d); err != nil {
 		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
 	if d == nil {
-		return nil, errors.New("the manifest is not an object")
+		return nil, errors.New("the manifest is not a JSON object")
 	}
 	sent := ""
 	if contentType != "" {
@@ -44,12 +44,12 @@ func parse(content []byte, contentType string) (*document, error) {
 	case sent == "" && d.MediaType == "":
 		return nil, errors.New("the manifest has no media type")
 	case sent != "" && d.MediaType != "" && sent != d.MediaType:
-		return nil, fmt.Errorf("the manifest was sent as %q, and is %q", sent, d.MediaType)
+		return nil, fmt.Errorf("the manifest was sent as %q, but its media type is %q", sent, d.MediaType)
 	case d.MediaType == "":
 		d.MediaType = sent
 	}
 	if types.MediaType(d.MediaType).IsImage() && d.Config == nil {
-		return nil, errors.New("the manifest is an image's, and has no config")
+		return nil, errors.New("the manifest is of an image, but has no config")
 	}
 	if slices.ContainsFunc(d.all(), func(of v1.Descriptor) bool { return of.Digest == v1.Hash{} }) {
 		return nil, errors.New("the manifest has a descriptor without a digest")
@@ -67,8 +67,7 @@ func (d *document) all() []v1.Descriptor {
 	return all
 }
 
-// blobs are those that an image needs, without the layers that are not to be
-// distributed.
+// blobs returns the blobs of an image, without nondistributable layers.
 func (d *document) blobs() []v1.Hash {
 	if !types.MediaType(d.MediaType).IsImage() {
 		return nil
@@ -85,7 +84,7 @@ func (d *document) blobs() []v1.Hash {
 	return out
 }
 
-// children are the manifests of an index.
+// children returns the manifests of an index.
 func (d *document) children() []v1.Hash {
 	if !types.MediaType(d.MediaType).IsIndex() {
 		return nil
@@ -97,7 +96,7 @@ func (d *document) children() []v1.Hash {
 	return out
 }
 
-// subjectOf returns the digest of a manifest's subject, if it has one.
+// subjectOf returns the digest of a manifest's subject, or "".
 func subjectOf(content []byte) string {
 	var d document
 	if err := json.Unmarshal(content, &d); err != nil || d.Subject == nil {
@@ -106,7 +105,7 @@ func subjectOf(content []byte) string {
 	return d.Subject.Digest.String()
 }
 
-// artifact is the type that referrers are listed and chosen by: OCI
+// artifact returns the type by which referrers are listed and filtered: OCI
 // distribution spec, "Listing Referrers".
 func (d *document) artifact() string {
 	if d.ArtifactType == "" && d.Config != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// A directory in which nothing can be written is refused at the start.
+// TestReadOnlyDisk: a directory that is not writable is refused at start.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("no disk can be mounted here: %v", err)
+		t.Skipf("cannot mount a disk here: %v", err)
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
 	_, stop := start(t, dir)
@@ -29,11 +29,12 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// On a full disk nothing is kept by halves, and what was there stays.
+// TestFullDisk: a full disk leaves no partial files and does not damage
+// existing ones.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("no disk can be mounted here: %v", err)
+		t.Skipf("cannot mount a disk here: %v", err)
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
 	reg := open(t, dir)
@@ -72,7 +73,7 @@ func TestFullDisk(t *testing.T) {
 	_ = os.WriteFile(filler, []byte(large), 0o600)
 	full("a manifest", http.MethodPut, "/v2/a/manifests/v2", manifest)
 	must(t, os.Remove(filler))
-	done("the manifest, when there is room", http.MethodPut, "/v2/a/manifests/v3", manifest, http.StatusCreated)
-	done("the manifest that was there", http.MethodGet, "/v2/a/manifests/v1", "", http.StatusOK)
-	done("the one that found no room", http.MethodGet, "/v2/a/manifests/v2", "", http.StatusNotFound)
+	done("the manifest, after space was freed", http.MethodPut, "/v2/a/manifests/v3", manifest, http.StatusCreated)
+	done("the existing manifest", http.MethodGet, "/v2/a/manifests/v1", "", http.StatusOK)
+	done("the manifest that did not fit", http.MethodGet, "/v2/a/manifests/v2", "", http.StatusNotFound)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// Many clients push the same blob and move the same tag, while others read and
-// delete: each gets an answer that is one of the spec's, and what is read is
-// whole.
+// TestConcurrentClients: clients push the same blob and move the same tag while
+// others read and delete. Each response follows the spec, and content is
+// complete.
 func TestConcurrentClients(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -51,7 +51,7 @@ func TestConcurrentClients(t *testing.T) {
 	e2e.Wait(t, &wg)
 	before := heads(t, host)
 	if len(before) != 1 {
-		t.Errorf("got %v, want the one tag that nobody deleted", before)
+		t.Errorf("got %v, want the one tag that was not deleted", before)
 	}
 	stop()
 	if got := files(t, dir); len(got) != 5 {
@@ -77,7 +77,7 @@ func download(t *testing.T, url string) string {
 	return string(body)
 }
 
-// Two requests at a time to one upload: one of them is told to wait.
+// TestUploadIsBusy: one of two concurrent requests to an upload is refused.
 func TestUploadIsBusy(t *testing.T) {
 	reg := open(t, t.TempDir())
 	location := send(reg, http.MethodPost, "/v2/a/blobs/uploads/", nil).Header().Get("Location")
@@ -109,7 +109,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// A disk error says nothing of where the registry lies on its machine.
+// TestErrorsNameNoPath: the response to a disk error does not contain local
+// paths.
 func TestErrorsNameNoPath(t *testing.T) {
 	dir := t.TempDir()
 	reg := open(t, dir)
@@ -120,7 +121,7 @@ func TestErrorsNameNoPath(t *testing.T) {
 	}
 }
 
-// A directory whose parts are something else is refused at the start.
+// TestDamagedDir: a directory with unexpected parts is refused at start.
 func TestDamagedDir(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := start(t, dir)

@@ -11,19 +11,19 @@ import (
 	"path/filepath"
 )
 
-// journal is a file of JSON lines. A change is written before it is done, so
-// the last line may be one that was never confirmed: without its newline, as
-// the process was killed while it wrote it.
+// A journal is a file of JSON lines. A change is written before it is applied,
+// so the last line may be unconfirmed: without its newline, because the process
+// was killed during the write.
 type journal struct {
 	path string
-	// broken is why nothing can be added any more: the file's end is unknown.
+	// broken is the error after which nothing can be added, because the end
+	// of the file is unknown.
 	broken error
 }
 
 func journalIn(dir string) *journal { return &journal{path: filepath.Join(dir, journalFile)} }
 
-// add writes c to the end of the file, wholly or not at all, and forces it to
-// disk.
+// add appends c to the file, completely or not at all, and syncs it to disk.
 func (j *journal) add(c change) error {
 	if j.broken != nil {
 		return j.broken
@@ -49,16 +49,16 @@ func (j *journal) add(c change) error {
 	return nil
 }
 
-// cut removes what was added at and after at. If it cannot, nothing more is
-// added: what follows an unconfirmed line could not be read.
+// cut truncates the file to at. If that fails, no changes can be added, because
+// a line after an unconfirmed one could not be read.
 func (j *journal) cut(at int64) error {
 	if err := os.Truncate(j.path, at); err != nil {
-		j.broken = fmt.Errorf("the registry takes no changes until it is started again, as its journal cannot be mended: %w", err)
+		j.broken = fmt.Errorf("the registry accepts no changes until it is restarted, because its journal cannot be repaired: %w", err)
 	}
 	return j.broken
 }
 
-// read calls do with each change, and cuts off an unconfirmed last line.
+// read calls do for each change, and truncates an unconfirmed last line.
 func (j *journal) read(do func(change) error) (err error) {
 	f, err := os.OpenFile(j.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,8 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// Killed at any moment of a push, a registry has each blob whole or not at all,
-// and the old image or the new one at the tag; the next start removes the rest.
+// TestKilledAnywhere: a registry that is killed at any moment of a push has
+// only complete blobs, and the old or the new image at the tag. The next start
+// removes the rest.
 func TestKilledAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -41,7 +42,7 @@ func TestKilledAnywhere(t *testing.T) {
 		for n := range 3 {
 			fuses = append(fuses, &fuse{atFile: "uploads/*", more: n + 1}, &fuse{atFile: "blobs/sha256/*", more: n + 1})
 		}
-		for n := range 4 { // an image's three blobs, and its manifest
+		for n := range 4 { // the three blobs of the image and its manifest
 			fuses = append(fuses, &fuse{atFile: journal, more: n + 1})
 		}
 	}
@@ -68,12 +69,12 @@ func TestKilledAnywhere(t *testing.T) {
 		stop()
 	}
 	if moved == 0 {
-		t.Error("no push was killed after its end began: the watch does not work")
+		t.Error("no push was killed after its last phase began: the fuse does not work")
 	}
 }
 
-// sound looks at each blob of the directory, and at the image of the tag, whose
-// digest it returns.
+// sound checks each blob of the directory and the image of the tag, and returns
+// the digest of the image.
 func sound(t *testing.T, dir, host string) string {
 	t.Helper()
 	if left, err := filepath.Glob(filepath.Join(dir, "uploads", "*")); err != nil || len(left) > 0 {
@@ -94,8 +95,8 @@ func sound(t *testing.T, dir, host string) string {
 	return digest(t, img)
 }
 
-// A fuse blows when so many requests or bytes have been sent, or when there are so
-// many more files of the registry, or lines of its journal, than before.
+// A fuse kills the registry after a number of requests or bytes, or when it has
+// a number of new files or of new lines in its journal.
 type fuse struct {
 	afterRequests, afterBytes int64
 	atFile                    string
@@ -126,7 +127,7 @@ func (f *fuse) push(t *testing.T, host string, img v1.Image) error {
 		remote.WithRetryPredicate(never), remote.WithRetryStatusCodes(999))
 }
 
-// watch looks at the files all the time, until it is told that it is over.
+// watch polls the files until over is called.
 func (f *fuse) watch(t *testing.T, dir string) (over func()) {
 	t.Helper()
 	if f.atFile == "" {
@@ -166,7 +167,7 @@ type fused struct {
 	fuse *fuse
 }
 
-// Write sends only what comes before the fuse blows.
+// Write sends only the bytes up to the limit of the fuse.
 func (c fused) Write(b []byte) (int, error) {
 	sent := c.fuse.bytes.Add(int64(len(b)))
 	over := sent - c.fuse.afterBytes
@@ -175,5 +176,5 @@ func (c fused) Write(b []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(b[:int64(len(b))-over])
 	c.fuse.once.Do(c.fuse.blow)
-	return n, errors.Join(err, fmt.Errorf("the fuse blew after %d bytes", c.fuse.afterBytes))
+	return n, errors.Join(err, fmt.Errorf("the fuse stopped the write after %d bytes", c.fuse.afterBytes))
 }

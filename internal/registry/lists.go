@@ -34,8 +34,8 @@ func (m *manifests) tags(w http.ResponseWriter, r *http.Request, repository stri
 	}
 }
 
-// catalog answers with a page of repositories. The OCI distribution spec leaves
-// this to registries; it is that of Docker's registry.
+// catalog answers with a page of repositories, as Docker's registry does. The
+// OCI distribution spec does not define it.
 func (m *manifests) catalog(w http.ResponseWriter, r *http.Request) {
 	if !allowed(w, r, http.MethodGet, http.MethodHead) {
 		return
@@ -48,14 +48,14 @@ func (m *manifests) catalog(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lexical is the spec's order, in which case does not count; where nothing else
-// differs, it does, so that each name has its place.
+// lexical is the order of the spec, which ignores case. Case decides between
+// names that differ in nothing else.
 func lexical(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.ToLower(a), strings.ToLower(b)), cmp.Compare(a, b))
 }
 
-// page sorts, takes what follows "last", at most "n", and links to the next page
-// if there is one. It refuses what is no count.
+// page sorts all and returns at most "n" names after "last", with a link to the
+// next page if there is one. It refuses an invalid "n".
 func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool) {
 	slices.SortFunc(all, lexical)
 	query := r.URL.Query()
@@ -71,7 +71,7 @@ func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool)
 	}
 	n, err := strconv.ParseUint(query.Get("n"), 10, 31)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "UNSUPPORTED", "n is not a count")
+		refuse(w, http.StatusBadRequest, "UNSUPPORTED", "n is not a valid count")
 		return nil, false
 	}
 	if uint64(len(all)) <= n {
@@ -85,10 +85,10 @@ func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, bool)
 	return nonNil(all), true
 }
 
-// nonNil makes of no entries an empty list, which is not JSON's null.
+// nonNil returns an empty list for nil, so that JSON has [] and not null.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// referrers answers with the manifests whose subject a digest is: OCI
+// referrers answers with the manifests whose subject is a digest: OCI
 // distribution spec, "Listing Referrers".
 func (m *manifests) referrers(w http.ResponseWriter, r *http.Request, repository, subject string) {
 	if !allowed(w, r, http.MethodGet, http.MethodHead) {
@@ -106,7 +106,7 @@ func (m *manifests) referrers(w http.ResponseWriter, r *http.Request, repository
 	answer(w, v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: found}, string(types.OCIImageIndex))
 }
 
-// referring returns descriptors, sorted by digest.
+// referring returns the descriptors of referrers, sorted by digest.
 func (m *manifests) referring(repository, subject string) []v1.Descriptor {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -14,17 +14,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// manifests is what repositories hold. All of it is in memory, and the journal
-// can make it again.
+// manifests has the contents of all repositories in memory. The journal
+// restores it.
 type manifests struct {
 	journal *journal
 
-	// changing keeps the journal in the order in which things are done.
+	// changing serializes changes, so that the journal has the order in
+	// which they apply.
 	changing sync.Mutex
-	// mu guards what follows. Who reads does not wait for the disk.
+	// mu guards the fields below. Readers do not wait for the disk.
 	mu           sync.RWMutex
 	repositories map[string]*contents
-	// linked has the blobs of each repository, and of "" those of all.
+	// linked has the blobs of each repository, and of all repositories
+	// under "".
 	linked map[string]map[v1.Hash]bool
 }
 
@@ -32,28 +34,28 @@ func newManifests(j *journal) *manifests {
 	return &manifests{journal: j, repositories: map[string]*contents{}, linked: map[string]map[v1.Hash]bool{}}
 }
 
-// contents are those of one repository.
+// contents are the tags and manifests of one repository.
 type contents struct {
 	// tags has the digest of each tag.
 	tags map[string]string
-	// manifests has each manifest by the digest that it was pushed by.
+	// manifests has each manifest by the digest with which it was pushed.
 	manifests map[string]manifest
 }
 
-// A manifest is as it was pushed, to the byte.
+// A manifest is stored byte for byte as it was pushed.
 type manifest struct {
 	mediaType string
 	content   []byte
-	// subject is the digest that it refers to, if it does.
+	// subject is the digest of its subject, or "".
 	subject string
 }
 
-// link is the method of a change that gives a blob to a repository.
+// link is the method of a change that adds a blob to a repository.
 const link = "LINK"
 
-// A change is something done to a repository, a line of the journal.
+// A change is a change of a repository: a line of the journal.
 type change struct {
-	// Method is that of the request for a manifest, or link.
+	// Method is the HTTP method of the request for a manifest, or link.
 	Method     string `json:"method"`
 	Repository string `json:"repository"`
 	// Reference is a tag or a digest.
@@ -104,7 +106,7 @@ var (
 	errManifest   = errors.New("the manifest does not exist")
 )
 
-// unknown answers with what find says.
+// unknown answers with the error of find.
 func unknown(w http.ResponseWriter, err error) {
 	code := "MANIFEST_UNKNOWN"
 	if errors.Is(err, errRepository) {
@@ -167,10 +169,10 @@ func (m *manifests) put(w http.ResponseWriter, r *http.Request, repository, refe
 	w.WriteHeader(http.StatusCreated)
 }
 
-// check refuses a manifest that is none, or not what it is said to be.
+// check validates a manifest and its media type.
 func (c change) check(contentType string) (*document, error) {
 	if !isDigest(c.Reference) && !tagName().MatchString(c.Reference) {
-		return nil, errors.New("the tag's name breaks the rules")
+		return nil, errors.New("the tag's name is invalid")
 	}
 	if c.digest() == "" {
 		return nil, errDigest
@@ -178,8 +180,8 @@ func (c change) check(contentType string) (*document, error) {
 	return parse(c.Manifest, contentType)
 }
 
-// digest returns the digest that the manifest of c is kept by, or nothing if c
-// names another one than the manifest has.
+// digest returns the digest under which the manifest of c is stored, or "" if c
+// has a digest that does not match.
 func (c change) digest() string {
 	want := v1.Hash{Algorithm: "sha256"}
 	if isDigest(c.Reference) {
@@ -200,8 +202,8 @@ func (c change) digest() string {
 	return got.String()
 }
 
-// missing names what a manifest is made of and its repository does not have. The
-// subject need not be there: OCI distribution spec, "Pushing Manifests with
+// missing returns the parts of a manifest that its repository does not have.
+// The subject may be missing: OCI distribution spec, "Pushing Manifests with
 // Subject".
 func (m *manifests) missing(repository string, d *document) []failure {
 	var out []failure
@@ -240,14 +242,15 @@ func (m *manifests) remove(w http.ResponseWriter, repository, reference string) 
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// holds tells whether a repository has a blob, or any has it if the name is "".
+// holds reports whether a repository has a blob, or, if the name is "", any
+// repository.
 func (m *manifests) holds(repository string, h v1.Hash) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.linked[repository][h]
 }
 
-// link gives a blob that is in the directory to a repository.
+// link adds an existing blob to a repository.
 func (m *manifests) link(repository string, h v1.Hash) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -257,8 +260,8 @@ func (m *manifests) link(repository string, h v1.Hash) error {
 	return m.commit(change{Method: link, Repository: repository, Reference: h.String()})
 }
 
-// commit writes c to the journal first: nobody may see, and build upon, what a
-// restart would lose.
+// commit writes c to the journal before it applies c: clients must not see a
+// change that a restart would lose.
 func (m *manifests) commit(c change) error {
 	if err := m.journal.add(c); err != nil {
 		return err
@@ -266,7 +269,7 @@ func (m *manifests) commit(c change) error {
 	return m.apply(c)
 }
 
-// apply does what c says in memory.
+// apply applies c in memory.
 func (m *manifests) apply(c change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -291,10 +294,10 @@ func (m *manifests) apply(c change) error {
 		}
 		return in.remove(c.Reference)
 	}
-	return fmt.Errorf("there is no method %s", c.Method)
+	return fmt.Errorf("unknown method %s", c.Method)
 }
 
-// give notes that a repository has a blob.
+// give records that a repository has a blob.
 func (m *manifests) give(repository string, h v1.Hash) {
 	for _, name := range []string{repository, ""} {
 		if m.linked[name] == nil {
@@ -316,7 +319,7 @@ func (in *contents) put(c change) error {
 	return nil
 }
 
-// remove takes away a tag alone, or a manifest with all its tags.
+// remove removes a tag, or a manifest with all its tags.
 func (in *contents) remove(reference string) error {
 	if !isDigest(reference) {
 		if _, ok := in.tags[reference]; !ok {
@@ -337,7 +340,7 @@ func (in *contents) remove(reference string) error {
 	return nil
 }
 
-// replay does again what the journal says.
+// replay applies the changes of the journal.
 func (m *manifests) replay() error {
 	return m.journal.read(func(c change) error {
 		if err := m.apply(c); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// The registry keeps each rule.
+// TestRules checks each rule against the embedded registry.
 func TestRules(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +25,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A registry that many use keeps them, too, so the tests are right.
+// TestRulesOfDistribution checks the rules against Docker's registry, to test
+// the tests.
 func TestRulesOfDistribution(t *testing.T) {
 	host := remotetest.Registry(t)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
@@ -35,7 +36,7 @@ func TestRulesOfDistribution(t *testing.T) {
 	}
 }
 
-// hold takes the steps in a repository that nobody else uses.
+// hold runs the steps in a repository of their own.
 func (r rule) hold(t *testing.T, host string) {
 	t.Helper()
 	v := visit{host: host, repository: "rules/" + strings.ToLower(rand.Text())}
@@ -46,14 +47,14 @@ func (r rule) hold(t *testing.T, host string) {
 	}
 }
 
-// A visit is where a test is at a registry.
+// A visit is the state of a test: registry, repository and upload location.
 type visit struct{ host, repository, location string }
 
 func (v *visit) fill(in string) string {
 	return strings.NewReplacer("{repo}", v.repository, "{id}", path.Base(v.location), "{location}", v.location).Replace(in)
 }
 
-// url puts a query that begins with ? behind that of a location.
+// url joins a query that begins with ? to a location that may have one.
 func (v *visit) url(in string) string {
 	in = strings.TrimPrefix(v.fill(in), "http://"+v.host)
 	if i := strings.Index(in, "?"); i >= 0 {
@@ -62,7 +63,7 @@ func (v *visit) url(in string) string {
 	return "http://" + v.host + in
 }
 
-// take sends a request and compares what comes back.
+// take sends a request and compares the response.
 func (v *visit) take(t *testing.T, s step) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), s.method, v.url(s.path), strings.NewReader(s.body))
@@ -102,7 +103,8 @@ func (v *visit) matches(want, got string) bool {
 	return regexp.MustCompile(`^(?:` + v.fill(want) + `)$`).MatchString(got)
 }
 
-// decode returns the code of an error's body. Several errors of one code are one.
+// decode returns the code of an error response. Several errors must have the
+// same code.
 func decode(body []byte) (code string) {
 	var got struct {
 		Errors []struct{ Code string } `json:"errors"`

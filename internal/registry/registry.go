@@ -18,21 +18,23 @@ import (
 )
 
 const (
-	// maxBlob bounds an upload.
+	// maxBlob limits the size of an upload.
 	maxBlob = 16 << 30
 )
 
 var (
-	// tagName is the grammar of tags: OCI distribution spec, "Pulling manifests".
+	// tagName matches valid tags: OCI distribution spec, "Pulling
+	// manifests".
 	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
 
-	// endpoint takes a path apart: repository, kind, and what of that kind.
+	// endpoint splits a path into repository, kind and reference.
 	endpoint = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
 	})
 )
 
-// A Registry is the handler of a whole server ("/v2/…").
+// A Registry is the http.Handler of a registry, for paths that begin with
+// "/v2/".
 type Registry struct {
 	blobs     *blobs
 	uploads   *uploads
@@ -40,10 +42,10 @@ type Registry struct {
 	lock      *os.File
 }
 
-// Open returns a registry that keeps blobs and manifests in dir. It makes dir
-// if it is absent, and locks it until Close: one registry at a time may use it.
-// A dir that another one uses, that holds something else than a registry, or
-// whose journal is damaged, is an error.
+// Open returns a registry that stores blobs and manifests in dir. It creates
+// dir if it does not exist, and locks it until Close, because only one registry
+// may use it. It returns an error if dir is in use, has other content, or has a
+// damaged journal.
 func Open(dir string) (_ *Registry, err error) {
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -65,8 +67,8 @@ func Open(dir string) (_ *Registry, err error) {
 	return &Registry{blobs: blobs, uploads: newUploads(blobs, manifests), manifests: manifests, lock: lock}, nil
 }
 
-// Close gives the directory free for another registry. It is for when all
-// requests have ended.
+// Close unlocks the directory. The caller must wait for all requests to end
+// first.
 func (reg *Registry) Close() error { return reg.lock.Close() }
 
 // ServeHTTP implements http.Handler.
@@ -84,7 +86,7 @@ func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	part := endpoint().FindStringSubmatch(strings.TrimSuffix(r.URL.Path, "/"))
 	if part == nil {
-		refuse(w, http.StatusNotFound, "UNSUPPORTED", "the registry has nothing at this path")
+		refuse(w, http.StatusNotFound, "UNSUPPORTED", "unknown path")
 		return
 	}
 	reg.serve(w, r, part[1], part[2], part[3])
@@ -92,7 +94,7 @@ func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (reg *Registry) serve(w http.ResponseWriter, r *http.Request, repository, kind, what string) {
 	if !remote.IsRepository(repository) {
-		refuse(w, http.StatusBadRequest, "NAME_INVALID", "the repository's name breaks the rules")
+		refuse(w, http.StatusBadRequest, "NAME_INVALID", "the repository's name is invalid")
 		return
 	}
 	switch {
@@ -109,11 +111,12 @@ func (reg *Registry) serve(w http.ResponseWriter, r *http.Request, repository, k
 	case kind == "tags" && what == "list":
 		reg.manifests.tags(w, r, repository)
 	default:
-		refuse(w, http.StatusNotFound, "UNSUPPORTED", "the registry has nothing at this path")
+		refuse(w, http.StatusNotFound, "UNSUPPORTED", "unknown path")
 	}
 }
 
-// allowed refuses a request of another method than these.
+// allowed reports whether the request has one of the methods, and otherwise
+// refuses it.
 func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 	for _, m := range methods {
 		if r.Method == m {
@@ -121,17 +124,18 @@ func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 		}
 	}
 	w.Header().Set("Allow", strings.Join(methods, ", "))
-	refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this takes only "+strings.Join(methods, ", "))
+	refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the allowed methods are "+strings.Join(methods, ", "))
 	return false
 }
 
-// answer gives v as JSON.
+// answer writes v as JSON.
 func answer(w http.ResponseWriter, v any, mediaType string) {
 	w.Header().Set("Content-Type", mediaType)
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// A failure is an error as the OCI distribution spec ("Error Codes") has it.
+// A failure is an error in the form of the OCI distribution spec, "Error
+// Codes".
 type failure struct {
 	Code    string            `json:"code"`
 	Message string            `json:"message"`
@@ -148,13 +152,13 @@ func refuseAll(w http.ResponseWriter, status int, failures []failure) {
 	_ = json.NewEncoder(w).Encode(map[string][]failure{"errors": failures})
 }
 
-// refuseBody answers a request that could not be taken, read or kept. The
-// message has no path of this machine in it.
+// refuseBody answers a request whose body could not be read or stored. The
+// message does not contain local paths.
 func refuseBody(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", fmt.Sprintf("the registry takes no more than %d bytes", tooLarge.Limit))
+		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", fmt.Sprintf("the registry accepts at most %d bytes", tooLarge.Limit))
 	case errors.Is(err, syscall.ENOSPC):
 		refuse(w, http.StatusInsufficientStorage, "UNKNOWN", "the registry's disk is full")
 	default:

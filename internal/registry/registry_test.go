@@ -26,8 +26,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// start serves the registry of dir and returns HOST:PORT and a way to stop it
-// before the test ends.
+// start serves the registry of dir. It returns HOST:PORT and a function that
+// stops the registry before the test ends.
 func start(t *testing.T, dir string) (host string, stop func()) {
 	t.Helper()
 	reg, err := registry.Open(dir)
@@ -71,7 +71,7 @@ func digest(t *testing.T, a partial.Describable) string {
 	return h.String()
 }
 
-// An image and an index come back whole.
+// TestPushPull: an image and an index are equal after push and pull.
 func TestPushPull(t *testing.T) {
 	host, _ := start(t, t.TempDir())
 	img := image(t)
@@ -95,7 +95,7 @@ func TestPushPull(t *testing.T) {
 	}
 }
 
-// What was pushed, listed, moved and deleted is so after a restart.
+// TestRestart: pushes, moved tags and deletions survive a restart.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -132,11 +132,12 @@ func TestRestart(t *testing.T) {
 		t.Errorf("got referrers %v, want %s", got, signature)
 	}
 	if _, err := remote.Get(tag(t, host, "b:v2").Digest(child)); err == nil {
-		t.Error("a deleted manifest is back")
+		t.Error("a deleted manifest exists after a restart")
 	}
 }
 
-// Clients that know referrers find them without the tag that older ones need.
+// TestReferrersOfClients: clients with the referrers API find referrers without
+// the fallback tag of older clients.
 func TestReferrersOfClients(t *testing.T) {
 	host, _ := start(t, t.TempDir())
 	img := image(t)
@@ -167,7 +168,7 @@ func children(t *testing.T, idx v1.ImageIndex) []string {
 	return out
 }
 
-// attach pushes an image that refers to another one, and returns its digest.
+// attach pushes an image with a subject, and returns its digest.
 func attach(t *testing.T, host string, to v1.Image) string {
 	t.Helper()
 	desc, err := partial.Descriptor(to)
@@ -180,7 +181,7 @@ func attach(t *testing.T, host string, to v1.Image) string {
 	return digest(t, img)
 }
 
-// state is what clients can list.
+// state returns everything that clients can list.
 func state(t *testing.T, host string) map[string][]string {
 	t.Helper()
 	reg, err := name.NewRegistry(host)
@@ -225,7 +226,7 @@ func TestConcurrentPushes(t *testing.T) {
 		must(t, err)
 		must(t, validate.Image(got))
 		if digest(t, got) != digest(t, img) {
-			t.Errorf("image %d is another one", i)
+			t.Errorf("image %d differs", i)
 		}
 	}
 }
@@ -253,14 +254,14 @@ func TestJournal(t *testing.T) {
 		tags    []string
 		err     string
 	}{
-		"Empty":    {"nothing was done", "", nil, ""},
-		"Whole":    {"what was done is done again", good, []string{"v1"}, ""},
-		"Torn":     {"half a line was never confirmed", good + `{"method":"PUT","repos`, []string{"v1"}, ""},
-		"Unended":  {"nor was a line without its end", strings.TrimSpace(good), nil, ""},
-		"Damaged":  {"a damaged line is no half one: it is named", good + "{\n" + good, nil, "line 2"},
-		"Unlawful": {"so is a line that cannot be done", good + unlawful + good, nil, "line 2"},
-		"Method":   {"or that nobody knows how to do", strings.Replace(good, "PUT", "BREW", 1), nil, "line 1"},
-		"Another":  {"or whose manifest has another digest", strings.Replace(good, "v1", sum("x"), 1), nil, "line 1"},
+		"Empty":    {"an empty journal has no changes", "", nil, ""},
+		"Whole":    {"the changes of the journal are replayed", good, []string{"v1"}, ""},
+		"Torn":     {"a partial last line is removed", good + `{"method":"PUT","repos`, []string{"v1"}, ""},
+		"Unended":  {"a last line without a newline is removed", strings.TrimSpace(good), nil, ""},
+		"Damaged":  {"a damaged line is an error that names it", good + "{\n" + good, nil, "line 2"},
+		"Unlawful": {"a line that cannot be applied is an error", good + unlawful + good, nil, "line 2"},
+		"Method":   {"a line with an unknown method is an error", strings.Replace(good, "PUT", "BREW", 1), nil, "line 1"},
+		"Another":  {"a manifest with another digest is an error", strings.Replace(good, "v1", sum("x"), 1), nil, "line 1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +288,8 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// What the journal does not have is not in the registry either.
+// TestJournalFails: a change that could not be written to the journal is not
+// applied.
 func TestJournalFails(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -308,7 +310,7 @@ func TestJournalFails(t *testing.T) {
 	}
 }
 
-// What the registry refuses leaves nothing in the journal.
+// TestRefusedChange: a refused change is not written to the journal.
 func TestRefusedChange(t *testing.T) {
 	dir := t.TempDir()
 	host, stop := start(t, dir)
@@ -327,8 +329,8 @@ func TestRefusedChange(t *testing.T) {
 	}
 }
 
-// Whatever is asked, the answer is one of HTTP's, and no file is made outside
-// of the folders of the registry.
+// FuzzHandler: each request gets a valid HTTP response, and no file is created
+// outside the folders of the registry.
 func FuzzHandler(f *testing.F) {
 	for _, path := range []string{
 		"/v2/", "/v2/a/manifests/v1", "/v2/a/manifests/sha256:" + strings.Repeat("0", 64), "/v2/../x/manifests/v1",

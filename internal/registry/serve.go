@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// drain is how long requests may go on once a server is told to stop.
+// drain is the time for running requests after the server is told to stop.
 const drain = 3 * time.Second
 
-// Serve answers on l with h until ctx is done. Then it takes no more requests,
-// gives those that run three seconds to end, cuts off the others, and returns
-// nil: h is not in use any more. It closes l.
+// Serve serves h on l until ctx is done. Then it accepts no more requests,
+// waits three seconds for running ones, closes the other connections, and
+// returns nil. h is not in use after that. It closes l.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	var running sync.WaitGroup
 	s := &http.Server{

@@ -23,8 +23,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// TestMain serves a registry for ever if the environment names its directory:
-// the process that TestKilled kills.
+// TestMain serves a registry forever if an environment variable names its
+// directory. TestKilled kills this process.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("XFN_TEST_REGISTRY_DIR")
 	if dir == "" {
@@ -83,10 +83,10 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// A request that does not end does not keep the server from ending, and leaves
-// nothing behind.
+// TestServeCutsOff: a request that does not end is cut off, and leaves no
+// files.
 func TestServeCutsOff(t *testing.T) {
-	t.Parallel() // it takes as long as Serve waits
+	t.Parallel() // Serve waits for the whole drain time.
 	dir := t.TempDir()
 	reg := open(t, dir)
 	ctx, stop := context.WithCancel(t.Context())
@@ -113,8 +113,8 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// Killed in the middle of an upload, a registry has all that it confirmed, and
-// nothing of what it did not.
+// TestKilled: a registry that is killed during an upload has everything that it
+// confirmed, and nothing else.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	host, kill := child(t, dir)
@@ -147,7 +147,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// child serves dir from another process.
+// child serves dir in another process.
 func child(t *testing.T, dir string) (host string, kill func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -167,7 +167,7 @@ func child(t *testing.T, dir string) (host string, kill func()) {
 	return strings.TrimSpace(line), kill
 }
 
-// upload starts an upload and leaves it in the middle of its body.
+// upload starts an upload and stops in the middle of its body.
 func upload(t *testing.T, host string) net.Conn {
 	t.Helper()
 	resp, err := http.Post("http://"+host+"/v2/r/blobs/uploads/", "", nil)

@@ -9,25 +9,24 @@ import (
 )
 
 const (
-	// maxOpen bounds the uploads that are open at a time.
+	// maxOpen limits the number of open uploads.
 	maxOpen = 1000
-	// maxIdle is how long an upload stays open that nobody writes to.
+	// maxIdle is the time after which an unused upload is removed.
 	maxIdle = time.Hour
 )
 
-// A session is an upload that has begun and not ended. One request at a time
-// holds it.
+// A session is an open upload. Only one request at a time may hold it.
 type session struct {
 	repository, id, path string
-	// size is how much has arrived.
+	// size is the number of bytes received.
 	size int64
 
-	// These two are under the lock of sessions.
+	// held and used are guarded by the mutex of sessions.
 	held bool
 	used time.Time
 }
 
-// sessions are the uploads that are open.
+// sessions has the open uploads.
 type sessions struct {
 	dir string
 
@@ -35,7 +34,8 @@ type sessions struct {
 	open map[string]*session
 }
 
-// begin opens a session, held by its caller. It is nil if too many are open.
+// begin opens a session, which the caller holds. It returns nil if too many are
+// open.
 func (all *sessions) begin(repository string) *session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -43,13 +43,13 @@ func (all *sessions) begin(repository string) *session {
 	if len(all.open) >= maxOpen {
 		return nil
 	}
-	id := uuid.NewString() // OCI distribution spec, "POST then PUT", asks for one
+	id := uuid.NewString() // a UUID, as recommended by the OCI distribution spec, "POST then PUT"
 	s := &session{repository: repository, id: id, path: filepath.Join(all.dir, id), held: true}
 	all.open[id] = s
 	return s
 }
 
-// expire ends what nobody uses any more.
+// expire ends sessions that are not held and have been idle for maxIdle.
 func (all *sessions) expire(now time.Time) {
 	for id, s := range all.open {
 		if !s.held && now.Sub(s.used) >= maxIdle && s.remove() == nil {
@@ -58,8 +58,8 @@ func (all *sessions) expire(now time.Time) {
 	}
 }
 
-// hold gives an open session of the repository to its caller, or nil if there
-// is none. It is busy if another request holds it.
+// hold returns an open session of the repository, or nil if there is none. It
+// returns busy if another request holds the session.
 func (all *sessions) hold(repository, id string) (s *session, busy bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -75,14 +75,14 @@ func (all *sessions) hold(repository, id string) (s *session, busy bool) {
 	return s, false
 }
 
-// release lets go of a session that stays open.
+// release releases a session that stays open.
 func (all *sessions) release(s *session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s.held, s.used = false, time.Now()
 }
 
-// end removes a session and what arrived of it.
+// end removes a session and its file.
 func (all *sessions) end(s *session) error {
 	err := s.remove()
 	all.mu.Lock()

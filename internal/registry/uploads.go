@@ -26,7 +26,8 @@ func newUploads(b *blobs, m *manifests) *uploads {
 	return &uploads{blobs: b, repositories: m, sessions: &sessions{dir: filepath.Join(b.dir, "uploads"), open: map[string]*session{}}}
 }
 
-// begin mounts a blob, takes one that is sent at once, or opens a session.
+// begin mounts a blob, stores a blob that is in the request, or opens a
+// session.
 func (u *uploads) begin(w http.ResponseWriter, r *http.Request, repository string) {
 	if !allowed(w, r, http.MethodPost) {
 		return
@@ -46,7 +47,8 @@ func (u *uploads) begin(w http.ResponseWriter, r *http.Request, repository strin
 		return
 	}
 	if query.Has("digest") {
-		// Nobody else knows of this session: it ends with the request.
+		// No other request knows this session: it ends with this
+		// request.
 		defer func() { _ = u.sessions.end(s) }()
 		u.finish(w, r, s)
 		return
@@ -55,7 +57,7 @@ func (u *uploads) begin(w http.ResponseWriter, r *http.Request, repository strin
 	s.status(w, http.StatusAccepted)
 }
 
-// serve takes a request to an open session.
+// serve handles a request to an open session.
 func (u *uploads) serve(w http.ResponseWriter, r *http.Request, repository, id string) {
 	if !allowed(w, r, http.MethodGet, http.MethodPatch, http.MethodPut, http.MethodDelete) {
 		return
@@ -107,7 +109,7 @@ func (u *uploads) finish(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 }
 
-// keep gives a blob to the repository.
+// keep adds the blob to the repository and answers.
 func (u *uploads) keep(w http.ResponseWriter, repository string, h v1.Hash) {
 	if err := u.repositories.link(repository, h); err != nil {
 		refuseBody(w, err)
@@ -118,9 +120,9 @@ func (u *uploads) keep(w http.ResponseWriter, repository string, h v1.Hash) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// take appends the request's body to the upload. If it cannot, it answers the
-// request and returns false. Of a body that breaks off, what arrived stays, so
-// that the client can go on from there; any other failure ends the upload.
+// take appends the request's body to the upload. On failure it answers the
+// request and returns false. If the body breaks off, the bytes received are
+// kept, so that the client can resume; any other failure ends the upload.
 func (u *uploads) take(w http.ResponseWriter, r *http.Request, s *session) bool {
 	length, ok := s.chunk(r.Header.Get("Content-Range"))
 	if !ok {
@@ -130,7 +132,7 @@ func (u *uploads) take(w http.ResponseWriter, r *http.Request, s *session) bool 
 	body := &source{from: http.MaxBytesReader(w, r.Body, max(maxBlob-s.size, 0))}
 	n, err := appendTo(s.path, body)
 	if err == nil && length >= 0 && n != length {
-		// What it said was another chunk than what came: it does not count.
+		// The length differs from Content-Range: discard the chunk.
 		if err = os.Truncate(s.path, s.size); err == nil {
 			s.status(w, http.StatusRequestedRangeNotSatisfiable)
 			return false
@@ -143,19 +145,20 @@ func (u *uploads) take(w http.ResponseWriter, r *http.Request, s *session) bool 
 	var tooLarge *http.MaxBytesError
 	if body.err != nil && !errors.As(body.err, &tooLarge) {
 		s.size += n
-		refuse(w, http.StatusBadRequest, "BLOB_UPLOAD_INVALID", "the body broke off")
+		refuse(w, http.StatusBadRequest, "BLOB_UPLOAD_INVALID", "the request body ended early")
 		return false
 	}
 	refuseBody(w, errors.Join(err, u.sessions.end(s)))
 	return false
 }
 
-// contentRange is that of a chunk: OCI distribution spec, "Pushing a blob in
-// chunks".
+// contentRange matches the header of a chunk: OCI distribution spec, "Pushing a
+// blob in chunks".
 var contentRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+)-([0-9]+)$`) })
 
-// chunk returns how long the chunk of a Content-Range is, and whether it is the
-// next one. Without such a header, any body is, and its length is -1.
+// chunk returns the length in a Content-Range, and whether the chunk is the
+// next one. Without the header, any body is the next chunk, and the length is
+// -1.
 func (s *session) chunk(header string) (length int64, ok bool) {
 	if header == "" {
 		return -1, true
@@ -172,7 +175,7 @@ func (s *session) chunk(header string) (length int64, ok bool) {
 	return last - first + 1, true
 }
 
-// A source remembers that reading failed, and not writing.
+// A source remembers read errors, to distinguish them from write errors.
 type source struct {
 	from io.Reader
 	err  error
@@ -195,14 +198,14 @@ func appendTo(path string, body io.Reader) (n int64, err error) {
 	return io.Copy(f, body)
 }
 
-// status answers with where the upload is and how much of it has arrived.
+// status answers with the location and the received range of the upload.
 func (s *session) status(w http.ResponseWriter, code int) {
 	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s", s.repository, s.id))
 	w.Header().Set("Range", fmt.Sprintf("0-%d", max(s.size-1, 0)))
 	w.WriteHeader(code)
 }
 
-// remove removes what arrived, if anything did.
+// remove removes the file of the upload, if it exists.
 func (s *session) remove() error {
 	if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// An upload that fails leaves no file, unless it can be gone on with.
+// TestFailedUpload: an upload that fails leaves no file, unless it can be
+// resumed.
 func TestFailedUpload(t *testing.T) {
 	cases := map[string]struct {
 		reason, method, query string
@@ -24,13 +25,13 @@ func TestFailedUpload(t *testing.T) {
 		status                int
 		stays                 string
 	}{
-		"PostBroken":    {"a blob that broke off in its only request", "POST", "?digest=" + sum("x"), broken("x"), 400, ""},
-		"PostBadDigest": {"a digest that is none", "POST", "?digest=sha256:0", strings.NewReader("x"), 400, ""},
-		"PostOther":     {"a blob of another digest", "POST", "?digest=" + sum("y"), strings.NewReader("x"), 400, ""},
-		"PatchBroken":   {"a blob that broke off", "PATCH", "", broken("x"), 400, "x"},
-		"PutBroken":     {"a blob that broke off at its end", "PUT", "?digest=" + sum("x"), broken("x"), 400, "x"},
-		"PutBadDigest":  {"a digest that is none, at the end", "PUT", "?digest=sha256:0", strings.NewReader("x"), 400, ""},
-		"PutOther":      {"a blob of another digest, at the end", "PUT", "?digest=" + sum("y"), strings.NewReader("x"), 400, ""},
+		"PostBroken":    {"a single request breaks off", "POST", "?digest=" + sum("x"), broken("x"), 400, ""},
+		"PostBadDigest": {"an invalid digest in a single request", "POST", "?digest=sha256:0", strings.NewReader("x"), 400, ""},
+		"PostOther":     {"another digest in a single request", "POST", "?digest=" + sum("y"), strings.NewReader("x"), 400, ""},
+		"PatchBroken":   {"a PATCH breaks off", "PATCH", "", broken("x"), 400, "x"},
+		"PutBroken":     {"a PUT breaks off", "PUT", "?digest=" + sum("x"), broken("x"), 400, "x"},
+		"PutBadDigest":  {"an invalid digest in a PUT", "PUT", "?digest=sha256:0", strings.NewReader("x"), 400, ""},
+		"PutOther":      {"another digest in a PUT", "PUT", "?digest=" + sum("y"), strings.NewReader("x"), 400, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,10 +52,10 @@ func TestFailedUpload(t *testing.T) {
 				return
 			}
 			if got := send(reg, http.MethodGet, path, nil).Header().Get("Range"); got != fmt.Sprintf("0-%d", len(tc.stays)-1) {
-				t.Errorf("%s: the upload has arrived at %q", tc.reason, got)
+				t.Errorf("%s: the upload has the range %q", tc.reason, got)
 			}
 			if w := send(reg, http.MethodPut, path+"?digest="+sum(tc.stays+"y"), strings.NewReader("y")); w.Code != http.StatusCreated {
-				t.Errorf("%s: going on gives %d %s", tc.reason, w.Code, w.Body)
+				t.Errorf("%s: resuming returns %d %s", tc.reason, w.Code, w.Body)
 			}
 		})
 	}
@@ -74,12 +75,12 @@ func send(h http.Handler, method, path string, body io.Reader) *httptest.Respons
 	return w
 }
 
-// broken is a body whose connection ends after its first bytes.
+// broken returns a body whose connection ends after its first bytes.
 func broken(first string) io.Reader {
 	return io.MultiReader(strings.NewReader(first), iotest.ErrReader(io.ErrUnexpectedEOF))
 }
 
-// Uploads that nobody ends are bounded in number, and in time.
+// TestOpenUploads: the number and idle time of open uploads are limited.
 func TestOpenUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -103,7 +104,7 @@ func TestOpenUploads(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if w := begin(); w.Code != http.StatusAccepted {
-			t.Fatalf("when the others are too old: got %d %s", w.Code, w.Body)
+			t.Fatalf("after the others have expired: got %d %s", w.Code, w.Body)
 		}
 		if got := files(t, dir); len(got) != 3 {
 			t.Errorf("got %v, want the lock, the upload that is in use, and the new one", got)
@@ -113,7 +114,7 @@ func TestOpenUploads(t *testing.T) {
 			t.Errorf("an upload that is too old: got %d %s", w.Code, w.Body)
 		}
 		if got := files(t, dir); len(got) != 1 {
-			t.Errorf("got %v, want the lock alone", got)
+			t.Errorf("got %v, want only the lock", got)
 		}
 	})
 }

@@ -16,16 +16,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// Users are those of an htpasswd file.
+// Users are the users of an htpasswd file.
 type Users struct {
-	// hashes has the hash of each user's password.
+	// hashes has the password hash of each user.
 	hashes map[string][]byte
-	// known has logins that were right: bcrypt is slow, and each request has one.
+	// known caches successful logins, because bcrypt is slow and each
+	// request has one.
 	known sync.Map
 }
 
-// ReadUsers reads a file of lines USER:HASH as `htpasswd -B` writes it: the
-// hashes are those of bcrypt, as for Docker's registry. Lines that are empty or
+// ReadUsers reads a file with lines USER:HASH, as written by `htpasswd -B`,
+// with bcrypt hashes, as Docker's registry does. Empty lines and lines that
 // begin with # are skipped. A file without users is an error.
 func ReadUsers(path string) (*Users, error) {
 	content, err := os.ReadFile(path)
@@ -41,7 +42,7 @@ func ReadUsers(path string) (*Users, error) {
 		}
 		user, hash, _ := strings.Cut(line, ":")
 		if _, err := bcrypt.Cost([]byte(hash)); err != nil || user == "" {
-			return nil, fmt.Errorf("reading users %q, line %d: it is not USER:HASH with a hash of bcrypt", path, n)
+			return nil, fmt.Errorf("reading users %q, line %d: expected USER:HASH with a bcrypt hash", path, n)
 		}
 		u.hashes[user] = []byte(hash)
 	}
@@ -49,12 +50,12 @@ func ReadUsers(path string) (*Users, error) {
 		return nil, fmt.Errorf("reading users %q: %w", path, err)
 	}
 	if len(u.hashes) == 0 {
-		return nil, fmt.Errorf("reading users %q: %w", path, errors.New("it has none"))
+		return nil, fmt.Errorf("reading users %q: %w", path, errors.New("the file has no users"))
 	}
 	return u, nil
 }
 
-// Only lets nobody but the users through to h.
+// Only returns a handler that requires HTTP basic authentication and calls h.
 func (u *Users) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, ok := r.BasicAuth()
@@ -64,7 +65,7 @@ func (u *Users) Only(h http.Handler) http.Handler {
 		}
 		w.Header().Set("Docker-Distribution-API-Version", "registry/2.0")
 		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
-		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a user's name and password are needed")
+		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a user name and password are required")
 	})
 }
 

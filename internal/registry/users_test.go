@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// alice's password is "secret". Her hash is of the kind that htpasswd -B gives.
+// alice has the password "secret", hashed as by htpasswd -B.
 const alice = "alice:$2y$04$ZbSdjicnueeIbNByPZ3FAeaCZhL4AAZe6YvGDRFrLSKkdsh8u279m"
 
 func TestUsers(t *testing.T) {
@@ -22,16 +22,16 @@ func TestUsers(t *testing.T) {
 		reason, user, password string
 		status                 int
 	}{
-		"Right":    {"who knows the password may do all", "alice", "secret", http.StatusOK},
-		"Wrong":    {"who does not may do nothing", "alice", "Secret", http.StatusUnauthorized},
-		"Empty":    {"no password is a wrong one", "alice", "", http.StatusUnauthorized},
-		"Stranger": {"nor may others", "bob", "secret", http.StatusUnauthorized},
-		"Nobody":   {"nor who says no name", "", "", http.StatusUnauthorized},
+		"Right":    {"the right password gives access", "alice", "secret", http.StatusOK},
+		"Wrong":    {"a wrong password is refused", "alice", "Secret", http.StatusUnauthorized},
+		"Empty":    {"an empty password is refused", "alice", "", http.StatusUnauthorized},
+		"Stranger": {"an unknown user is refused", "bob", "secret", http.StatusUnauthorized},
+		"Nobody":   {"a request without credentials is refused", "", "", http.StatusUnauthorized},
 	}
 	h := users(t, "# users\n\n"+alice+"\n").Only(open(t, t.TempDir()))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // the second time, it may be remembered
+			for range 2 { // The second request may use the cached login.
 				r := httptest.NewRequest(http.MethodGet, "/v2/", nil)
 				if tc.user != "" {
 					r.SetBasicAuth(tc.user, tc.password)
@@ -49,13 +49,13 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// Clients find out by themselves that they have to log in.
+// TestUsersPush: clients authenticate when the registry asks them to.
 func TestUsersPush(t *testing.T) {
 	s := httptest.NewServer(users(t, alice).Only(open(t, t.TempDir())))
 	defer s.Close()
 	ref, img := tag(t, s.Listener.Addr().String(), "a:v1"), image(t)
 	if err := remote.Write(ref, img); err == nil {
-		t.Error("a push without a login is taken")
+		t.Error("a push without credentials is accepted")
 	}
 	must(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: "alice", Password: "secret"})))
 }
@@ -71,11 +71,11 @@ func users(t *testing.T, content string) *registry.Users {
 
 func TestBadUsers(t *testing.T) {
 	cases := map[string]struct{ reason, content, want string }{
-		"None":  {"a registry that lets nobody in is a mistake", "# nobody\n", "it has none"},
-		"MD5":   {"a hash that is easily broken is not taken", alice + "\nbob:$apr1$aaaaaaaa$bbbbbbbbbbbbbbbbbbbbbb\n", "line 2"},
-		"Plain": {"nor is a password", "bob:secret\n", "line 1"},
-		"Name":  {"nor a hash without a name", strings.TrimPrefix(alice, "alice"), "line 1"},
-		"Line":  {"nor a line that is something else", "hello\n", "line 1"},
+		"None":  {"a file without users is an error", "# nobody\n", "the file has no users"},
+		"MD5":   {"a hash other than bcrypt is an error", alice + "\nbob:$apr1$aaaaaaaa$bbbbbbbbbbbbbbbbbbbbbb\n", "line 2"},
+		"Plain": {"a plain password is an error", "bob:secret\n", "line 1"},
+		"Name":  {"a hash without a user name is an error", strings.TrimPrefix(alice, "alice"), "line 1"},
+		"Line":  {"a line in another format is an error", "hello\n", "line 1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +88,6 @@ func TestBadUsers(t *testing.T) {
 		})
 	}
 	if _, err := registry.ReadUsers(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a file that is not there is taken")
+		t.Error("a missing file is accepted")
 	}
 }

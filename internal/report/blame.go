@@ -12,21 +12,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// An Origin is where a field has its value from.
+// An Origin is the step that set the value of a field.
 type Origin struct {
-	// Resource is the composition resource name. That of the XR is empty.
+	// Resource is the composition resource name, or empty for the XR.
 	Resource string `json:"resource,omitempty"`
 	// Path is the field, as in Change.
 	Path string `json:"path"`
-	// Step is the pipeline step that set it last.
+	// Step is the pipeline step that set the field last.
 	Step  string `json:"step"`
 	Value any    `json:"value"`
 }
 
-// Blame returns for every field of the desired composed resources, and of the
-// XR's status, the step that gave it the value that it ended with, by resource
-// and path in natural order, the XR first. A step that returned the value that it got
-// did not set it.
+// Blame returns, for every field of the desired composed resources and of the
+// XR's status, the step that set its final value. The order is natural, by
+// resource and path, with the XR first. A step that returned the value it
+// received did not set it.
 func (t Trace) Blame() []Origin {
 	type field struct{ resource, path string }
 	last := map[field]Origin{}
@@ -57,8 +57,8 @@ func inStatus(path string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// WriteBlame writes a line for each origin: resource, field and step in columns
-// of at most 80 characters together, where names are not too long for that.
+// WriteBlame writes a line for each origin: resource, field and step, in
+// columns that fit into 80 characters unless names are too long.
 func WriteBlame(w io.Writer, origins []Origin) error {
 	resources, paths, steps := 0, 0, 0
 	rows := make([][3]string, len(origins))

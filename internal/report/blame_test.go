@@ -19,19 +19,19 @@ func TestBlame(t *testing.T) {
 		responses []string
 		want      string
 	}{
-		"Set":      {"a field is of the step that set it", []string{a(`k: 1`), a(`k: 1, l: 2`)}, "a k first\na l second"},
-		"Returned": {"a step that returns what it got did not set it", []string{a(`k: 1`), a(`k: 1`), a(`k: 1`)}, "a k first"},
-		"Changed":  {"the last change counts", []string{a(`k: 1`), a(`k: 2`), a(`k: 1`)}, "a k third"},
-		"Gone":     {"fields that are gone are nobody's", []string{a(`k: 1, l: 1`), a(`k: 1`)}, "a k first"},
-		"Again":    {"one that came back is of the step that brought it", []string{a(`k: 1, l: 1`), a(`k: 1`), a(`k: 1, l: 1`)}, "a k first\na l third"},
-		"Dropped":  {"a resource that is gone has no fields", []string{a(`k: 1`), `desired: {}`}, ""},
+		"Set":      {"a field belongs to the step that set it", []string{a(`k: 1`), a(`k: 1, l: 2`)}, "a k first\na l second"},
+		"Returned": {"a step that returns an unchanged value did not set it", []string{a(`k: 1`), a(`k: 1`), a(`k: 1`)}, "a k first"},
+		"Changed":  {"the last change of a field counts", []string{a(`k: 1`), a(`k: 2`), a(`k: 1`)}, "a k third"},
+		"Gone":     {"a removed field has no origin", []string{a(`k: 1, l: 1`), a(`k: 1`)}, "a k first"},
+		"Again":    {"a field that is removed and added again belongs to the step that added it", []string{a(`k: 1, l: 1`), a(`k: 1`), a(`k: 1, l: 1`)}, "a k first\na l third"},
+		"Dropped":  {"a removed resource has no fields", []string{a(`k: 1`), `desired: {}`}, ""},
 		"Lists":    {"elements of lists are fields", []string{a(`k: [1, 2]`), a(`k: [1, 3]`)}, "a k[0] first\na k[1] second"},
-		"Emptied":  {"an object is of the step that emptied it", []string{a(`k: {l: 1}`), a(`k: {}`)}, "a k second"},
-		"Status":   {"of the XR only the status counts", []string{`desired: {composite: {resource: {` + head + `, statuses: 1, status: {m: 1}}}}`}, "composite status.m first"},
-		"Whole":    {"even if it is no object", []string{`desired: {composite: {resource: {status: odd}}}`}, "composite status first"},
+		"Emptied":  {"an empty object belongs to the step that emptied it", []string{a(`k: {l: 1}`), a(`k: {}`)}, "a k second"},
+		"Status":   {"only the status of the XR counts", []string{`desired: {composite: {resource: {` + head + `, statuses: 1, status: {m: 1}}}}`}, "composite status.m first"},
+		"Whole":    {"a status that is not an object has an origin", []string{`desired: {composite: {resource: {status: odd}}}`}, "composite status first"},
 		"Order":    {"the XR comes first, then names in natural order", []string{`desired: {composite: {resource: {status: {m: 1}}}, resources: {r10: {resource: {k: 1}}, r2: {resource: {k10: 1, k2: 1}}}}`}, "composite status.m first\nr2 k2 first\nr2 k10 first\nr10 k first"},
 		"Fatal":    {"a fatal step sets nothing", []string{a(`k: 1`), `{` + a(`k: 2`) + `, results: [{severity: SEVERITY_FATAL}]}`}, "a k first"},
-		"NoSteps":  {"no step, no field", nil, ""},
+		"NoSteps":  {"a pipeline without steps has no origins", nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestBlameIsWhole compares with what the last step returned.
+// TestBlameIsWhole compares the origins with the fields that the last step
+// returned.
 func TestBlameIsWhole(t *testing.T) {
 	got := map[string]any{}
 	for _, o := range run(t, one, `desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: z, o: null, e: [], l: [{x: 1}]}}}}}`).Blame() {

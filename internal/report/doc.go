@@ -1,9 +1,9 @@
-// Package report says what a render did: which step of a pipeline changed what
-// (Trace), which one set a field last (Blame), and how documents differ from
-// what was expected (Compare). Each is a plain value first, with a stable JSON
-// form, and a text second. Sub-package page writes traces as a page of HTML.
+// Package report describes a render: what each step of a pipeline changed
+// (Trace), which step set a field last (Blame), and how documents differ from
+// expected ones (Compare). Each is a value with a stable JSON form and a text.
+// Package page writes traces as an HTML page.
 //
-// Connection details and credentials are secrets: their values are never part
-// of a report. All else that functions say is, so a report of a pipeline that
-// composes Secrets is as secret as its output.
+// A report never contains connection details or credentials, because they are
+// secrets. It contains all other output of functions: a report of a pipeline
+// that composes Secrets must be protected like the Secrets.
 package report

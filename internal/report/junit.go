@@ -8,36 +8,36 @@ import (
 	"unicode/utf8"
 )
 
-// A Suite is a group of cases.
+// A JUnitSuite is a group of cases.
 type JUnitSuite struct {
 	Name string
-	// Seconds is how long it took. Zero is written, too.
+	// Seconds is the duration. Zero is written, too.
 	Seconds float64
 	Cases   []JUnitCase
 }
 
-// A Case is one test and how it ended: it passed if it has neither a Failure nor
-// a reason why it was Skipped.
+// A JUnitCase is the result of a test. It passed if Failure and Skipped are
+// empty.
 type JUnitCase struct {
-	// Name says which test, and Class what it belongs to, such as a file.
+	// Name is the name of the test. Class is its group, such as a file.
 	Name, Class string
 	Seconds     float64
 	Failure     *JUnitFailure
-	// Skipped is why the case did not run, or empty.
+	// Skipped is the reason why the case did not run, or empty.
 	Skipped string
 	// Output is what the case printed.
 	Output string
 }
 
-// A Failure is what a case failed with.
+// A JUnitFailure is the reason why a case failed.
 type JUnitFailure struct {
-	// Message is one line, and Text all there is to say.
+	// Message is one line. Text is the full description.
 	Message, Text string
 }
 
-// WriteJUnit writes suites as one XML document, in their order. What XML cannot hold
-// in the texts is written as Go would: "\x1b" for an escape character, "\xff" for
-// a byte that is not UTF-8. Its errors are those of w.
+// WriteJUnit writes suites as one XML document, in order. Bytes that XML does
+// not allow are written as Go escapes, such as "\x1b" or "\xff". It returns
+// only errors of w.
 func WriteJUnit(w io.Writer, suites []JUnitSuite) error {
 	doc := document{Suites: make([]suite, len(suites))}
 	for i, s := range suites {
@@ -60,7 +60,7 @@ func WriteJUnit(w io.Writer, suites []JUnitSuite) error {
 	return nil
 }
 
-// counts are the attributes that suites have, and all of them together.
+// counts are the attributes of a suite and of the whole document.
 type counts struct {
 	Tests    int `xml:"tests,attr"`
 	Failures int `xml:"failures,attr"`
@@ -119,7 +119,7 @@ func newSuite(s JUnitSuite) suite {
 
 func seconds(s float64) string { return fmt.Sprintf("%.3f", s) }
 
-// visible replaces what may not stand in XML 1.0.
+// visible escapes what XML 1.0 does not allow.
 func visible(s string) string {
 	var b strings.Builder
 	for i, r := range s {

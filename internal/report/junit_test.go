@@ -47,16 +47,16 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Whatever a text holds, the report is XML, and what cannot stand in it is seen.
+// TestWriteOddText: the report is valid XML for any text, and shows each byte.
 func TestWriteOddText(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"Control":   {"no control character may stand in XML 1.0", "\x1b[31mred\x00", `\x1b[31mred\x00`},
-		"Blank":     {"these may, and come back as they were", "a\tb\nc\r", "a\tb\nc\r"},
-		"NotUTF8":   {"a byte that is no UTF-8 is named", "a\xffb", `a\xffb`},
-		"Replaced":  {"a replacement character that was there stays", "a\uFFFDb", "a\uFFFDb"},
-		"NoRune":    {"two code points are none", "a\uFFFEb\uFFFF", `a\ufffeb\uffff`},
-		"EndOfData": {"a text does not end its section", "]]>", "]]>"},
-		"Wide":      {"others are as they are", "ß🙂", "ß🙂"},
+		"Control":   {"control characters that XML 1.0 does not allow are escaped", "\x1b[31mred\x00", `\x1b[31mred\x00`},
+		"Blank":     {"allowed control characters are unchanged", "a\tb\nc\r", "a\tb\nc\r"},
+		"NotUTF8":   {"a byte that is not UTF-8 is escaped", "a\xffb", `a\xffb`},
+		"Replaced":  {"a replacement character in the text is unchanged", "a\uFFFDb", "a\uFFFDb"},
+		"NoRune":    {"code points that XML 1.0 does not allow are escaped", "a\uFFFEb\uFFFF", `a\ufffeb\uffff`},
+		"EndOfData": {"the end mark of a CDATA section is escaped", "]]>", "]]>"},
+		"Wide":      {"other characters are unchanged", "ß🙂", "ß🙂"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWriteOddText(t *testing.T) {
 	}
 }
 
-// full is a writer that takes n bytes.
+// full is a writer that accepts n bytes.
 type full struct{ n int }
 
 func (f *full) Write(p []byte) (int, error) {

@@ -79,7 +79,7 @@ func (r *Recorder) LastCalls() []Call {
 	return last
 }
 
-// Trace returns the recorded calls as the trace of the XR with that name.
+// Trace returns the recorded calls as the trace of the named XR.
 func (r *Recorder) Trace(xr string) Trace {
 	t := Trace{XR: xr, Steps: []Step{}}
 	for rest := r.Calls(); len(rest) > 0; {
@@ -124,7 +124,7 @@ func stepOf(calls []Call) Step {
 // Recorders has a Recorder for each of several XRs. It is safe for concurrent
 // use.
 type Recorders struct {
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 
 	mu sync.Mutex

@@ -24,7 +24,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// ticking returns a clock that goes on by 1.5 ms each time it is looked at.
+// ticking returns a clock that advances by 1.5 ms with each call.
 func ticking() func() time.Time {
 	now := time.Unix(0, 0)
 	return func() time.Time {
@@ -33,8 +33,8 @@ func ticking() func() time.Time {
 	}
 }
 
-// run sends responses, written in YAML, through a pipeline of one step for
-// each, that answers with it, and returns what was recorded.
+// run records a pipeline with a step for each response, written in YAML, and
+// returns the trace.
 func run(t testing.TB, responses ...string) report.Trace {
 	t.Helper()
 	rec := report.Record(functiontest.Literal(), ticking())
@@ -87,7 +87,7 @@ func TestTraceChanges(t *testing.T) {
 		reason, response string
 		want             []report.ResourceChange
 	}{
-		"Nothing": {"a step that returns what it got changes nothing", one, nil},
+		"Nothing": {"a step that returns its input changes nothing", one, nil},
 		"Changed": {
 			"a field that differs is a change",
 			`desired: {resources: {a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: "b"}}}}}`,
@@ -107,7 +107,7 @@ func TestTraceChanges(t *testing.T) {
 			}),
 		},
 		"Ready": {
-			"readiness is no field",
+			"readiness is not a field",
 			`desired: {resources: {a: {ready: READY_TRUE, resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`,
 			with(func(c *report.ResourceChange) { c.Ready = &report.Change{Op: report.Added, New: "True"} }),
 		},
@@ -124,12 +124,12 @@ func TestTraceChanges(t *testing.T) {
 			[]report.ResourceChange{{Op: report.Added, Fields: []report.Change{{Path: "status.m", Op: report.Added, New: 1.0}}}},
 		},
 		"Empty": {
-			"a resource of which nothing is known is added all the same",
+			"a resource without fields is added",
 			`desired: {resources: {b: {}, a: {resource: {apiVersion: v1, kind: ConfigMap, data: {k: x}}}}}`,
 			[]report.ResourceChange{{Name: "b", Op: report.Added}},
 		},
 		"Fatal": {
-			"a fatal step changes nothing: its response is thrown away",
+			"a fatal step changes nothing, because its response is discarded",
 			`{desired: {}, results: [{severity: SEVERITY_FATAL, message: "no"}]}`, nil,
 		},
 	}
@@ -186,11 +186,11 @@ requirements:
 func TestTraceFatal(t *testing.T) {
 	got := run(t, one, `{results: [{severity: SEVERITY_FATAL, message: "no"}]}`)
 	if len(got.Steps) != 2 || !got.Steps[1].Fatal || got.Steps[0].Fatal {
-		t.Errorf("want two steps, of which the last is fatal: %+v", got.Steps)
+		t.Errorf("want two steps and a fatal result of the last: %+v", got.Steps)
 	}
 }
 
-// answers returns a Runner that answers with one response after the other.
+// answers returns a Runner that returns the responses in order.
 func answers(responses ...*fnv1.RunFunctionResponse) function.Runner {
 	n := 0
 	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -263,7 +263,7 @@ func TestTraceKeepsCopies(t *testing.T) {
 	}
 }
 
-// TestTraceKeepsSecrets looks for what must not be told in all that is.
+// TestTraceKeepsSecrets searches the trace for secrets.
 func TestTraceKeepsSecrets(t *testing.T) {
 	const secret, other = "correct horse", "battery staple"
 	details := func(s string) *fnv1.State {
@@ -307,7 +307,7 @@ func TestTraceKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestTraceOfOddValues sends what JSON cannot express.
+// TestTraceOfOddValues sends values that JSON cannot express.
 func TestTraceOfOddValues(t *testing.T) {
 	s := &structpb.Struct{Fields: map[string]*structpb.Value{
 		"nan": structpb.NewNumberValue(math.NaN()),
@@ -418,11 +418,11 @@ func TestFailed(t *testing.T) {
 		trace  report.Trace
 		want   bool
 	}{
-		"Empty": {"nothing went wrong where nothing ran", report.Trace{}, false},
-		"Fine":  {"warnings are no failure", report.Trace{Steps: []report.Step{{Results: []report.Result{{Severity: "Warning"}}}}}, false},
+		"Empty": {"an empty trace did not fail", report.Trace{}, false},
+		"Fine":  {"a warning is not a failure", report.Trace{Steps: []report.Step{{Results: []report.Result{{Severity: "Warning"}}}}}, false},
 		"Fatal": {"a fatal result fails the render", report.Trace{Steps: []report.Step{{Fatal: true}}}, true},
-		"Call":  {"a call that fails does, too", report.Trace{Steps: []report.Step{{Error: "refused"}}}, true},
-		"Whole": {"and what no step is to blame for", report.Trace{Error: "unstable requirements"}, true},
+		"Call":  {"a failed call fails the render", report.Trace{Steps: []report.Step{{Error: "refused"}}}, true},
+		"Whole": {"an error outside of steps fails the render", report.Trace{Error: "unstable requirements"}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

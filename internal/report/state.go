@@ -12,13 +12,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A state is a desired state and a context as plain values.
+// A state is the desired state and the context as plain values.
 type state struct {
 	desired map[string]resource // by name; the XR has none
 	context map[string]any
 }
 
-// A resource is a desired resource as plain values. Its details are never shown.
+// A resource is a desired resource as plain values. Its details are never
+// shown.
 type resource struct {
 	body    map[string]any
 	ready   string
@@ -31,7 +32,8 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 		s.desired[""] = resourceOf(xr)
 	}
 	for name, r := range desired.GetResources() {
-		// A resource without a name could not be told from the XR.
+		// The trace could not distinguish a resource without a name
+		// from the XR.
 		if name != "" {
 			s.desired[name] = resourceOf(r)
 		}
@@ -64,8 +66,8 @@ func object(s *structpb.Struct) map[string]any {
 	return m
 }
 
-// plain makes a Go value of v. What JSON cannot express, which a function can
-// send all the same, becomes a string.
+// plain converts v to a Go value. A function can send numbers that JSON cannot
+// express; they become strings.
 func plain(v *structpb.Value) any {
 	switch v := v.GetKind().(type) {
 	case *structpb.Value_StructValue:
@@ -126,7 +128,7 @@ func diffResource(was, is resource) ResourceChange {
 	return c
 }
 
-// known returns nil for a readiness that nobody stated.
+// known returns nil for an unspecified readiness.
 func known(ready string) any {
 	if ready == "" {
 		return nil
@@ -134,8 +136,8 @@ func known(ready string) any {
 	return ready
 }
 
-// diffDetails compares connection details. Of their values it gives no more
-// than how long they are.
+// diffDetails compares connection details. In place of values it shows their
+// sizes.
 func diffDetails(was, is map[string][]byte) []Change {
 	var all []Change
 	for _, key := range fieldpath.ChangedKeys(was, is, bytes.Equal) {

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// suffix is how many columns "… (N more bytes)" is given.
+// suffix is the number of columns reserved for "… (N more bytes)".
 const suffix = 24
 
-// Text returns a value as JSON shows it, on one line of at most limit columns,
-// or whole if limit is 0. What is longer ends in "… (N more bytes)", where the
-// bytes are those of the value. Strings are quoted as Go quotes them, so that
-// control and invisible characters show as escapes. A limit under 40 counts as 40.
+// Text returns a value as JSON on one line of at most limit columns, or whole
+// if limit is 0. A longer value ends in "… (N more bytes)", counted in bytes
+// of the value. Strings are quoted as in Go, so that control and invisible
+// characters are escaped. A limit under 40 counts as 40.
 func Text(v any, limit int) string {
 	if limit > 0 {
 		limit = max(limit, 40)
@@ -41,7 +41,7 @@ func literal(v any) string {
 	return Printable(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// quoted never quotes more of a long string than it shows.
+// quoted quotes only the part of a long string that is shown.
 func quoted(s string, limit int) string {
 	if limit == 0 {
 		return strconv.Quote(s)
@@ -63,8 +63,8 @@ func quoted(s string, limit int) string {
 	return strconv.Quote(s[:at]) + more(len(s)-at)
 }
 
-// Cut returns the first bytes of s, at most limit, and says how many are left
-// out: "… (N more bytes)". It cuts no character in two.
+// Cut returns at most limit bytes of s, followed by "… (N more bytes)" if s
+// is longer. It does not split characters.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -77,7 +77,7 @@ func Cut(s string, limit int) string {
 
 func more(n int) string { return fmt.Sprintf("… (%d more bytes)", n) }
 
-// Printable returns s with control and invisible characters as Go's escapes.
+// Printable returns s with control and invisible characters escaped as in Go.
 func Printable(s string) string {
 	if strings.IndexFunc(s, unprintable) < 0 && utf8.ValidString(s) {
 		return s
@@ -98,7 +98,7 @@ func Printable(s string) string {
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
-// Duration returns a time that something took, to two or three figures.
+// Duration formats a duration with two or three digits.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -112,7 +112,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Count returns "1 call" or "2 calls".
+// Count formats a number with a noun: "1 call" or "2 calls".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -120,8 +120,8 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Wrap breaks a text at spaces into lines of at most width columns, where its
-// words are not longer.
+// Wrap breaks a text at spaces into lines of at most width columns. Longer
+// words are not broken.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line, used := "", 0

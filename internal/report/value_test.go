@@ -20,22 +20,22 @@ func TestValueText(t *testing.T) {
 		"String":    {"strings are quoted", "a", 0, `"a"`},
 		"Quotes":    {"quotes in strings are escaped", `a"b`, 40, `"a\"b"`},
 		"Escape":    {"terminals get no escape sequence", "\x1b[31m", 40, `"\x1b[31m"`},
-		"Bidi":      {"nothing reorders the line", "a\u202eb", 40, `"a\u202eb"`},
-		"Invalid":   {"bytes that are no text show as bytes", "\xff", 40, `"\xff"`},
-		"Umlaut":    {"letters are letters", "größe", 40, `"größe"`},
+		"Bidi":      {"characters that change the text direction are escaped", "a\u202eb", 40, `"a\u202eb"`},
+		"Invalid":   {"bytes that are not UTF-8 are escaped", "\xff", 40, `"\xff"`},
+		"Umlaut":    {"letters are not escaped", "größe", 40, `"größe"`},
 		"Whole":     {"whole numbers have no exponent", 1e6, 40, "1000000"},
-		"Float":     {"others have a point", 1.5, 40, "1.5"},
-		"NaN":       {"what JSON cannot express still shows", math.NaN(), 40, "NaN"},
-		"Bool":      {"booleans are bare", true, 40, "true"},
-		"Null":      {"so is null", nil, 40, "null"},
+		"Float":     {"numbers with a fraction have a decimal point", 1.5, 40, "1.5"},
+		"NaN":       {"numbers that JSON cannot express are shown", math.NaN(), 40, "NaN"},
+		"Bool":      {"booleans are not quoted", true, 40, "true"},
+		"Null":      {"null is not quoted", nil, 40, "null"},
 		"Object":    {"objects are JSON, with sorted keys", map[string]any{"b": 1.0, "a": "<"}, 40, `{"a":"<","b":1}`},
-		"List":      {"and lists", []any{"a\u202e"}, 40, `["a\u202e"]`},
-		"Fits":      {"what fits is not cut", strings.Repeat("a", 38), 40, `"` + strings.Repeat("a", 38) + `"`},
-		"Cut":       {"what does not is cut, and counted", strings.Repeat("a", 100), 40, `"` + strings.Repeat("a", 14) + `"… (86 more bytes)`},
-		"Unlimited": {"without a limit nothing is cut", strings.Repeat("a", 100), 0, `"` + strings.Repeat("a", 100) + `"`},
-		"CutRunes":  {"no letter is cut in two", strings.Repeat("é", 100), 40, `"` + strings.Repeat("é", 14) + `"… (172 more bytes)`},
+		"List":      {"lists are JSON", []any{"a\u202e"}, 40, `["a\u202e"]`},
+		"Fits":      {"a short value is not cut", strings.Repeat("a", 38), 40, `"` + strings.Repeat("a", 38) + `"`},
+		"Cut":       {"a long value is cut, with the number of bytes left", strings.Repeat("a", 100), 40, `"` + strings.Repeat("a", 14) + `"… (86 more bytes)`},
+		"Unlimited": {"a limit of 0 cuts nothing", strings.Repeat("a", 100), 0, `"` + strings.Repeat("a", 100) + `"`},
+		"CutRunes":  {"a character is not split", strings.Repeat("é", 100), 40, `"` + strings.Repeat("é", 14) + `"… (172 more bytes)`},
 		"CutTree":   {"objects are cut like text", map[string]any{"k": strings.Repeat("a", 100)}, 40, `{"k":"aaaaaaaaaa… (92 more bytes)`},
-		"Floor":     {"a limit has a floor", "0123456789", 3, `"0123456789"`},
+		"Floor":     {"a small limit counts as 40", "0123456789", 3, `"0123456789"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -52,10 +52,10 @@ func TestCut(t *testing.T) {
 		limit      int
 		want       string
 	}{
-		"Fits":  {"what fits stays", "abc", 3, "abc"},
-		"Long":  {"what does not is cut", "abcd", 3, "abc… (1 more bytes)"},
-		"Rune":  {"no letter is cut in two", "aéb", 2, "a… (3 more bytes)"},
-		"Empty": {"nothing is cut from nothing", "", 0, ""},
+		"Fits":  {"a short text is not cut", "abc", 3, "abc"},
+		"Long":  {"a long text is cut", "abcd", 3, "abc… (1 more bytes)"},
+		"Rune":  {"a character is not split", "aéb", 2, "a… (3 more bytes)"},
+		"Empty": {"an empty text is not cut", "", 0, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,10 +68,10 @@ func TestCut(t *testing.T) {
 
 func TestPrintable(t *testing.T) {
 	cases := map[string]struct{ reason, in, want string }{
-		"Plain":   {"plain text stays as it is", `a "b" é`, `a "b" é`},
+		"Plain":   {"plain text is unchanged", `a "b" é`, `a "b" é`},
 		"Control": {"control characters are escaped", "a\x1b\n", `a\x1b\n`},
-		"Invalid": {"so is what is no text", "a\xffb", `a\xffb`},
-		"Real":    {"a replacement character that is really there stays", "a\ufffdb", "a\ufffdb"},
+		"Invalid": {"bytes that are not UTF-8 are escaped", "a\xffb", `a\xffb`},
+		"Real":    {"a replacement character in the text is unchanged", "a\ufffdb", "a\ufffdb"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

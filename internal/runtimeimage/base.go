@@ -24,12 +24,13 @@ const (
 
 	searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-	// certificates is where Go programs, and most others, look first.
+	// certificates is the path where Go programs and most others look
+	// first.
 	certificates = "etc/ssl/certs/ca-certificates.crt"
 )
 
-// minimal returns for each platform an image of one layer: what a static program
-// needs besides itself.
+// minimal returns, for each platform, an image of one layer with the files that
+// a static program needs.
 func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
 	l, b, err := s.layer(func(w io.Writer) error { return writeTar(w, baseFiles()) })
 	if err != nil {
@@ -53,14 +54,14 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 	return images, nil
 }
 
-// A file is an entry of a layer. One that ends in "/" is a directory.
+// A file is an entry of a layer. A name that ends in "/" is a directory.
 type file struct {
 	name string
 	mode int64
 	data []byte
 }
 
-// baseFiles are what a static program needs besides itself.
+// baseFiles returns the files that a static program needs.
 func baseFiles() []file {
 	return []file{
 		{"etc/", 0o755, nil},
@@ -73,9 +74,9 @@ func baseFiles() []file {
 	}
 }
 
-// roots returns the root certificates of Mozilla's trust store in PEM, as a Go
-// module has them and not as this machine does. Roots that are trusted with
-// conditions are left out, since PEM has no way to say so.
+// roots returns the root certificates of Mozilla's trust store in PEM, from a
+// Go module and not from this machine. Roots that are trusted with constraints
+// are omitted, because PEM cannot express them.
 func roots() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
@@ -86,7 +87,7 @@ func roots() []byte {
 	return all.Bytes()
 }
 
-// writeTar writes files that belong to root, without times.
+// writeTar writes files that root owns, without times.
 func writeTar(w io.Writer, files []file) error {
 	tw := tar.NewWriter(w)
 	for _, f := range files {
@@ -100,7 +101,7 @@ func writeTar(w io.Writer, files []file) error {
 	return tw.Close()
 }
 
-// header returns a header that is USTAR, or PAX for a file of 8 GiB and more.
+// header returns a USTAR header, or a PAX header for a file of 8 GiB or more.
 func header(name string, mode, size int64) *tar.Header {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size}
 	if name[len(name)-1] == '/' {

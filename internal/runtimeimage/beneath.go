@@ -15,17 +15,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// folders are directories that an image has, by their paths. Any other is one
-// of root's that all may enter.
+// folders are the directories of an image, by path. A directory that is not
+// there is owned by root and readable by all.
 type folders map[string]folder
 
-// A folder is what an image says of a directory.
+// A folder has the attributes of a directory in an image.
 type folder struct {
 	mode     int64
 	uid, gid int
 }
 
-// header is that of a directory, which leaves it as it is.
+// header returns a header that keeps the attributes of a directory.
 func (f folders) header(name string) *tar.Header {
 	h := header(name+"/", 0o755, 0)
 	if have, ok := f[name]; ok {
@@ -34,9 +34,9 @@ func (f folders) header(name string) *tar.Header {
 	return h
 }
 
-// beneath returns those of the tree's directories that an image has. It reads
-// the image's layers, unless the tree goes to a directory in the image's root:
-// no image has DefaultWorkdir for anything else.
+// beneath returns the tree's directories that exist in a base image. It reads
+// the image's layers only if the tree is not at DefaultWorkdir, which base
+// images do not have.
 func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	if t.at != "" && !strings.Contains(t.at, "/") {
 		return nil, nil
@@ -54,7 +54,7 @@ func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	return s.folders()
 }
 
-// kinds are what the tree has at which path of an image.
+// kinds returns the file types of the tree, by path in the image.
 func (t *tree) kinds() map[string]fs.FileMode {
 	all := map[string]fs.FileMode{}
 	for _, dir := range t.parents() {
@@ -66,14 +66,14 @@ func (t *tree) kinds() map[string]fs.FileMode {
 	return all
 }
 
-// A scan finds out what an image has where a tree goes.
+// A scan finds the files of an image at the paths of a tree.
 type scan struct {
 	ours   map[string]fs.FileMode
 	theirs map[string]*tar.Header
 	left   int64
 }
 
-// layer takes note of what a layer adds and deletes.
+// layer records the files that a layer adds and deletes.
 func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 	in, err := oci.Plain(ctx, l, &s.left)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *scan) layer(ctx context.Context, l v1.Layer) (err error) {
 	}
 }
 
-// forget deletes what is in a directory.
+// forget deletes the content of a directory.
 func (s *scan) forget(dir string) {
 	for name := range s.theirs {
 		if strings.HasPrefix(name, dir) {
@@ -117,8 +117,8 @@ func (s *scan) forget(dir string) {
 	}
 }
 
-// folders returns the directories that both have. One that is something else for
-// the other would be hidden, with all that is in it.
+// folders returns the directories in both. It returns an error for a path that
+// is a directory in only one of them, because files would be hidden.
 func (s *scan) folders() (folders, error) {
 	both := folders{}
 	for _, name := range sortedKeys(s.theirs) {

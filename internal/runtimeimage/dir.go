@@ -13,41 +13,41 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// DefaultWorkdir is where a directory goes in an image. It is no directory of
-// any usual base image, so that nothing of one is hidden.
+// DefaultWorkdir is the default directory of a function in an image. Common
+// base images do not have it, so it hides no files.
 const DefaultWorkdir = "/function"
 
-// A Dir is a directory with a function that needs no compiling here, and how
-// it becomes images.
+// A Dir is a directory with a function that needs no compilation, and the
+// settings of its images.
 type Dir struct {
-	// Path is where the directory is.
+	// Path is the path of the directory.
 	Path string
-	// Base are the images that it is laid over. Those of other systems than
-	// Linux are left out. They belong to FromDir: it closes them, or what it
-	// returns does.
+	// Base are the base images. Images for systems other than Linux are
+	// skipped. FromDir takes ownership: it closes them, or the returned
+	// Images do.
 	Base *Images
-	// Workdir is where the directory's content goes in the image, and where the
-	// function starts: an absolute path. Empty is DefaultWorkdir.
+	// Workdir is the absolute path of the directory's content in the image,
+	// and the working directory of the function. Empty means
+	// DefaultWorkdir.
 	Workdir string
-	// Entrypoint is the program that is started, found by PATH or relative to
-	// Workdir, and its arguments.
+	// Entrypoint is the program, found in PATH or relative to Workdir, with
+	// its arguments.
 	Entrypoint []string
-	// Env are variables, as "KEY=value", added to the base's.
+	// Env are environment variables, as "KEY=value", added to those of the
+	// base.
 	Env []string
 	// Labels are added to the images' configs.
 	Labels map[string]string
 }
 
-// FromDir lays a directory over base images, as one layer, and gives an image
-// for each. Its files belong to root and can be read by all, and executed by all
-// if by their owner here; they have no times. Symbolic links are kept as they
-// are. The function listens on port 9443, and is started by a user other than
-// root.
-//
-// The images depend on the base, the directory's content and opts.Created, and
-// on nothing else. They must be closed. A directory that the base has stays as
-// it is there, with what is in it; one that is a link or a file there is an
-// error, and so is a program for another processor. Errors name the directory.
+// FromDir adds a directory as one layer to each base image. Its files are owned
+// by root, readable by all, executable by all if executable by their owner, and
+// have no times. Symbolic links are kept. The function listens on port 9443 and
+// runs as a user other than root. The images depend only on the base, the
+// directory's content and opts.Created. The caller must close them. Directories
+// of the base keep their attributes and content; a link or file in their place
+// is an error, as is a program for another processor. Errors name the
+// directory.
 func FromDir(ctx context.Context, d Dir, opts Options) (_ *Images, err error) {
 	s, err := newSpool(opts)
 	if err != nil {
@@ -95,13 +95,14 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 	return all, nil
 }
 
-// A mounter lays one directory over images.
+// A mounter adds one directory to images.
 type mounter struct {
 	Dir
 	tree  *tree
 	spool *spool
 	opts  Options
-	// layers are those made, by what the images below have where they go.
+	// layers are the layers made so far, by the directories of their base
+	// images.
 	layers map[string]blobLayer
 }
 
@@ -127,7 +128,7 @@ func (m *mounter) image(ctx context.Context, base v1.Image) (v1.Image, error) {
 }
 
 func (m *mounter) layer(ctx context.Context, beneath folders) (blobLayer, error) {
-	key := fmt.Sprint(beneath) // in the order of the names
+	key := fmt.Sprint(beneath) // in lexical order
 	if made, ok := m.layers[key]; ok {
 		return made, nil
 	}
@@ -139,8 +140,9 @@ func (m *mounter) layer(ctx context.Context, beneath folders) (blobLayer, error)
 	return m.layers[key], nil
 }
 
-// fits makes sure that programs among the files run on a platform, after they
-// were written: of those for several, as some packages bring along, one must.
+// fits returns an error if no program among the files runs on a platform.
+// Packages may contain programs for several platforms. It must be called after
+// the files are written.
 func (t *tree) fits(p v1.Platform) error {
 	if len(t.programs) == 0 || t.programs[p.Architecture] != "" || t.programs[older[p.Architecture]] != "" {
 		return nil
@@ -154,5 +156,5 @@ func (t *tree) fits(p v1.Platform) error {
 	return nil
 }
 
-// older are the processors whose programs another one runs, too.
+// older are the processors whose programs also run on another one.
 var older = map[string]string{"amd64": "386", "arm64": "arm"}

@@ -277,15 +277,15 @@ func TestFromDirBeneath(t *testing.T) {
 		want    map[string]int64 // modes of directories
 		err     string
 	}{
-		"Kept":         {"engines take the mode of the last layer", "/", map[string]string{"tmp/a": "", "opt/b/": ""}, map[string]int64{"tmp": 0o1777, "opt": 0o750, "opt/b": 0o755}, ""},
-		"Parent":       {"nor does the way there change", "/tmp/a/b", map[string]string{"c": ""}, map[string]int64{"tmp": 0o1777, "tmp/a": 0o755, "tmp/a/b": 0o755}, ""},
-		"Deleted":      {"what the base has deleted is not there", "/", map[string]string{"lib/x": "", "srv/a/x": ""}, map[string]int64{"lib": 0o755, "srv": 0o755, "srv/a": 0o755}, ""},
-		"Opaque":       {"nor is what was in a directory made anew", "/", map[string]string{"var/a/x": ""}, map[string]int64{"var": 0o711, "var/a": 0o755}, ""},
-		"Link":         {"a directory would hide what a link leads to", "/", map[string]string{"bin/x": ""}, nil, `a link to "usr/bin" where it has the directory "/bin"`},
-		"LinkOnTheWay": {"on the way, too", "/bin/fn", map[string]string{"x": ""}, nil, `the directory "/bin"`},
-		"File":         {"a directory would hide a file", "/", map[string]string{"file/x": ""}, nil, `a file where it has the directory "/file"`},
-		"Directory":    {"a file would hide a directory with all in it", "/", map[string]string{"etc": ""}, nil, `the directory "/etc"`},
-		"Top":          {"a place of its own needs no look at the base", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
+		"Kept":         {"engines use the mode of the last layer", "/", map[string]string{"tmp/a": "", "opt/b/": ""}, map[string]int64{"tmp": 0o1777, "opt": 0o750, "opt/b": 0o755}, ""},
+		"Parent":       {"parent directories keep their modes", "/tmp/a/b", map[string]string{"c": ""}, map[string]int64{"tmp": 0o1777, "tmp/a": 0o755, "tmp/a/b": 0o755}, ""},
+		"Deleted":      {"directories that the base deleted do not exist", "/", map[string]string{"lib/x": "", "srv/a/x": ""}, map[string]int64{"lib": 0o755, "srv": 0o755, "srv/a": 0o755}, ""},
+		"Opaque":       {"deleted content of a recreated directory does not exist", "/", map[string]string{"var/a/x": ""}, map[string]int64{"var": 0o711, "var/a": 0o755}, ""},
+		"Link":         {"a directory in place of a link is an error", "/", map[string]string{"bin/x": ""}, nil, `a link to "usr/bin" where it has the directory "/bin"`},
+		"LinkOnTheWay": {"a parent directory in place of a link is an error", "/bin/fn", map[string]string{"x": ""}, nil, `the directory "/bin"`},
+		"File":         {"a directory in place of a file is an error", "/", map[string]string{"file/x": ""}, nil, `a file where it has the directory "/file"`},
+		"Directory":    {"a file in place of a directory is an error", "/", map[string]string{"etc": ""}, nil, `the directory "/etc"`},
+		"Top":          {"a top-level working directory needs no read of the base", "/fn", map[string]string{"etc": ""}, map[string]int64{"fn": 0o755}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -357,17 +357,17 @@ func TestFromDirRefuses(t *testing.T) {
 		d      runtimeimage.Dir
 		want   string
 	}{
-		"Absent":    {"it must be there", runtimeimage.Dir{Path: filepath.Join(t.TempDir(), "gone"), Entrypoint: python}, "no such file"},
-		"File":      {"a file is no directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "it is a file"},
-		"Empty":     {"there is no function in it", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "it is empty"},
-		"Whiteout":  {"it would delete a file of the base", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
-		"Package":   {"it would be in the next one", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
-		"Huge":      {"it is bounded", runtimeimage.Dir{Path: huge, Entrypoint: python}, "larger than 8 GiB"},
-		"NoEntry":   {"the base's entry point is not the function", runtimeimage.Dir{Path: some}, "no entry point"},
-		"EmptyWord": {"nor is nothing", runtimeimage.Dir{Path: some, Entrypoint: []string{""}}, "no entry point"},
-		"Relative":  {"a place in an image is absolute", runtimeimage.Dir{Path: some, Workdir: "fn", Entrypoint: python}, `"fn"`},
-		"Outside":   {"and leads nowhere else", runtimeimage.Dir{Path: some, Workdir: "/fn/../..", Entrypoint: python}, `"/fn/../.."`},
-		"Windows":   {"functions are for Linux", runtimeimage.Dir{Path: some, Base: scratch(t, windows), Entrypoint: python}, "only for windows/amd64"},
+		"Absent":    {"the directory must exist", runtimeimage.Dir{Path: filepath.Join(t.TempDir(), "gone"), Entrypoint: python}, "no such file"},
+		"File":      {"a file is not a directory", runtimeimage.Dir{Path: filepath.Join(some, "a"), Entrypoint: python}, "it is a file"},
+		"Empty":     {"an empty directory has no function", runtimeimage.Dir{Path: files(t, nil), Entrypoint: python}, "it is empty"},
+		"Whiteout":  {"a whiteout file would delete a file of the base", runtimeimage.Dir{Path: files(t, map[string]string{"a/.wh.b": ""}), Entrypoint: python}, `"a/.wh.b" would mark`},
+		"Package":   {"a package would be part of the next one", runtimeimage.Dir{Path: files(t, map[string]string{"package/fn.xpkg": ""}), Entrypoint: python}, `"package/fn.xpkg" is a package`},
+		"Huge":      {"the size is limited", runtimeimage.Dir{Path: huge, Entrypoint: python}, "larger than 8 GiB"},
+		"NoEntry":   {"an entry point is required", runtimeimage.Dir{Path: some}, "no entry point"},
+		"EmptyWord": {"an empty entry point is an error", runtimeimage.Dir{Path: some, Entrypoint: []string{""}}, "no entry point"},
+		"Relative":  {"the path in an image must be absolute", runtimeimage.Dir{Path: some, Workdir: "fn", Entrypoint: python}, `"fn"`},
+		"Outside":   {"the path in an image must be clean", runtimeimage.Dir{Path: some, Workdir: "/fn/../..", Entrypoint: python}, `"/fn/../.."`},
+		"Windows":   {"a base for Linux is required", runtimeimage.Dir{Path: some, Base: scratch(t, windows), Entrypoint: python}, "only for windows/amd64"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -390,12 +390,12 @@ func TestFromDirPrograms(t *testing.T) {
 		platforms []v1.Platform
 		want      string
 	}{
-		"Fits":    {"it is for the platform", map[string]string{"a.so": x86}, []v1.Platform{amd64}, ""},
-		"Several": {"one of them is", map[string]string{"a.so": x86, "b.so": arm}, []v1.Platform{amd64, arm64}, ""},
-		"Object":  {"what is not linked yet is not run", map[string]string{"a.o": object}, []v1.Platform{arm64}, ""},
-		"Text":    {"most files are no programs", map[string]string{"a.so": "\x7fELF"}, []v1.Platform{arm64}, ""},
-		"Other":   {"it is for another", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, and the base image for linux/arm64`},
-		"OneOf":   {"it is for one of the two", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, and the base image for linux/amd64`},
+		"Fits":    {"a program for the platform is accepted", map[string]string{"a.so": x86}, []v1.Platform{amd64}, ""},
+		"Several": {"one of several programs for the platform is enough", map[string]string{"a.so": x86, "b.so": arm}, []v1.Platform{amd64, arm64}, ""},
+		"Object":  {"object files are ignored", map[string]string{"a.o": object}, []v1.Platform{arm64}, ""},
+		"Text":    {"other files are ignored", map[string]string{"a.so": "\x7fELF"}, []v1.Platform{arm64}, ""},
+		"Other":   {"a program for another platform is an error", map[string]string{"d/a.so": x86}, []v1.Platform{arm64}, `"d/a.so" is for linux/amd64, and the base image for linux/arm64`},
+		"OneOf":   {"a program for one of two platforms is an error", map[string]string{"a.so": arm}, []v1.Platform{amd64, arm64}, `"a.so" is for linux/arm64, and the base image for linux/amd64`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

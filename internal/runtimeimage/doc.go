@@ -1,4 +1,4 @@
-// Package runtimeimage is where the image that runs a function comes from: Go
-// source that is compiled here, a directory that is laid over another image, a
-// file, an OCI image layout, a registry, or a Docker engine.
+// Package runtimeimage gets the image that runs a function: from Go source, a
+// directory on a base image, a file, an OCI image layout, a registry, or a
+// Docker engine.
 package runtimeimage

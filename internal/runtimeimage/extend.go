@@ -13,22 +13,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// port is where Crossplane calls a function.
+// port is the port on which Crossplane calls a function.
 const port = "9443/tcp"
 
-// settings are what an image's config says of the function in it, besides what
-// the base image's says.
+// settings are the changes to the config of a base image.
 type settings struct {
 	entrypoint []string
-	workdir    string // empty leaves the base's
+	workdir    string // empty keeps the variables of the base
 	env        []string
 	labels     map[string]string
 }
 
-// extend puts a layer on a base image. What the base's config says stays, fields
-// that no type of ours knows included, but for the command, the arguments that
-// went with it, and a user who is root: the control plane starts functions as
-// another one.
+// extend adds a layer to a base image. It keeps the base's config, including
+// unknown fields, except the command, its arguments, and a user who is root,
+// because the control plane runs functions as another user.
 func extend(base v1.Image, created time.Time, layer blobLayer, s settings) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
@@ -56,7 +54,7 @@ func extend(base v1.Image, created time.Time, layer blobLayer, s settings) (v1.I
 	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
 }
 
-// apply changes what a config has for a container (OCI image spec, "Image
+// apply changes the settings of a container in a config (OCI image spec, "Image
 // Configuration").
 func (s settings) apply(config map[string]any) {
 	config["Entrypoint"] = s.entrypoint
@@ -80,7 +78,7 @@ func (s settings) apply(config map[string]any) {
 	}
 }
 
-// child returns the object at key of m, which is made if there is none.
+// child returns the object at key of m, and creates it if necessary.
 func child(m map[string]any, key string) map[string]any {
 	if o, ok := m[key].(map[string]any); ok && o != nil {
 		return o
@@ -90,13 +88,13 @@ func child(m map[string]any, key string) map[string]any {
 	return o
 }
 
-// isRoot tells whether a config's user, with or without a group, is root.
+// isRoot reports whether a config's user, with or without a group, is root.
 func isRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
 	return name == "" || name == "root" || strings.Trim(name, "0") == ""
 }
 
-// override returns old variables without those that more sets, and more.
+// override returns old variables that more does not set, followed by more.
 func override(old []any, more []string) []any {
 	var env []any
 	for _, v := range old {
@@ -116,7 +114,7 @@ func variable(kv string) string {
 	return name
 }
 
-// timestamp is a time as a config has it, the zero time being the epoch.
+// timestamp returns the time in a config. The zero time becomes the epoch.
 func timestamp(t time.Time) v1.Time {
 	if t.IsZero() {
 		t = time.Unix(0, 0)

@@ -32,10 +32,10 @@ func TestFromLayout(t *testing.T) {
 		dir    string
 		want   []v1.Image
 	}{
-		"Image":   {"one image", imagetest.Layout(t, a), []v1.Image{a}},
-		"Index":   {"one index", imagetest.Layout(t, indexOf(a, b)), []v1.Image{a, b}},
-		"Several": {"several images, side by side", imagetest.Layout(t, a, b), []v1.Image{a, b}},
-		"Nested":  {"an index in an index", imagetest.Layout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: indexOf(a, b)})), []v1.Image{a, b}},
+		"Image":   {"a layout can have one image", imagetest.Layout(t, a), []v1.Image{a}},
+		"Index":   {"a layout can have one index", imagetest.Layout(t, indexOf(a, b)), []v1.Image{a, b}},
+		"Several": {"a layout can have several images", imagetest.Layout(t, a, b), []v1.Image{a, b}},
+		"Nested":  {"a layout can have nested indexes", imagetest.Layout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: indexOf(a, b)})), []v1.Image{a, b}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,9 +80,9 @@ func TestFromLayoutRefuses(t *testing.T) {
 		dir    string
 		want   string
 	}{
-		"NoLayout": {"any directory can be named", t.TempDir(), "no oci-layout"},
-		"Missing":  {"a blob may be missing", missing, "sha256:" + filepath.Base(blobs[0]) + " is missing"},
-		"NoImage":  {"a layout may be empty", imagetest.Layout(t), "lists no image"},
+		"NoLayout": {"a directory without oci-layout is an error", t.TempDir(), "no oci-layout"},
+		"Missing":  {"a missing blob is an error", missing, "sha256:" + filepath.Base(blobs[0]) + " is missing"},
+		"NoImage":  {"an empty layout is an error", imagetest.Layout(t), "lists no image"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,15 +121,15 @@ func TestPlatforms(t *testing.T) {
 		want   []v1.Image
 		err    string
 	}{
-		"All":     {"nothing is asked for", []v1.Image{a, b}, nil, []v1.Image{a, b}, ""},
-		"One":     {"one is left", []v1.Image{a, b}, []v1.Platform{arm64}, []v1.Image{b}, ""},
-		"Order":   {"the order is the user's", []v1.Image{a, b}, []v1.Platform{arm64, amd64}, []v1.Image{b, a}, ""},
-		"Variant": {"the very one counts", []v1.Image{v6, v7}, []v1.Platform{arm("v6")}, []v1.Image{v6}, ""},
-		"Highest": {"no variant is v7", []v1.Image{v6, v7}, []v1.Platform{arm("")}, []v1.Image{v7}, ""},
-		"Lower":   {"v6 runs on v7", []v1.Image{v6}, []v1.Platform{arm("v7")}, []v1.Image{v6}, ""},
-		"Both":    {"one fits both", []v1.Image{v6}, []v1.Platform{arm("v6"), arm("v7")}, []v1.Image{v6}, ""},
-		"None":    {"those there are are named", []v1.Image{a, b}, []v1.Platform{s390x}, nil, "it has no image for linux/s390x, only for linux/amd64, linux/arm64"},
-		"Two":     {"which is not ours to guess", []v1.Image{a, image(t, "amd64")}, []v1.Platform{amd64}, nil, "two images for linux/amd64"},
+		"All":     {"without platforms all images are returned", []v1.Image{a, b}, nil, []v1.Image{a, b}, ""},
+		"One":     {"one platform returns one image", []v1.Image{a, b}, []v1.Platform{arm64}, []v1.Image{b}, ""},
+		"Order":   {"images are in the order of platforms", []v1.Image{a, b}, []v1.Platform{arm64, amd64}, []v1.Image{b, a}, ""},
+		"Variant": {"an exact variant is preferred", []v1.Image{v6, v7}, []v1.Platform{arm("v6")}, []v1.Image{v6}, ""},
+		"Highest": {"arm without a variant is v7", []v1.Image{v6, v7}, []v1.Platform{arm("")}, []v1.Image{v7}, ""},
+		"Lower":   {"an image for v6 runs on v7", []v1.Image{v6}, []v1.Platform{arm("v7")}, []v1.Image{v6}, ""},
+		"Both":    {"one image can fit two platforms", []v1.Image{v6}, []v1.Platform{arm("v6"), arm("v7")}, []v1.Image{v6}, ""},
+		"None":    {"a missing platform is an error that lists the others", []v1.Image{a, b}, []v1.Platform{s390x}, nil, "it has no image for linux/s390x, only for linux/amd64, linux/arm64"},
+		"Two":     {"two images for one platform are an error", []v1.Image{a, image(t, "amd64")}, []v1.Platform{amd64}, nil, "two images for linux/amd64"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

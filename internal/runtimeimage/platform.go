@@ -12,10 +12,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// only returns the images that run on the platforms that are wanted, one for
-// each, in their order: with another variant of a processor, where there is none
-// with that one and it runs too. If none are wanted, all are. A platform that
-// there is no image for, or several, is an error.
+// only returns one image for each wanted platform, in order. An image for
+// another compatible variant of the processor is used if there is no exact one.
+// If none are wanted, it returns all. A platform without an image, or with
+// several, is an error.
 func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 	if len(wanted) == 0 {
 		return all, nil
@@ -54,7 +54,7 @@ func (i *Images) of(want v1.Platform) (v1.Image, error) {
 	return i.All[n], nil
 }
 
-// index returns which of the platforms runs what want asks for.
+// index returns the index of the platform that can run want.
 func index(there []v1.Platform, want v1.Platform) (int, error) {
 	n, err := image.Choose(there, want)
 	if err != nil {
@@ -68,7 +68,7 @@ func index(there []v1.Platform, want v1.Platform) (int, error) {
 	return n, nil
 }
 
-// platforms returns those of images. One that is not known is empty.
+// platforms returns the platforms of images. An unknown platform is empty.
 func platforms(images []v1.Image) ([]v1.Platform, error) {
 	all := make([]v1.Platform, len(images))
 	for i, img := range images {
@@ -83,8 +83,7 @@ func platforms(images []v1.Image) ([]v1.Platform, error) {
 	return all, nil
 }
 
-// onLinux keeps the images that are for Linux, which is what functions are
-// built for here. Indexes hold others beside them.
+// onLinux keeps only the images for Linux, because functions are built for it.
 func (i *Images) onLinux() error {
 	there, err := platforms(i.All)
 	if err != nil {

@@ -154,9 +154,9 @@ func TestFromRemoteRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason, ref, want, hint string
 	}{
-		"Absent": {"there may be no such tag", open + "/a/b:v1", `has no "a/b:v1"`, ""},
-		"Login":  {"it may ask for credentials", locked + "/a/b:v1", "asks for credentials", "docker login " + locked},
-		"Nobody": {"it may be down", remotetest.Nobody(t) + "/a/b:v1", "cannot be reached", "check the address"},
+		"Absent": {"a missing tag is an error", open + "/a/b:v1", `has no "a/b:v1"`, ""},
+		"Login":  {"required credentials are an error with a hint", locked + "/a/b:v1", "asks for credentials", "docker login " + locked},
+		"Nobody": {"an unreachable registry is an error", remotetest.Nobody(t) + "/a/b:v1", "cannot be reached", "check the address"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

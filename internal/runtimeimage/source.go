@@ -17,34 +17,33 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
 
-// program is the name of the compiled program, in the root directory.
+// program is the name of the compiled program in the root directory.
 const program = "function"
 
-// A Source is a Go main package, and how it becomes images.
+// A Source is a Go main package, and the settings of its images.
 type Source struct {
 	// Dir is the package's directory.
 	Dir string
-	// Platforms are those to compile for, of Linux. At least one is needed.
+	// Platforms are the Linux platforms to compile for. At least one is
+	// required.
 	Platforms []v1.Platform
-	// LDFlags and GoFlags are more flags for go build, as those of
-	// gobuild.Options.
+	// LDFlags and GoFlags are flags for go build, as in gobuild.Options.
 	LDFlags string
 	GoFlags []string
-	// Base are the images that the program is put on, one that fits for each
-	// platform. Nil is a minimal image: root certificates, a user other than
-	// root, an empty /tmp. They belong to FromSource: it closes them, or what it
-	// returns does.
+	// Base are the base images, one for each platform. Nil means a minimal
+	// image: root certificates, a user other than root, and an empty /tmp.
+	// FromSource takes ownership: it closes them, or the returned Images
+	// do.
 	Base *Images
 	// Labels are added to the images' configs.
 	Labels map[string]string
 }
 
-// FromSource compiles a Go main package for each platform, side by side, and
-// puts it on a base, as /function: the entry point, listening on port 9443,
-// started by a user other than root.
-//
-// Without a base the images depend on the source, the Go toolchain, the flags
-// and opts.Created, and on nothing else. They must be closed.
+// FromSource compiles a Go main package for each platform, concurrently, and
+// adds it to a base as /function: the entry point, which listens on port 9443
+// and runs as a user other than root. Without a base, the images depend only on
+// the source, the Go toolchain, the flags and opts.Created. The caller must
+// close them.
 func FromSource(ctx context.Context, src Source, opts Options) (_ *Images, err error) {
 	s, err := newSpool(opts)
 	if err != nil {
@@ -94,21 +93,21 @@ func checkPlatforms(platforms []v1.Platform) error {
 	return nil
 }
 
-// A blobLayer is a layer and what its bytes are.
+// A blobLayer is a layer and its blob.
 type blobLayer struct {
 	v1.Layer
 	blob oci.Blob
 }
 
-// A compiler turns one source into layers.
+// A compiler compiles one source to layers.
 type compiler struct {
 	Source
 	opts  Options
 	spool *spool
 }
 
-// run makes what each platform's image is made of, as much at a time as there
-// are cores for it.
+// run prepares the parts of each platform's image, with as much concurrency as
+// there are cores.
 func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []blobLayer, err error) {
 	programs = make([]blobLayer, len(c.Platforms))
 	g, ctx := errgroup.WithContext(ctx)
@@ -123,11 +122,11 @@ func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []blobLa
 			return err
 		})
 	}
-	err = g.Wait() // before bases is looked at
+	err = g.Wait() // before bases is read
 	return bases, programs, err
 }
 
-// bases returns what each platform's program is put on.
+// bases returns the base image of each platform.
 func (c *compiler) bases() ([]v1.Image, error) {
 	if c.Base == nil {
 		return c.spool.minimal(c.Platforms, c.opts.Created)
@@ -143,7 +142,7 @@ func (c *compiler) bases() ([]v1.Image, error) {
 	return bases, nil
 }
 
-// compile returns the layer that holds the program for platform number n.
+// compile returns the layer with the program for platform number n.
 func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (blobLayer, error) {
 	c.opts.Progress.Step("compiling " + c.Dir + " for " + p.String())
 	out := filepath.Join(c.spool.dir, fmt.Sprintf("program-%d", n))
@@ -161,7 +160,7 @@ func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (blobLayer
 	return blobLayer{l, b}, nil
 }
 
-// writeProgram writes a tar that holds the program at path.
+// writeProgram writes a tar with the program at path.
 func writeProgram(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

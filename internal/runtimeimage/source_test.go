@@ -218,12 +218,12 @@ func TestFromSourceRefuses(t *testing.T) {
 		platforms []v1.Platform
 		want      string
 	}{
-		"DoesNotCompile": {"the compiler's words are shown", "package main\n\nfunc main() { oops() }\n", []v1.Platform{amd64, arm64}, "undefined: oops"},
-		"Library":        {"a library cannot run", "package lib\n", []v1.Platform{amd64}, "library"},
-		"NoPlatform":     {"there is nothing to compile for", program, nil, "no platform"},
-		"Twice":          {"an index has one image per platform", program, []v1.Platform{amd64, amd64}, "linux/amd64 is given twice"},
-		"Windows":        {"the base is for linux", program, []v1.Platform{{OS: "windows", Architecture: "amd64"}}, "windows/amd64"},
-		"Unknown":        {"the compiler knows which there are", program, []v1.Platform{{OS: "linux", Architecture: "z80"}}, "linux/z80"},
+		"DoesNotCompile": {"errors of the compiler are shown", "package main\n\nfunc main() { oops() }\n", []v1.Platform{amd64, arm64}, "undefined: oops"},
+		"Library":        {"a library is an error", "package lib\n", []v1.Platform{amd64}, "library"},
+		"NoPlatform":     {"at least one platform is required", program, nil, "no platform"},
+		"Twice":          {"a platform must not be repeated", program, []v1.Platform{amd64, amd64}, "linux/amd64 is given twice"},
+		"Windows":        {"only Linux platforms are supported", program, []v1.Platform{{OS: "windows", Architecture: "amd64"}}, "windows/amd64"},
+		"Unknown":        {"an unknown platform is an error of the compiler", program, []v1.Platform{{OS: "linux", Architecture: "z80"}}, "linux/z80"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

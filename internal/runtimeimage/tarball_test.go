@@ -119,10 +119,10 @@ func TestFromTarballRefuses(t *testing.T) {
 		data   []byte
 		want   string
 	}{
-		"Text":      {"a text is no tar", bytes.Repeat([]byte("hello\n"), 1000), "not a tar file"},
-		"Truncated": {"a download may break off", one[:len(one)/2], "cut off"},
-		"Several":   {"which image to take is not ours to guess", two, "lists 2 images"},
-		"NoImage":   {"any tar can be named", make([]byte, 10240), "neither oci-layout nor manifest.json"},
+		"Text":      {"a text file is an error", bytes.Repeat([]byte("hello\n"), 1000), "not a tar file"},
+		"Truncated": {"a truncated file is an error", one[:len(one)/2], "cut off"},
+		"Several":   {"a file with several images is an error", two, "lists 2 images"},
+		"NoImage":   {"a tar without an image is an error", make([]byte, 10240), "neither oci-layout nor manifest.json"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,8 +159,8 @@ func TestFromTarballCompressesOnce(t *testing.T) {
 		diffID string
 		want   string
 	}{
-		"Right": {"it is kept once", sum(t, plain.Bytes()).String(), ""},
-		"Wrong": {"an engine would refuse to unpack it", sum(t, nil).String(), "in its config"},
+		"Right": {"a shared layer is compressed once", sum(t, plain.Bytes()).String(), ""},
+		"Wrong": {"a layer must match the digest in the config", sum(t, nil).String(), "in its config"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

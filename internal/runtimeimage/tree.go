@@ -21,36 +21,36 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// What a directory may hold is as much as a sandbox unpacks of an image.
+// The limits of a directory are those of an image that a sandbox unpacks.
 const (
 	maxFiles = 1 << 18
 	maxBytes = 8 << 30
 )
 
-// deleted begins the name of a file that marks another one as deleted in a
-// layer (OCI image spec, "Whiteouts").
+// deleted is the prefix of files that mark other files as deleted in a layer
+// (OCI image spec, "Whiteouts").
 const deleted = ".wh."
 
-// A tree is a directory that is to be a layer.
+// A tree is a directory that becomes a layer.
 type tree struct {
 	dir   string // for errors
 	root  *os.Root
 	at    string // its path in the image, without a slash in front
 	nodes []node // parents before what is in them, in the order of names
-	// programs are machine code: by processor, the first file. They are known
-	// once the tree is written.
+	// programs has the first machine code file of each processor. It is set
+	// when the tree is written.
 	programs map[string]string
 }
 
-// A node is a file, directory or link, by its path in the tree.
+// A node is a file, directory or link, with its path in the tree.
 type node struct {
 	name string
 	kind fs.FileMode
 	link string
 }
 
-// readTree lists the content of a directory, which goes to at in an image. No
-// link is followed, but for the directory itself.
+// readTree lists the content of a directory, which is at the path at in an
+// image. It follows no links, except for the directory itself.
 func readTree(ctx context.Context, dir, at string) (_ *tree, err error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -147,7 +147,7 @@ func kindOf(kind fs.FileMode) string {
 	}
 }
 
-// parents are the directories from an image's root down to the tree's place.
+// parents returns the directories from an image's root to the tree's path.
 func (t *tree) parents() []string {
 	var all []string
 	for dir := t.at; dir != "" && dir != "."; dir = path.Dir(dir) {
@@ -185,8 +185,8 @@ func (t *tree) add(ctx context.Context, tw *tar.Writer, n node, have folders) er
 	}
 }
 
-// addFile adds a file under a name. Others may change it at the same time: what
-// is added has the size that it had when it was opened.
+// addFile adds a file. Other processes may change it at the same time: its size
+// is that at the time of opening.
 func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (err error) {
 	f, err := t.root.Open(filepath.FromSlash(file))
 	if err != nil {
@@ -218,14 +218,14 @@ func (t *tree) addFile(ctx context.Context, tw *tar.Writer, file, name string) (
 	return nil
 }
 
-// processors are those of ELF files, in Go's words.
+// processors are the processors of ELF files, with Go's names.
 var processors = map[elf.Machine]string{
 	elf.EM_386: "386", elf.EM_X86_64: "amd64", elf.EM_ARM: "arm", elf.EM_AARCH64: "arm64",
 	elf.EM_RISCV: "riscv64", elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// processor returns the processor that a file is a program or library for, as
-// the first bytes of ELF files say, or "".
+// processor returns the processor of a program or library, from the header of
+// an ELF file, or "".
 func processor(r io.ReaderAt) string {
 	var head [20]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != elf.ELFMAG {

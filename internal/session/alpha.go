@@ -18,11 +18,11 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Runner is a runner elsewhere that runs a container, for a Composition of
-// the alpha that names one.
+// Runner is the container runner at the endpoint that a Composition of profile
+// Alpha names.
 const Runner Runtime = "Runner"
 
-// environmentKey is where the environment is in the context.
+// environmentKey is the context key of the environment.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
 // An alphaPlan is what the renders of all XRs share in profile Alpha.
@@ -34,8 +34,8 @@ type alphaPlan struct {
 	runs        []Run
 }
 
-// renderAlpha is Render in profile Alpha: functions are containers, which the
-// Composition names, so that nothing is started before it is called.
+// renderAlpha implements Render for profile Alpha. Functions are containers
+// named in the Composition, so none starts before it is called.
 func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	if err := s.checkAlpha(in); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Session) renderAlpha(ctx context.Context, docs []manifest.Document, in 
 	}, each)
 }
 
-// checkAlpha refuses what profile Alpha has no use for.
+// checkAlpha returns an error for inputs that profile Alpha does not support.
 func (s *Session) checkAlpha(in Inputs) error {
 	for _, c := range []struct {
 		given bool
@@ -61,20 +61,20 @@ func (s *Session) checkAlpha(in Inputs) error {
 		{len(s.config.Packages) > 0, "packages: the Composition names images"},
 		{len(in.Compositions) > 0, "Compositions to choose from"},
 		{in.ObserveLoop > 0, "an observe loop"},
-		{in.WrapRunner != nil, "functions that could be traced"},
-		{len(in.Steps) > 0, "answers for steps"},
-		{s.config.Replay != nil || s.config.Wrap != nil, "functions whose calls could be recorded"},
+		{in.WrapRunner != nil, "tracing of functions"},
+		{len(in.Steps) > 0, "mocks of steps"},
+		{s.config.Replay != nil || s.config.Wrap != nil, "recording of function calls"},
 		{len(in.Required)+len(in.Extra)+len(in.Schemas) > 0, "resources or schemas that functions may require"},
 		{len(in.Credentials) > 0, "credentials of functions"},
 	} {
 		if c.given {
-			return fmt.Errorf("profile %s does not take %s", render.Alpha, c.what)
+			return fmt.Errorf("profile %s does not support %s", render.Alpha, c.what)
 		}
 	}
 	return nil
 }
 
-// loadAlpha reads what all XRs share. A single XR is checked in its turn.
+// loadAlpha loads what all XRs share. If there is one XR, it is checked first.
 func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -113,7 +113,7 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	return p, err
 }
 
-// decode reads the Composition.
+// decode decodes the Composition.
 func (p *alphaPlan) decode(doc manifest.Document) error {
 	entry, err := composition.Decode(doc)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	return err
 }
 
-// environment reads the environment, which is all that there is of a context.
+// environment reads the environment, the only context in profile Alpha.
 func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
 	fields, err := s.contextFields(ctx, in.ContextFiles, in.ContextValues, reconciler.Checks{})
 	if err != nil {
@@ -149,14 +149,14 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 		}
 		var ok bool
 		if environment, ok = value.(map[string]any); !ok {
-			return nil, fmt.Errorf("reading context %q: the environment has to be an object", key)
+			return nil, fmt.Errorf("reading context %q: the environment must be an object", key)
 		}
 	}
 	return environment, nil
 }
 
-// prepareContainers says what runs the functions. Paths of images are found in
-// dir, too.
+// prepareContainers selects the runner of each function. Image paths may be
+// relative to dir.
 func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if s.config.Containers == nil {

@@ -24,10 +24,11 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// alphaInputs render in profile Alpha.
+// alphaInputs are inputs for profile Alpha.
 var alphaInputs = session.Inputs{Profile: render.Alpha, XRs: []string{"xr.yaml"}, Composition: "lib/composition.yaml"}
 
-// calling is a Composition of one resource and of functions in these containers.
+// calling returns a Composition with one resource and functions in these
+// containers.
 func calling(containers ...string) string {
 	text := old
 	for i, c := range containers {
@@ -39,8 +40,7 @@ func calling(containers ...string) string {
 	return text
 }
 
-// echoes is a Runner whose functions return what they get, and of which it keeps
-// account.
+// echoes is a Runner whose functions return their input. It records calls.
 type echoes struct {
 	name string
 
@@ -55,8 +55,8 @@ func (e *echoes) RunContainer(_ context.Context, req alpha.ContainerRequest) ([]
 	return req.Input, nil
 }
 
-// served serves a Runner, and returns its endpoint: an abstract socket where
-// there are any.
+// served serves a Runner and returns its endpoint: an abstract socket if the
+// system has them.
 func served(t *testing.T, r alpha.ContainerRunner) string {
 	t.Helper()
 	network, address, prefix := "tcp", "127.0.0.1:0", "dns:///"
@@ -79,8 +79,8 @@ func served(t *testing.T, r alpha.ContainerRunner) string {
 	return prefix + strings.TrimPrefix(lis.Addr().String(), "@")
 }
 
-// TestAlphaRunners: a function runs by the runner that the Composition names, or
-// here, where paths are found beside the Composition.
+// TestAlphaRunners: a function runs in the runner that the Composition names,
+// or locally, with paths relative to the Composition.
 func TestAlphaRunners(t *testing.T) {
 	here, there := &echoes{name: "here"}, &echoes{name: "there"}
 	endpoint := served(t, there)
@@ -120,7 +120,7 @@ func TestAlphaRunners(t *testing.T) {
 	}
 }
 
-// TestAlphaMany renders XRs at the same time by one Composition.
+// TestAlphaMany renders XRs concurrently with one Composition.
 func TestAlphaMany(t *testing.T) {
 	var all strings.Builder
 	var want []string
@@ -138,8 +138,8 @@ func TestAlphaMany(t *testing.T) {
 	}
 }
 
-// TestAlphaEnvironment: the environment comes as it does to a pipeline, and is
-// missed where patches want it.
+// TestAlphaEnvironment: the environment is a value of the context. A missing
+// environment that patches need is a warning.
 func TestAlphaEnvironment(t *testing.T) {
 	const key = "apiextensions.crossplane.io/environment"
 	composition := strings.Replace(old, "patches: [", "patches: [{type: FromEnvironmentFieldPath, fromFieldPath: count, toFieldPath: spec.count, transforms: [{type: string, string: {fmt: '%03d'}}]}, ", 1)
@@ -148,12 +148,12 @@ func TestAlphaEnvironment(t *testing.T) {
 		files, values map[string]string
 		want, err     string
 	}{
-		"Value":  {"it is given as a value", nil, map[string]string{key: "{count: 7}"}, "007", ""},
-		"File":   {"or in a file", map[string]string{key: "env.yaml"}, nil, "008", ""},
-		"None":   {"or not", nil, nil, "", ""},
-		"Other":  {"there is nothing else in a context", nil, map[string]string{"k": "{}"}, "", `reading context "k": functions of the alpha have no context`},
-		"Scalar": {"it is an object", nil, map[string]string{key: "7"}, "", "the environment has to be an object"},
-		"Broken": {"which can be read", nil, map[string]string{key: "{"}, "", `reading context "` + key + `"`},
+		"Value":  {"the environment can be a value", nil, map[string]string{key: "{count: 7}"}, "007", ""},
+		"File":   {"the environment can be in a file", map[string]string{key: "env.yaml"}, nil, "008", ""},
+		"None":   {"a missing environment is a warning", nil, nil, "", ""},
+		"Other":  {"other context keys are an error", nil, map[string]string{"k": "{}"}, "", `reading context "k": functions of the alpha have no context`},
+		"Scalar": {"the environment must be an object", nil, map[string]string{key: "7"}, "", "the environment must be an object"},
+		"Broken": {"the environment must be valid YAML", nil, map[string]string{key: "{"}, "", `reading context "` + key + `"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -199,24 +199,24 @@ func TestAlphaRefuses(t *testing.T) {
 		change    func(*session.Config, *session.Inputs)
 		err, hint string
 	}{
-		"Functions":    {"functions are in the Composition", config(func(c *session.Config) { c.Functions = "functions.yaml" }), "profile alpha does not take a functions file", ""},
-		"Packages":     {"which names their images", config(func(c *session.Config) { c.Packages = map[string]string{"f0": "."} }), "does not take packages", ""},
-		"Runtime":      {"containers run in one way here", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": a container does not run by Process`, ""},
-		"NoContainers": {"if they do", config(func(c *session.Config) { c.Containers = nil }), "nothing here can run containers", "container.runner.endpoint"},
-		"Compositions": {"there is one Composition", in(func(in *session.Inputs) { in.Compositions = []string{"lib"} }), "does not take Compositions to choose from", ""},
-		"Loop":         {"there is one reconcile", in(func(in *session.Inputs) { in.ObserveLoop = 1 }), "does not take an observe loop", ""},
-		"WrapRunner":   {"functions are no Runners", in(func(in *session.Inputs) { in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r } }), "does not take functions that could be traced", ""},
-		"Required":     {"they require nothing", in(func(in *session.Inputs) { in.Extra = []string{"x"} }), "does not take resources or schemas", ""},
-		"Credentials":  {"and get no credentials", in(func(in *session.Inputs) { in.Credentials = []string{"x"} }), "does not take credentials", ""},
-		"XRD":          {"an XRD has to be one", in(func(in *session.Inputs) { in.XRD = "xr.yaml" }), "loading the XRD", ""},
-		"Observed":     {"what is observed has to be there", in(func(in *session.Inputs) { in.Observed = []string{"none.yaml"} }), "loading observed resources", ""},
-		"Missing":      {"so has the Composition", in(func(in *session.Inputs) { in.Composition = "none.yaml" }), "loading the Composition", ""},
-		"Kind":         {"which is one", composition(xr), "expected a Composition", ""},
-		"Pipeline":     {"of the alpha", composition(steps("f")), "lib/composition.yaml:5: spec: the Composition has neither resources nor functions", "another {profile}"},
-		"Name":         {"faults have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
-		"Image":        {"those of functions, too", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: an image is required", ""},
-		"Match":        {"it is for the XR", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
-		"Profile":      {"other profiles delete nothing", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is for profile alpha", ""},
+		"Functions":    {"a functions file is not supported", config(func(c *session.Config) { c.Functions = "functions.yaml" }), "profile alpha does not support a functions file", ""},
+		"Packages":     {"packages are not supported", config(func(c *session.Config) { c.Packages = map[string]string{"f0": "."} }), "does not support packages", ""},
+		"Runtime":      {"another runtime is not supported", config(func(c *session.Config) { c.Runtime = session.Process }), `choosing a runtime for function "f0": a container does not run by Process`, ""},
+		"NoContainers": {"without a container runner there is an error", config(func(c *session.Config) { c.Containers = nil }), "nothing here can run containers", "container.runner.endpoint"},
+		"Compositions": {"a choice of Compositions is not supported", in(func(in *session.Inputs) { in.Compositions = []string{"lib"} }), "does not support Compositions to choose from", ""},
+		"Loop":         {"an observe loop is not supported", in(func(in *session.Inputs) { in.ObserveLoop = 1 }), "does not support an observe loop", ""},
+		"WrapRunner":   {"tracing is not supported", in(func(in *session.Inputs) { in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r } }), "does not support tracing of functions", ""},
+		"Required":     {"required resources are not supported", in(func(in *session.Inputs) { in.Extra = []string{"x"} }), "does not support resources or schemas", ""},
+		"Credentials":  {"credentials are not supported", in(func(in *session.Inputs) { in.Credentials = []string{"x"} }), "does not support credentials", ""},
+		"XRD":          {"a file that is not an XRD is an error", in(func(in *session.Inputs) { in.XRD = "xr.yaml" }), "loading the XRD", ""},
+		"Observed":     {"a missing observed file is an error", in(func(in *session.Inputs) { in.Observed = []string{"none.yaml"} }), "loading observed resources", ""},
+		"Missing":      {"a missing Composition is an error", in(func(in *session.Inputs) { in.Composition = "none.yaml" }), "loading the Composition", ""},
+		"Kind":         {"a file that is not a Composition is an error", composition(xr), "expected a Composition", ""},
+		"Pipeline":     {"a Composition without resources and functions is an error", composition(steps("f")), "lib/composition.yaml:5: spec: the Composition has neither resources nor functions", "another {profile}"},
+		"Name":         {"errors of resources have lines", composition(strings.Replace(calling("image: a"), "name: bolt", "x: y", 1)), "lib/composition.yaml:7: spec.resources[0].name: cannot have anonymous resources", ""},
+		"Image":        {"errors of functions have lines", composition(calling("image: a", "x: y")), "lib/composition.yaml:12: spec.functions[1].container.image: an image is required", ""},
+		"Match":        {"a Composition for another kind is an error", composition(strings.Replace(calling(), "XWidget", "XOther", 1)), `is for kind XOther`, ""},
+		"Profile":      {"literal deletion is an error in other profiles", in(func(in *session.Inputs) { in.Profile, in.LiteralDeletion = render.V2, true }), "literal deletion is for profile alpha", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -231,8 +231,7 @@ func TestAlphaRefuses(t *testing.T) {
 	}
 }
 
-// TestAlphaFatal: what a function says is fatal is so here, too, and what else
-// goes wrong is about its XR.
+// TestAlphaFatal: fatal results and other errors belong to their XR.
 func TestAlphaFatal(t *testing.T) {
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{"xr.yaml": xr, "lib/composition.yaml": calling("image: a")}),
@@ -252,7 +251,7 @@ func TestAlphaFatal(t *testing.T) {
 	}
 }
 
-// TestAlphaXRD gives an XR the defaults of its XRD.
+// TestAlphaXRD applies the defaults of the XRD to an XR.
 func TestAlphaXRD(t *testing.T) {
 	const xrd = `
 apiVersion: apiextensions.crossplane.io/v1

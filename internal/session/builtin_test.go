@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// patched is a Composition that has a builtin, and a Function of its name.
+// patched returns a Composition with a builtin, and a Function of its name.
 func patched(input string) string {
 	return strings.Replace(steps("function-patch-and-transform"), "{response: {}}", input, 1)
 }
@@ -32,15 +32,15 @@ func TestBuiltinVersions(t *testing.T) {
 		mode            builtin.Mode
 		warning, refuse string
 	}{
-		"Inside":       {"a version that was measured is silent", "xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.10.2", builtin.Strict, "", ""},
-		"WithoutV":     {"with or without a v", "crossplane-contrib/function-patch-and-transform:0.8.2", builtin.Strict, "", ""},
-		"NoTag":        {"no version is any version", "crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
-		"Older":        {"an older one may do otherwise", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Auto, "stands for v0.8.0 to below v0.11.0, not for v0.1.4", ""},
-		"OlderStrict":  {"which strict refuses", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Strict, "", "stands for v0.8.0 to below v0.11.0, not for v0.1.4"},
-		"Newer":        {"so may a newer one", "crossplane-contrib/function-patch-and-transform:v0.11.0", builtin.Auto, "not for v0.11.0", ""},
-		"Branch":       {"what is no version may be any", "crossplane-contrib/function-patch-and-transform:main", builtin.Auto, `the tag "main" is no version`, ""},
-		"BranchStrict": {"which strict refuses", "crossplane-contrib/function-patch-and-transform:main", builtin.Strict, "", `the tag "main" is no version`},
-		"PortInHost":   {"a port is no tag", "localhost:5000/crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
+		"Inside":       {"a tested version gives no warning", "xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform:v0.10.2", builtin.Strict, "", ""},
+		"WithoutV":     {"a version without a v gives no warning", "crossplane-contrib/function-patch-and-transform:0.8.2", builtin.Strict, "", ""},
+		"NoTag":        {"a package without a version gives no warning", "crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
+		"Older":        {"an older version gives a warning", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Auto, "stands for v0.8.0 to below v0.11.0, not for v0.1.4", ""},
+		"OlderStrict":  {"policy strict refuses an older version", "xpkg.upbound.io/crossplane-contrib/function-patch-and-transform:v0.1.4", builtin.Strict, "", "stands for v0.8.0 to below v0.11.0, not for v0.1.4"},
+		"Newer":        {"a newer version gives a warning", "crossplane-contrib/function-patch-and-transform:v0.11.0", builtin.Auto, "not for v0.11.0", ""},
+		"Branch":       {"a tag that is not a version gives a warning", "crossplane-contrib/function-patch-and-transform:main", builtin.Auto, `the tag "main" is no version`, ""},
+		"BranchStrict": {"policy strict refuses a tag that is not a version", "crossplane-contrib/function-patch-and-transform:main", builtin.Strict, "", `the tag "main" is no version`},
+		"PortInHost":   {"a port is not a tag", "localhost:5000/crossplane-contrib/function-patch-and-transform", builtin.Strict, "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestBuiltinVersions(t *testing.T) {
 	}
 }
 
-// notes keeps the warnings that it hears.
+// notes records warnings.
 type notes struct {
 	mu    sync.Mutex
 	texts []string
@@ -82,7 +82,8 @@ func (n *notes) take(e progress.Event) {
 	}
 }
 
-// A field that the builtin does not know may be one of another version.
+// TestUnknownField: the hint for an unknown input field names the version of
+// the builtin.
 func TestUnknownField(t *testing.T) {
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{
 		"xr.yaml": xr, "composition.yaml": patched("{resources: [{name: thing, bases: {}}]}"),
@@ -96,7 +97,7 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// real plays a package with what the builtin answers, but for what change does.
+// real simulates a package: it answers as the builtin does, changed by change.
 type real struct {
 	change func(*fnv1.RunFunctionResponse)
 }
@@ -128,10 +129,10 @@ func TestCrosscheck(t *testing.T) {
 		packages map[string]string
 		want     string
 	}{
-		"Alike":       {"two that answer alike are one", "function-patch-and-transform", alike, map[string]string{"function-patch-and-transform": "pt.xpkg"}, ""},
-		"Managed":     {"also by the name that the package manager gives", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},
+		"Alike":       {"equal answers pass", "function-patch-and-transform", alike, map[string]string{"function-patch-and-transform": "pt.xpkg"}, ""},
+		"Managed":     {"a function with the package manager's name is checked", "crossplane-contrib-function-patch-and-transform", alike, map[string]string{"crossplane-contrib-function-patch-and-transform": "pt.xpkg"}, ""},
 		"Differ":      {"a difference is an error", "function-patch-and-transform", differs, map[string]string{"function-patch-and-transform": "pt.xpkg"}, `desired.resources.thing.ready is nothing by the builtin, but "READY_TRUE" by the runtime Process`},
-		"NoBuiltin":   {"what has no builtin just runs", "function-mine", differs, map[string]string{"function-mine": "mine.xpkg"}, ""},
+		"NoBuiltin":   {"a function without a builtin is not checked", "function-mine", differs, map[string]string{"function-mine": "mine.xpkg"}, ""},
 		"OnlyBuiltin": {"a builtin cannot be checked against itself", "function-patch-and-transform", alike, nil, "there is only the builtin"},
 	}
 	for name, tc := range cases {

@@ -18,32 +18,32 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// AnnotationRuntime on a Function chooses its Runtime.
+// AnnotationRuntime is the annotation of a Function that selects its Runtime.
 const AnnotationRuntime = "render.crossplane.io/runtime"
 
-// A Runtime is how a function is started for a render.
+// A Runtime is how a function is started.
 type Runtime string
 
 const (
-	// Auto chooses for each function: a builtin where one stands in for the
-	// package, a process where that is a folder with source, else a sandbox, or
-	// Docker where there can be none.
+	// Auto chooses for each function: Builtin if a builtin replaces the
+	// package, Process for a folder with source, otherwise Sandbox, or
+	// Docker if sandboxes are not available.
 	Auto Runtime = ""
-	// Builtin is a function that lives in this binary.
+	// Builtin runs a function that is compiled into this binary.
 	Builtin Runtime = "Builtin"
-	// Sandbox is a container of this process's making, on Linux.
+	// Sandbox runs a container that this process creates, on Linux.
 	Sandbox Runtime = "Sandbox"
-	// Docker is a container of an engine that this machine can reach.
+	// Docker runs a container in a Docker engine.
 	Docker Runtime = "Docker"
-	// Process is the function as a child of this process: built from source, or
-	// from its image as far confined as can be without a sandbox.
+	// Process runs the function as a child process: built from source, or
+	// from its image with as much isolation as possible without a sandbox.
 	Process Runtime = "Process"
-	// Development is a function that somebody else runs.
+	// Development calls a function that the user runs.
 	Development Runtime = "Development"
 )
 
-// ParseRuntime returns the Runtime of that name, in any case. The name "" or
-// "auto" is Auto.
+// ParseRuntime returns the Runtime with a name, ignoring case. The names "" and
+// "auto" are Auto.
 func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
@@ -56,16 +56,16 @@ func ParseRuntime(name string) (Runtime, error) {
 	return "", hint.Wrap(fmt.Errorf("unknown runtime %q", name), "use Builtin, Sandbox, Docker, Process or Development")
 }
 
-// A choice is a function that the pipeline uses, and how to run it.
+// A choice is a function of the pipeline and how to run it.
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
-	// builtin is what runs, or if another runtime does, what it is to be
-	// checked against; its Name is "" if there is none.
+	// builtin is what runs, or what a function in another runtime is
+	// checked against. Its Name is "" if there is none.
 	builtin builtin.Builtin
 }
 
-// choose plans how to run each function that the pipeline uses.
+// choose selects a runtime for each function of the pipeline.
 func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[string]runtimes.Function) ([]choice, error) {
 	var choices []choice
 	for _, step := range c.Spec.Pipeline {
@@ -85,7 +85,8 @@ func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[s
 	return choices, nil
 }
 
-// functionNames returns the functions that the pipelines of Compositions use.
+// functionNames returns the names of all functions in the pipelines of
+// Compositions.
 func functionNames(compositions []*apiextv1.Composition) []string {
 	var names []string
 	for _, c := range compositions {
@@ -105,9 +106,9 @@ func annotated(own, all map[string]string) map[string]string {
 	return own
 }
 
-// unlisted returns the function that a name alone stands for, where there is no
-// functions file: a builtin by its own name, or by the one that Crossplane's
-// package manager gives it.
+// unlisted returns the function for a name if there is no functions file: a
+// builtin by its own name, or by the name that Crossplane's package manager
+// gives it.
 func (s *Session) unlisted(name string) (runtimes.Function, bool) {
 	b, ok := builtinFor(name)
 	if !ok || s.config.Builtins.Mode == builtin.Off {
@@ -116,7 +117,7 @@ func (s *Session) unlisted(name string) (runtimes.Function, bool) {
 	return runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}, true
 }
 
-// builtinFor returns the builtin that a Function's name alone stands for.
+// builtinFor returns the builtin for a Function's name.
 func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
@@ -155,7 +156,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		c.builtin = b
 	case Docker:
 		if given && !lock.IsPath(fn.Package) {
-			c.fn.Package = "." + string(filepath.Separator) + fn.Package // no image's name
+			c.fn.Package = "." + string(filepath.Separator) + fn.Package // The package is not a valid image name.
 		}
 	case Development:
 		if given {
@@ -181,8 +182,8 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or leave out "+hint.Builtins+"=strict")
 }
 
-// chooseContainer chooses what runs an image: a sandbox, or where there can be
-// none, an engine.
+// chooseContainer selects the runtime for an image: a sandbox, or an engine if
+// sandboxes are not available.
 func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
 	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
 	c.runtime = s.container
@@ -199,9 +200,9 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	}
 }
 
-// findContainer returns what can run images here. It is Auto if nothing can, with
-// what is in the way. Where sandboxes are forbidden and there is no engine
-// either, it is Sandbox, which tells what to do about it.
+// findContainer returns the runtime for images. If there is none, it returns
+// Auto and the reasons. If sandboxes are forbidden and there is no engine, it
+// returns Sandbox, whose error has a hint.
 func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	sandbox, docker := s.config.Runtimes[Sandbox], s.config.Runtimes[Docker]
 	switch {
@@ -217,11 +218,11 @@ func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	if forbidden == nil || docker == nil || probe(ctx, docker) != nil {
 		return Sandbox, nil
 	}
-	s.config.Progress.Note(fmt.Sprintf("functions run by Docker, since there can be no sandbox here: %v", forbidden))
+	s.config.Progress.Note(fmt.Sprintf("functions run in Docker, because sandboxes are not available: %v", forbidden))
 	return Docker, nil
 }
 
-// probe asks a runtime whether it could start anything.
+// probe checks whether a runtime can start functions.
 func probe(ctx context.Context, r runtimes.Runtime) error {
 	if p, ok := r.(runtimes.Prober); ok {
 		return p.Probe(ctx)
@@ -229,8 +230,8 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 	return nil
 }
 
-// waysToRun says how a function could be run that no rule runs: by a builtin, if
-// one has the name of its repository.
+// waysToRun describes how a function without a runtime could run. It suggests a
+// builtin with the name of its repository.
 func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	ways := "name the package's file or its source folder with " + hint.Package + " " + hint.Hint(fn.Name) + "=PATH, or start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
 	b, ok := s.config.Builtins.Forced(fn.Package)
@@ -244,8 +245,8 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	}
 }
 
-// crosschecked adds to a choice the builtin that the function is to be checked
-// against, if there is one.
+// crosschecked adds the builtin against which the function is checked, if it
+// exists.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
@@ -255,8 +256,8 @@ func (c choice) crosschecked() (choice, error) {
 	return c, nil
 }
 
-// isSource reports whether a path is a folder with the source of a function, and
-// not one with an OCI image layout.
+// isSource reports whether a path is a folder with Go source, and not an OCI
+// image layout.
 func (s *Session) isSource(path string) bool {
 	dir, err := afero.IsDir(s.config.Reader.FS, path)
 	if err != nil || !dir {
@@ -266,8 +267,8 @@ func (s *Session) isSource(path string) bool {
 	return err == nil && !layout
 }
 
-// resolve makes a relative path in a functions file one that is relative to
-// that file's folder, if there is something.
+// resolve makes a relative path in a functions file relative to that file's
+// folder, if it exists there.
 func (s *Session) resolve(dir, pkg string) string {
 	if !lock.IsPath(pkg) || filepath.IsAbs(pkg) {
 		return pkg
@@ -277,7 +278,7 @@ func (s *Session) resolve(dir, pkg string) string {
 		return pkg
 	}
 	if !lock.IsPath(beside) {
-		return "./" + beside // it is still no reference
+		return "./" + beside // A path is not a reference.
 	}
 	return beside
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// prober is a shelf that may not serve here, and counts how often it was asked.
+// prober is a Runtime that may be unavailable, and counts probes.
 type prober struct {
 	shelf
 	err   error
@@ -24,7 +24,8 @@ func (p *prober) Probe(context.Context) error {
 	return p.err
 }
 
-// What runs an image is a sandbox, or where there can be none, an engine.
+// TestContainerChoice: an image runs in a sandbox, or in an engine if sandboxes
+// are not available.
 func TestContainerChoice(t *testing.T) {
 	forbidden, absent := errors.New("user namespaces are forbidden"), errors.New("no engine is here")
 	const stranger = "ghcr.io/acme/f:v1"
@@ -37,16 +38,16 @@ func TestContainerChoice(t *testing.T) {
 		wantErr         string
 		askedDocker     int
 	}{
-		"Sandbox":       {"a sandbox beats an engine, which is not looked for", stranger, &prober{}, &prober{}, session.Config{}, "Sandbox", "", "", 0},
-		"Forbidden":     {"where it is forbidden an engine takes its place, which is told", stranger, &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run by Docker, since there can be no sandbox here: user namespaces are forbidden", "", 1},
-		"ForbiddenFile": {"for a file, too", "./f.xpkg", &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run by Docker", "", 1},
-		"Neither":       {"without an engine the sandbox says what it lacks", stranger, &prober{err: forbidden}, &prober{err: absent}, session.Config{}, "Sandbox", "", "", 1},
-		"Elsewhere":     {"on another system there is only the engine", stranger, nil, &prober{}, session.Config{}, "Docker", "", "", 1},
-		"ElsewhereFile": {"a file runs there, too", "./f.xpkg", nil, &prober{}, session.Config{}, "Docker", "", "", 1},
-		"Nothing":       {"without one that is told, and what else to do", stranger, nil, &prober{err: absent}, session.Config{}, "", "", `nothing here can run package "ghcr.io/acme/f:v1": no engine is here`, 1},
-		"NothingFile":   {"a file is then tried as a process", "./f.xpkg", nil, &prober{err: absent}, session.Config{}, "Process", "", "", 1},
-		"Forced":        {"an engine that is asked for is not asked first", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker}, "Docker", "", "", 0},
-		"Package":       {"a package that is given is a path, also for an engine", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker, Packages: map[string]string{"f": "layout"}}, "Docker ./layout", "", "", 0},
+		"Sandbox":       {"a sandbox is preferred, and the engine is not probed", stranger, &prober{}, &prober{}, session.Config{}, "Sandbox", "", "", 0},
+		"Forbidden":     {"an engine replaces a forbidden sandbox, with a note", stranger, &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run in Docker, because sandboxes are not available: user namespaces are forbidden", "", 1},
+		"ForbiddenFile": {"an engine runs a package file if sandboxes are forbidden", "./f.xpkg", &prober{err: forbidden}, &prober{}, session.Config{}, "Docker", "functions run in Docker", "", 1},
+		"Neither":       {"without an engine, the error of the sandbox is returned", stranger, &prober{err: forbidden}, &prober{err: absent}, session.Config{}, "Sandbox", "", "", 1},
+		"Elsewhere":     {"a system without sandboxes uses the engine", stranger, nil, &prober{}, session.Config{}, "Docker", "", "", 1},
+		"ElsewhereFile": {"a system without sandboxes runs a package file in the engine", "./f.xpkg", nil, &prober{}, session.Config{}, "Docker", "", "", 1},
+		"Nothing":       {"an image without any runtime is an error with a hint", stranger, nil, &prober{err: absent}, session.Config{}, "", "", `nothing here can run package "ghcr.io/acme/f:v1": no engine is here`, 1},
+		"NothingFile":   {"a package file without a container runtime runs as a process", "./f.xpkg", nil, &prober{err: absent}, session.Config{}, "Process", "", "", 1},
+		"Forced":        {"an engine that the user selects is not probed", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker}, "Docker", "", "", 0},
+		"Package":       {"a given package is a path for an engine, too", stranger, &prober{}, &prober{}, session.Config{Runtime: session.Docker, Packages: map[string]string{"f": "layout"}}, "Docker ./layout", "", "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

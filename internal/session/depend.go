@@ -13,15 +13,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// A Resolver knows which versions of packages there are.
+// A Resolver selects versions of packages.
 type Resolver interface {
-	// Reference returns the reference of the version that a dependency means. An
-	// error is one sentence that says where the dependency is written down.
+	// Reference returns the reference of the version that satisfies a
+	// dependency. An error is one sentence with the position of the
+	// dependency.
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds the functions that pipelines use and packages depend on. The others
-// are of no interest, and nobody is asked for their versions.
+// depend adds the functions that pipelines use and packages depend on. Versions
+// of other dependencies are not resolved.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
@@ -48,7 +49,7 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 	return nil
 }
 
-// version returns the package of a dependency.
+// version returns the package reference of a dependency.
 func (s *Session) version(ctx context.Context, d lock.Dependency) (string, error) {
 	if pkg, ok := s.standIn(d); ok && !s.config.Locked {
 		return pkg, nil
@@ -56,13 +57,12 @@ func (s *Session) version(ctx context.Context, d lock.Dependency) (string, error
 	return s.config.Dependencies.Reference(ctx, d)
 }
 
-// standIn returns the package of a version that a builtin stands for, if the
-// dependency allows one and a builtin is what will run: nobody need be asked which
-// others there are.
+// standIn returns the version that a builtin implements, if the dependency
+// allows it and the builtin will run. No registry needs to be asked then.
 func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	runtime := s.config.Runtime
 	if runtime == Auto {
-		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // Told when it is chosen.
+		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // choose reports the mismatch.
 	}
 	var b builtin.Builtin
 	ok := false

@@ -17,7 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// versions resolves every constraint to v9, and keeps account of it.
+// versions resolves every constraint to v9 and records the requests.
 type versions struct{ asked []string }
 
 func (v *versions) Reference(_ context.Context, d lock.Dependency) (string, error) {
@@ -39,27 +39,27 @@ func TestDependencies(t *testing.T) {
 	cases := map[string]struct {
 		reason, metadata, step string
 		config                 session.Config
-		// want is what runs, and asked what was asked for.
+		// want is what runs, and asked what was resolved.
 		want, asked, err string
 	}{
-		"ByObject":     {"a cluster's name", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "acme-f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
-		"ByLastPart":   {"the last part will do", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
-		"Ambiguous":    {"of two nobody knows which", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "f", session.Config{}, "", "", `calls the function "f", which was not found`},
-		"Unknown":      {"what is no dependency is unknown", metadata(on("acme/f", ">=v1")), "g", session.Config{}, "", "", `calls the function "g", which was not found`},
-		"Away":         {"the error says where", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "g", session.Config{}, "", "gone/g >=v1", "loading functions: crossplane.yaml:6: the registry is away"},
-		"Wrong":        {"metadata may be wrong", metadata("{version: v1}"), "f", session.Config{}, "", "", "crossplane.yaml:5: spec.dependsOn[0] names no package"},
-		"Beside":       {"a Function beside it counts first", metadata(on("acme/f", ">=v1")) + fn("f", "registry.example.org/own:v1", ""), "f", session.Config{}, "Sandbox registry.example.org/own:v1", "", ""},
-		"Package":      {"--package counts first", metadata(on("acme/f", ">=v1")), "f", session.Config{Packages: map[string]string{"f": "f.xpkg"}}, "Sandbox f.xpkg", "", ""},
-		"Builtin":      {"a builtin that the constraint allows asks nobody", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.1", "", ""},
-		"BuiltinExact": {"nor does one of an exact version", metadata(on(dummy, "v0.4.0")), "crossplane-contrib-function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.0", "", ""},
-		"BuiltinWhole": {"nor one of a whole reference", metadata(on(dummy+":v0.4.0", "")), "function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.0", "", ""},
-		"BuiltinOlder": {"one that it does not allow is asked for, and told", metadata(on(dummy, "<v0.4.0")), "function-dummy", session.Config{}, "Builtin registry.example.org/" + dummy + ":v9", dummy + " <v0.4.0", ""},
-		"BuiltinOff":   {"without builtins a registry is asked", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, "Sandbox registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
-		"OtherRuntime": {"nor is a builtin what runs by another runtime", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Runtime: session.Docker}, "Docker registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
-		"Annotated":    {"or by an annotation", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Annotations: map[string]string{session.AnnotationRuntime: "docker"}}, "Docker registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
-		"Forced":       {"a builtin may be forced", metadata(on("acme/function-dummy", ">=v0.4.0")), "function-dummy", session.Config{Runtime: session.Builtin}, "Builtin acme/function-dummy:v0.4.1", "", ""},
-		"Digest":       {"a digest is never a builtin", metadata(on(dummy, digest)), "function-dummy", session.Config{Runtime: session.Sandbox}, "Sandbox registry.example.org/" + dummy + ":v9", dummy + " " + digest, ""},
-		"Locked":       {"a lock knows the version that counts", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Locked: true}, "Builtin registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"ByObject":     {"a dependency is found by its name in a cluster", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "acme-f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
+		"ByLastPart":   {"a dependency is found by the last part of its repository", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "f", session.Config{}, "Sandbox registry.example.org/acme/f:v9", "acme/f >=v1", ""},
+		"Ambiguous":    {"an ambiguous name is unknown", metadata(on("acme/f", ">=v1"), on("other/f", ">=v1")), "f", session.Config{}, "", "", `calls the function "f", which was not found`},
+		"Unknown":      {"a name that is not a dependency is unknown", metadata(on("acme/f", ">=v1")), "g", session.Config{}, "", "", `calls the function "g", which was not found`},
+		"Away":         {"an error of the resolver has the position of the dependency", metadata(on("acme/f", ">=v1"), on("gone/g", ">=v1")), "g", session.Config{}, "", "gone/g >=v1", "loading functions: crossplane.yaml:6: the registry is away"},
+		"Wrong":        {"invalid metadata is an error", metadata("{version: v1}"), "f", session.Config{}, "", "", "crossplane.yaml:5: spec.dependsOn[0] names no package"},
+		"Beside":       {"a Function in the file takes precedence over a dependency", metadata(on("acme/f", ">=v1")) + fn("f", "registry.example.org/own:v1", ""), "f", session.Config{}, "Sandbox registry.example.org/own:v1", "", ""},
+		"Package":      {"a given package takes precedence over a dependency", metadata(on("acme/f", ">=v1")), "f", session.Config{Packages: map[string]string{"f": "f.xpkg"}}, "Sandbox f.xpkg", "", ""},
+		"Builtin":      {"a builtin that the constraint allows is used without the resolver", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.1", "", ""},
+		"BuiltinExact": {"a builtin with the exact version is used without the resolver", metadata(on(dummy, "v0.4.0")), "crossplane-contrib-function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.0", "", ""},
+		"BuiltinWhole": {"a builtin with a whole reference is used without the resolver", metadata(on(dummy+":v0.4.0", "")), "function-dummy", session.Config{}, "Builtin " + dummy + ":v0.4.0", "", ""},
+		"BuiltinOlder": {"a builtin that the constraint does not allow is resolved, with a warning", metadata(on(dummy, "<v0.4.0")), "function-dummy", session.Config{}, "Builtin registry.example.org/" + dummy + ":v9", dummy + " <v0.4.0", ""},
+		"BuiltinOff":   {"without builtins the resolver is used", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, "Sandbox registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"OtherRuntime": {"with another runtime the resolver is used", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Runtime: session.Docker}, "Docker registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"Annotated":    {"with a runtime annotation the resolver is used", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Annotations: map[string]string{session.AnnotationRuntime: "docker"}}, "Docker registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
+		"Forced":       {"runtime Builtin forces a builtin", metadata(on("acme/function-dummy", ">=v0.4.0")), "function-dummy", session.Config{Runtime: session.Builtin}, "Builtin acme/function-dummy:v0.4.1", "", ""},
+		"Digest":       {"a digest is never replaced by a builtin", metadata(on(dummy, digest)), "function-dummy", session.Config{Runtime: session.Sandbox}, "Sandbox registry.example.org/" + dummy + ":v9", dummy + " " + digest, ""},
+		"Locked":       {"a lock file decides the version", metadata(on(dummy, ">=v0.4.0")), "function-dummy", session.Config{Locked: true}, "Builtin registry.example.org/" + dummy + ":v9", dummy + " >=v0.4.0", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// What there is is listed where a name means none of it.
+// TestDependenciesListed: the error for an unknown name lists the dependencies.
 func TestDependenciesListed(t *testing.T) {
 	s := session.Open(session.Config{
 		Reader: reader(t, map[string]string{
@@ -105,7 +105,8 @@ func TestDependenciesListed(t *testing.T) {
 	}
 }
 
-// What the caller answers for itself, and what no step uses, nobody asks for.
+// TestDependenciesUnused: functions of the caller and unused functions are not
+// resolved.
 func TestDependenciesUnused(t *testing.T) {
 	resolver := &versions{}
 	own := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

@@ -1,5 +1,5 @@
-// Package session is the one flow by which everything renders: load the
-// inputs, choose a runtime for each function that the pipeline uses, start
-// them, render, and stop them when the session closes. Functions that one
-// render started serve the next ones of the same session.
+// Package session implements the flow that all renders share: load the inputs,
+// choose a runtime for each function of the pipeline, start the functions,
+// render, and stop them when the session is closed. Renders of one session
+// share running functions.
 package session

@@ -30,18 +30,18 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// goldenDir holds cases with what the real engines made of them; a case's
-// about.txt says why it is there.
+// goldenDir has the cases and the output of the real engines. about.txt
+// explains each case.
 const goldenDir = "../../testdata/golden/render"
 
-// engines are the real ones, by the profile that follows them.
+// engines has the real engine of each profile.
 var engines = map[render.Profile]string{
 	render.V2: "v2.4", render.Classic: "v2.2", render.V1_20: "v1.20", render.V1_14: "v1.14",
 }
 
-// TestGolden renders each case in each profile that has a result, and compares
-// what is printed to the byte, and the verdict; in profiles V2 and Classic also
-// what functions are sent.
+// TestGolden renders each case in each profile with a result, and compares the
+// output byte for byte, and whether it failed. In profiles V2 and Classic it
+// also compares the requests to functions.
 func TestGolden(t *testing.T) {
 	cases, err := os.ReadDir(goldenDir)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// differences reads which results differ on purpose, as "CASE ENGINE".
+// differences returns the results that differ on purpose, as "CASE ENGINE".
 func differences(t *testing.T) map[string]bool {
 	b, err := os.ReadFile("../../testdata/golden/differences.yaml")
 	if err != nil {
@@ -133,16 +133,16 @@ func (g golden) run(t *testing.T, profile render.Profile) {
 	if diff != "" {
 		t.Errorf("%s\nstdout (-want +got):\n%s", g.read(t, "about.txt"), diff)
 	}
-	// A render that must fail may do so before it calls what the real engine
-	// had called by then.
+	// A render that must fail may fail before it makes all calls of the
+	// real engine.
 	if n := left(); n > 0 && !wantFailed {
 		t.Errorf("%d calls that the real engine made are missing", n)
 	}
 }
 
-// stage is a Runtime whose functions are played by one Runner, under the names
-// of their packages' repositories. It holds tags to being the SHA-256 of the
-// first request of their step, without its meta.
+// stage is a Runtime whose functions are simulated by one Runner, by the names
+// of their repositories. It checks that the tag of the first request of each
+// step is its SHA-256 without meta.
 type stage struct {
 	t      *testing.T
 	runner function.Runner
@@ -176,10 +176,10 @@ func (s stage) Start(_ context.Context, fn runtimes.Function) (*runtimes.Instanc
 	}, nil
 }
 
-// runner replays the case's calls, and holds the builtins to what the functions
-// answered. The oldest engines' calls differ in what later ones know, so there
-// the functions answer that are known here. They answer also where the real
-// engine made no calls: a render that goes on must be seen.
+// runner replays the calls of the case, and compares the builtins with the
+// recorded answers. Calls of the oldest engines lack newer fields, so there
+// local functions answer. They also answer calls that the real engine did not
+// make, so that a render that goes on is noticed.
 func (g golden) runner(t *testing.T) (function.Runner, func() int) {
 	known := function.Mux{"function-literal": functiontest.Literal()}
 	for _, b := range builtin.All() {
@@ -207,7 +207,8 @@ func (g golden) functions() string {
 	return "functions"
 }
 
-// inputs reads a case's arguments, which are those of `crossplane render`.
+// inputs parses the arguments of a case, which are those of `crossplane
+// render`.
 func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 	in := session.Inputs{
 		XRs: []string{"xr.yaml"}, Composition: "composition.yaml",
@@ -222,7 +223,7 @@ func (g golden) inputs(t *testing.T) (session.Inputs, render.Include) {
 			value = lines[i]
 		}
 		if long && len(flag) == 2 {
-			value = "=" + value // as kong has it
+			value = "=" + value // in kong's format
 		}
 		switch flag {
 		case "":

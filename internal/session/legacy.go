@@ -10,8 +10,8 @@ import (
 )
 
 // unlistable returns the functions that may be missing from the functions file:
-// those of all Compositions if there is no such file, and else those of legacy
-// ones, whose authors knew of no functions.
+// those of all Compositions if there is no file, otherwise those of legacy
+// Compositions, which name no functions.
 func (s *Session) unlistable(all []composition.Entry) []string {
 	var compositions []*apiextv1.Composition
 	for _, e := range all {
@@ -22,16 +22,16 @@ func (s *Session) unlistable(all []composition.Entry) []string {
 	return functionNames(compositions)
 }
 
-// noteConverted says that it is not quite the Composition of the document that
-// is rendered.
+// noteConverted reports that the rendered Composition is converted from the
+// document.
 func (s *Session) noteConverted(e composition.Entry) {
 	if e.Converted {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
 	}
 }
 
-// hintMode adds to a problem of a Composition what to do about functions of the
-// alpha.
+// hintMode adds a hint to a problem of a Composition with functions of profile
+// Alpha.
 func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err

@@ -24,8 +24,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// legacyDir holds a legacy Composition, the pipeline that its author would write
-// today, and what they are rendered with.
+// legacyDir has a legacy Composition, the equivalent pipeline, and their
+// inputs.
 const legacyDir = "testdata/legacy"
 
 // old is a legacy Composition of one resource.
@@ -40,8 +40,8 @@ spec:
     patches: [{fromFieldPath: spec.size}]
 `
 
-// TestLegacyEqualsPipeline renders both in every profile: what a legacy
-// Composition makes is what the pipeline by hand makes.
+// TestLegacyEqualsPipeline: a legacy Composition and the equivalent pipeline
+// have equal output in every profile.
 func TestLegacyEqualsPipeline(t *testing.T) {
 	for profile := range engines {
 		t.Run(string(profile), func(t *testing.T) {
@@ -75,7 +75,7 @@ func renderLegacyDir(t *testing.T, profile render.Profile, file string) string {
 	return out.String()
 }
 
-// log keeps what a session says.
+// log records events.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -108,25 +108,25 @@ func TestLegacyFunctions(t *testing.T) {
 		want                           []string
 		wantErr                        string
 	}{
-		"NoFile":      {"without a functions file the builtin is taken", "", old, session.Config{}, []string{converted, ran}, ""},
-		"Unlisted":    {"its author knew of no functions, so it may be missing from the file", fn("function-dummy", "x", ""), old, session.Config{}, []string{converted, ran}, ""},
-		"Listed":      {"the function that the file lists is taken", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
-		"Runner":      {"a function that is there is taken", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
-		"BuiltinsOff": {"without builtins it has to be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
-		"Pipeline":    {"who writes a pipeline lists its functions", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
+		"NoFile":      {"without a functions file the builtin is used", "", old, session.Config{}, []string{converted, ran}, ""},
+		"Unlisted":    {"the function may be missing from the functions file", fn("function-dummy", "x", ""), old, session.Config{}, []string{converted, ran}, ""},
+		"Listed":      {"a function in the functions file is used", fn("function-patch-and-transform", "ghcr.io/acme/mine:v1", ""), old, session.Config{}, []string{converted}, `nothing here can run package "ghcr.io/acme/mine:v1"`},
+		"Runner":      {"a given package is used", "", old, session.Config{Runners: function.Mux{"function-patch-and-transform": stub}}, []string{converted}, ""},
+		"BuiltinsOff": {"without builtins the function must be listed", "", old, session.Config{Builtins: builtin.Policy{Mode: builtin.Off}}, []string{converted}, unknown},
+		"Pipeline":    {"a pipeline must have its functions listed", fn("function-dummy", "x", ""), strings.Replace(steps("function-patch-and-transform"), "response", "resources", 1), session.Config{}, nil, "calls the function \"function-patch-and-transform\", which was not found"},
 		"Lost": {
-			"what is not carried over is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
+			"a field that is not converted is a warning", "", old + "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n",
 			session.Config{},
 			[]string{converted, "warning: composition.yaml:10: spec.publishConnectionDetailsWithStoreConfigRef: the field was removed from Compositions: Crossplane no longer supports external secret stores", ran},
 			"",
 		},
 		"Environment": {
-			"a function that is no builtin has to be listed", "", old + "  environment: {defaultData: {a: 1}}\n",
+			"a function that is not a builtin must be listed", "", old + "  environment: {defaultData: {a: 1}}\n",
 			session.Config{},
 			[]string{converted},
 			`composition.yaml:6: spec.pipeline[0].functionRef.name: the step "environment-configs" calls the function "function-environment-configs", which was not found`,
 		},
-		"Empty": {"a Composition that composes nothing is refused", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: a Composition of mode Resources must have resources"},
+		"Empty": {"a Composition without resources is an error", "", strings.Replace(steps(), "mode: Pipeline\n  pipeline:", "mode: Resources", 1), session.Config{}, nil, "composition.yaml:5: spec.resources: a Composition of mode Resources must have resources"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestLegacyFunctions(t *testing.T) {
 	}
 }
 
-// TestLegacyStrict refuses a Composition for what it would lose, but not for
-// being a legacy one.
+// TestLegacyStrict: strict mode refuses a Composition with fields that are lost
+// in the conversion, but not any legacy Composition.
 func TestLegacyStrict(t *testing.T) {
 	const lost = "  publishConnectionDetailsWithStoreConfigRef: {name: default}\n"
 	in := inputs
@@ -162,8 +162,9 @@ func TestLegacyStrict(t *testing.T) {
 	}
 }
 
-// TestLegacyLibrary renders an XR by a legacy Composition of a library, and
-// tells of it once; others that could not be rendered do no harm.
+// TestLegacyLibrary renders an XR by a legacy Composition of a library. The
+// note of the conversion is reported once, and invalid unused Compositions are
+// ignored.
 func TestLegacyLibrary(t *testing.T) {
 	alpha := strings.NewReplacer("XWidget", "XOther", "widgets", "others", "  resources:", "  functions: [{name: f}]\n  resources:").Replace(old)
 	files := map[string]string{
@@ -178,13 +179,13 @@ func TestLegacyLibrary(t *testing.T) {
 		t.Errorf("got error %v (-want +got):\n%s", err, diff)
 	}
 	if n := strings.Count(strings.Join(said.lines, "\n"), "is of mode Resources"); n != 1 {
-		t.Errorf("it is told %d times that the Composition is converted: %q", n, said.lines)
+		t.Errorf("the conversion was reported %d times: %q", n, said.lines)
 	}
 	in.XRs = []string{"other.yaml"}
 	refused(t, s, in, "lib/alpha.yaml:6: spec.functions: functions of the alpha are rendered in profile alpha alone")
 }
 
-// TestAlpha refuses what only an old Crossplane could run, and says where to go.
+// TestAlpha: a Composition that needs profile Alpha is an error with a hint.
 func TestAlpha(t *testing.T) {
 	text := old + "  functions: [{name: f, type: Container, container: {image: acme/f:v1}}]\n"
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": text})})
@@ -202,9 +203,8 @@ func refused(t *testing.T, s *session.Session, in session.Inputs, want string) {
 	}
 }
 
-// FuzzLegacy holds that what a legacy Composition becomes is a pipeline without
-// faults of its own, and that the function takes its input, which it decodes
-// strictly.
+// FuzzLegacy: a converted legacy Composition is a valid pipeline, whose input
+// the function decodes strictly.
 func FuzzLegacy(f *testing.F) {
 	text, err := os.ReadFile(legacyDir + "/legacy.yaml")
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// renderNested is Render where Compositions are chosen from a library, for XRs
-// and for those that they compose. Each gives a Result of its own, parents
-// before children.
+// renderNested implements Render with a library of Compositions, for XRs and
+// the XRs that they compose. Each XR has its own Result, parents before
+// children.
 func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 	return renderEach(ctx, docs, f.results, each)
 }
 
-// live returns the XRs to render of those that are observed.
+// live returns the observed XRs to render.
 func (s *Session) live(library *composition.Library, c ownerIndex) ([]manifest.Document, error) {
 	docs, passed, err := live(library, c)
 	for _, p := range passed {
@@ -70,9 +70,9 @@ func (s *Session) live(library *composition.Library, c ownerIndex) ([]manifest.D
 	return docs, err
 }
 
-// library reads the Compositions and XRDs, the single Composition and XRD
-// among them unless they are in the folders, too. What is live has the XRDs of
-// its dump.
+// library reads the Compositions and XRDs, including the single Composition and
+// XRD unless the folders have them. With Live, it also has the XRDs of the
+// dump.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
 	var docs []manifest.Document
 	for _, path := range in.Compositions {

@@ -15,15 +15,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A state is what exists. What stands in a file by itself was put there for the
-// XR that is rendered; what stands in a list, as `kubectl get -o yaml` prints it,
-// is a dump of a cluster, of which only some belongs to it.
+// A state is the observed state. A resource in a document of its own was given
+// for the rendered XR. Resources in a list, as `kubectl get -o yaml` prints it,
+// are a dump of a cluster, of which only some belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
 }
 
-// state reads observed resources. Of a dumped object that is there several times
-// the first counts.
+// state reads observed resources. Of duplicates in dumps, the first counts.
 func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	var all state
 	known := map[key]bool{}
@@ -52,8 +51,8 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	return all, nil
 }
 
-// decodeAll returns the objects of a document: its items if it is a list, of
-// whatever kind, else itself.
+// decodeAll returns the objects of a document: the items of a list of any kind,
+// or the object itself.
 func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
 	u, err := decode(doc)
 	if err != nil {
@@ -69,21 +68,21 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 		o := &unstructured.Unstructured{Object: object}
 		if o.GetKind() == "" {
 			field := fmt.Sprintf("items[%d]", i)
-			return nil, true, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s is no object with a kind", field)}
+			return nil, true, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s is not an object with a kind", field)}
 		}
 		objs = append(objs, o)
 	}
 	return objs, true, nil
 }
 
-// definitions returns docs with the Compositions and XRDs of lists in place of
-// those lists.
+// definitions returns docs with lists replaced by the Compositions and XRDs in
+// them.
 func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {
 		objs, listed, err := decodeAll(doc)
 		if err != nil || !listed {
-			// Whoever decodes it next says what is wrong with it.
+			// The next decoder reports the error.
 			all = append(all, doc)
 			continue
 		}
@@ -101,7 +100,7 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// addXRDs adds the XRDs of the dump to docs, but for those that are there.
+// addXRDs adds the XRDs of the dump to docs, unless docs have them.
 func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
 	known := map[key]bool{}
 	for _, doc := range docs {
@@ -122,8 +121,7 @@ func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
 	return docs, nil
 }
 
-// document returns an object as one that was read, from where there are no
-// lines.
+// document converts an object to a document without line numbers.
 func document(u *unstructured.Unstructured) (manifest.Document, error) {
 	text, err := json.Marshal(u.Object)
 	if err != nil {
@@ -132,7 +130,7 @@ func document(u *unstructured.Unstructured) (manifest.Document, error) {
 	return manifest.Document{Path: composition.Describe(u), Text: text}, nil
 }
 
-// missing returns what is dumped and not in any of the stores.
+// missing returns the dumped objects that are in none of the stores.
 func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 	known := map[key]bool{}
 	for _, u := range slices.Concat(stores...) {
@@ -141,9 +139,9 @@ func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 	return slices.DeleteFunc(slices.Clone(s.dumped), func(u *unstructured.Unstructured) bool { return known[keyOf(u)] })
 }
 
-// live returns a document for each observed XR that a Composition of the library
-// composes for, and that is not rendered as part of another. Passed are those
-// that the Compositions are not for.
+// live returns a document for each observed XR that has a Composition in the
+// library and is not composed by another XR. passed are those that no
+// Composition selects.
 func live(library *composition.Library, c ownerIndex) (docs []manifest.Document, passed []string, err error) {
 	rendered := map[key]bool{}
 	for _, o := range c.all {

@@ -15,12 +15,12 @@ import (
 
 const widgetUID = "11111111-2222-3333-4444-555555555555"
 
-// dumped prints objects as kubectl does.
+// dumped returns objects in a list, as kubectl prints them.
 func dumped(items ...string) string {
 	return "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- " + strings.Join(items, "\n- ") + "\n"
 }
 
-// owned is a composed resource of an XWidget, by its name in the pipeline.
+// owned returns a composed resource of an XWidget, by its name in the pipeline.
 func owned(name, owner, uid, resource string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Thing, metadata: {name: %s, annotations: {crossplane.io/composition-resource-name: %s}, "+
 		"ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: %s, uid: %q, controller: true}]}, size: 1}", name, resource, owner, uid)
@@ -43,33 +43,33 @@ func TestDump(t *testing.T) {
 		wantErr          string
 	}{
 		"Own": {
-			"of a dump an XR has what it controls, and it is the one of that UID",
+			"an XR observes the dumped resources that it controls, and has its dumped UID",
 			dumped(live, own, owned("other-thing", "beta", "u-2", "thing"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: loose}}"),
 			[]string{"thing-abc"},
 			widgetUID, "",
 		},
-		"WithoutXR": {"what it controls knows its UID", dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"WithoutXR": {"the UID of an XR is found in the resources that it controls", dumped(own), []string{"thing-abc"}, widgetUID, ""},
 		"NoResourceName": {
-			"what an XR controls but did not compose by a pipeline is not its",
+			"a controlled resource without a pipeline name is not composed",
 			dumped(live, strings.Replace(own, "annotations: {crossplane.io/composition-resource-name: thing}, ", "", 1)),
 			nil, widgetUID, "",
 		},
-		"OtherKinds": {"kubectl has lists of one kind, too", strings.Replace(dumped(own), "kind: List", "kind: ThingList", 1), []string{"thing-abc"}, widgetUID, ""},
+		"OtherKinds": {"a list of a specific kind is a dump, too", strings.Replace(dumped(own), "kind: List", "kind: ThingList", 1), []string{"thing-abc"}, widgetUID, ""},
 		"Named": {
-			"what stands alone was given for the XR, whoever controls it",
+			"a resource outside of a list belongs to the XR, whoever controls it",
 			strings.ReplaceAll(owned("stray", "beta", "u-2", "thing"), "\n", ""),
 			nil, "", `observed resource "stray" is controlled by XWidget "beta"`,
 		},
 		"Both": {
-			"both may stand in one file",
+			"one file can have both",
 			dumped(live, own) + "---\n{apiVersion: v1, kind: Thing, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: mine}}}\n",
 			[]string{"mine", "thing-abc"},
 			widgetUID, "",
 		},
-		"Twice":   {"what is dumped twice is there once", dumped(live, own, own) + "---\n" + dumped(own), []string{"thing-abc"}, widgetUID, ""},
-		"Empty":   {"a list may be empty", "{apiVersion: v1, kind: List, items: null}", nil, "", ""},
-		"NoKind":  {"an item that is no object is named", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is no object with a kind"},
-		"NoItems": {"an object may be called a list", "{apiVersion: v1, kind: AllowList, metadata: {name: l, annotations: {crossplane.io/composition-resource-name: l}}, items: {a: b}}", []string{"l"}, "", ""},
+		"Twice":   {"duplicates in a dump are observed once", dumped(live, own, own) + "---\n" + dumped(own), []string{"thing-abc"}, widgetUID, ""},
+		"Empty":   {"a list can be empty", "{apiVersion: v1, kind: List, items: null}", nil, "", ""},
+		"NoKind":  {"an item that is not an object is an error", dumped(live, "{a: b}"), nil, "", "observed.yaml:6: items[1] is not an object with a kind"},
+		"NoItems": {"the kind of an object can end in List", "{apiVersion: v1, kind: AllowList, metadata: {name: l, annotations: {crossplane.io/composition-resource-name: l}}, items: {a: b}}", []string{"l"}, "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// What is live is rendered without naming it: the XRs of a dump, by the
-// Compositions that they selected.
+// TestLive: Live renders the XRs of a dump by the Compositions that they
+// select.
 func TestLive(t *testing.T) {
 	one := func(kind, name, composition, more string) string {
 		return fmt.Sprintf("{apiVersion: gold.test/v1, kind: %s, metadata: {name: %s, uid: u-%s%s}, spec: {size: 2, crossplane: {compositionRef: {name: %s}}}}", kind, name, name, more, composition)
@@ -115,17 +115,17 @@ func TestLive(t *testing.T) {
 		want         []string
 		notes        string
 	}{
-		"All":    {"each XR that selected the Composition", dumped(one("XWidget", "b", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"b", "a"}, ""},
-		"Others": {"but no other, which is said", dumped(one("XWidget", "a", "others", ""), one("XWidget", "b", "widgets", "")), []string{"b"}, "passing over XWidget \"a\""},
-		"Kinds":  {"what no Composition is for is passed over in silence", dumped(one("XGadget", "g", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"a"}, ""},
+		"All":    {"each XR that selects the Composition is rendered", dumped(one("XWidget", "b", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"b", "a"}, ""},
+		"Others": {"an XR that selects another Composition is skipped with a note", dumped(one("XWidget", "a", "others", ""), one("XWidget", "b", "widgets", "")), []string{"b"}, "passing over XWidget \"a\""},
+		"Kinds":  {"an XR without a Composition is skipped", dumped(one("XGadget", "g", "widgets", ""), one("XWidget", "a", "widgets", "")), []string{"a"}, ""},
 		"Nested": {
-			"what another composes is rendered with that",
+			"an XR that another composes is rendered with it",
 			dumped(one("XWidget", "a", "widgets", ""), one("XWidget", "b", "widgets", ", ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: a, uid: u-a, controller: true}]")),
 			[]string{"a"},
 			"",
 		},
-		"XRD":  {"the XRDs of the dump count", dumped(xrd, strings.Replace(one("XWidget", "a", "", ""), "crossplane: {compositionRef: {name: }}", "compositionRef: {name: widgets}", 1)), []string{"a"}, ""},
-		"None": {"a dump without XRs has nothing to render", dumped("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"), nil, ""},
+		"XRD":  {"the XRDs of the dump are used", dumped(xrd, strings.Replace(one("XWidget", "a", "", ""), "crossplane: {compositionRef: {name: }}", "compositionRef: {name: widgets}", 1)), []string{"a"}, ""},
+		"None": {"a dump without XRs renders nothing", dumped("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"), nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

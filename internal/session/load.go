@@ -23,77 +23,79 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Inputs names what to render. Paths are those of files; "-" is standard input,
-// for one of them. Profile Alpha takes XRs, a Composition, an XRD, observed
-// resources, and of the context only the environment.
+// Inputs are the files to render. One path may be "-" for standard input.
+// Profile Alpha supports only XRs, a Composition, an XRD, observed resources,
+// and the environment in the context.
 type Inputs struct {
-	// Profile is the Crossplane to imitate; render.V2 if empty.
+	// Profile is the Crossplane to imitate. Empty means render.V2.
 	Profile render.Profile
-	// XRs are files or folders of composite resources. Of each file the first
-	// document counts, or all if AllDocuments is set.
+	// XRs are files or folders of composite resources. Only the first
+	// document of each file is used, unless AllDocuments is set.
 	XRs          []string
 	AllDocuments bool
-	// Composition is a file of which the first document counts. It may be ""
-	// if there are Compositions.
+	// Composition is a file, of which the first document is used. It may be
+	// "" if Compositions is set.
 	Composition string
-	// Compositions are files or folders of Compositions and XRDs. If there are
-	// any, claims are rendered by way of their XRs, and composed resources
-	// that are XRs are rendered in their turn, DefaultDepth levels deep.
+	// Compositions are files or folders of Compositions and XRDs. With
+	// them, claims are rendered as their XRs, and composed resources that
+	// are XRs are rendered, too, up to DefaultDepth levels.
 	Compositions []string
-	// XRD is a file that holds the XRs' definition, or "".
+	// XRD is the file of the XRs' definition, or "".
 	XRD string
-	// Observed are files or folders that hold the composed resources that exist.
-	// What stands there in a list is a dump of a cluster: of that each XR has what
-	// it controls, its own UID and status, and functions may require the rest.
+	// Observed are files or folders of existing composed resources.
+	// Resources in a list are a dump of a cluster: an XR observes those
+	// that it controls, and has its dumped UID and status. Functions may
+	// require the others.
 	Observed []string
-	// Live renders the XRs among what is observed that Compositions are for, in
-	// place of XRs.
+	// Live renders the observed XRs that have Compositions, instead of XRs.
 	Live bool
-	// Required are files or folders of what functions may require, Extra those
-	// that only functions' responses may; profile Classic and older take the
-	// last of each, as they did. Credentials hold Secrets.
+	// Required are files or folders of resources that functions may
+	// require, and Extra of those that only responses may request. Profile
+	// Classic and older use only the last path of each. Credentials have
+	// Secrets.
 	Required, Extra, Credentials []string
 	// Schemas are files or folders of OpenAPI v3 documents in JSON.
 	Schemas []string
-	// ContextFiles and ContextValues are what the first function finds in its
-	// context: YAML or JSON by key, in files and as text. A value beats a file.
+	// ContextFiles and ContextValues are the context of the first function:
+	// YAML or JSON by key, in files and as text. Values take precedence
+	// over files.
 	ContextFiles, ContextValues map[string]string
-	// Full asks for the XR with everything that it had.
+	// Full adds all fields of the input to the rendered XR.
 	Full bool
-	// ObserveLoop is how often what was rendered is observed, and rendered
-	// again, until nothing changes; 0 is never. ObserveFixtures are files of
-	// what comes to observed resources meanwhile; see package converge.
+	// ObserveLoop is the maximum number of passes in which the output is
+	// observed and rendered again, until nothing changes; 0 disables it.
+	// ObserveFixtures are files of changes to observed resources; see
+	// package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
-	// WrapRunner, if not nil, wraps the functions for the render of one XR, the
-	// n-th, as by a recorder. It is called from several goroutines.
+	// WrapRunner, if not nil, wraps the Runner of the n-th XR, for example
+	// in a recorder. It is called from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner
-	// Steps answer for steps of the pipeline by their names, in place of the
-	// functions that these call, which then need not exist. A name that no step
-	// has is an error.
+	// Steps replace the functions of steps, by step name. Replaced
+	// functions need not exist. An unknown step is an error.
 	Steps map[string]function.Runner
-	// LiteralDeletion deletes what the code of profile Alpha did, and not what
-	// its documentation said. It is for that profile only.
+	// LiteralDeletion deletes resources as the code of profile Alpha did,
+	// and not as its documentation said. It is only for that profile.
 	LiteralDeletion bool
-	// Strict makes every problem of the Composition an error, not only those
-	// that its Crossplane fails on.
+	// Strict makes all problems of the Composition errors, not only those
+	// with which its Crossplane fails.
 	Strict bool
 }
 
-// A plan is what the renders of all XRs share.
+// A plan has the data that renders of all XRs share.
 type plan struct {
 	in        Inputs
 	checks    reconciler.Checks
 	request   render.Request
 	functions map[string]runtimes.Function
-	// dependencies are the functions that the packages of the functions file
-	// depend on.
+	// dependencies are the functions on which the packages of the functions
+	// file depend.
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
 	observed     ownerIndex
 	fixtures     []converge.Fixture
-	// only decodes the XR, if there is one, once for all who look at it.
+	// only decodes the XR, if there is one, once for all callers.
 	only func() (*unstructured.Unstructured, error)
 	// source is the file of the Composition.
 	source string
@@ -102,8 +104,8 @@ type plan struct {
 // loading is the activity of reading and decoding the inputs.
 const loading = "loading the composite resource and its Composition"
 
-// load reads what all XRs share, in the order in which `crossplane render`
-// reports what is wrong with it. A single XR is checked in its turn.
+// load reads the data that all XRs share, and reports errors in the order of
+// `crossplane render`. If there is one XR, it is checked first.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -152,7 +154,7 @@ func newPlan(in Inputs, version reconciler.Version) plan {
 	return plan{in: in, checks: version.Checks, request: render.Request{Profile: in.Profile, Full: in.Full}}
 }
 
-// checkOnly checks an XR that is alone, before anything starts for it.
+// checkOnly checks a single XR before any function starts.
 func (p plan) checkOnly(xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
@@ -161,7 +163,7 @@ func (p plan) checkOnly(xrs []manifest.Document) error {
 	return err
 }
 
-// loadState reads the state that the renders start from.
+// loadState reads the initial state of the renders.
 func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	in, req := p.in, &p.request
 	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
@@ -170,7 +172,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	if req.Credentials, err = s.all(ctx, "function credentials", in.Credentials); err != nil {
 		return err
 	}
-	if !in.Live { // which was read with its Compositions
+	if !in.Live { // renderNested has read it with the Compositions.
 		if p.exists, err = s.state(ctx, in.Observed); err != nil {
 			return err
 		}
@@ -203,8 +205,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	return err
 }
 
-// warnDuplicates warns of a key that occurs twice in one object, of which the
-// last counts.
+// warnDuplicates warns of duplicate keys in an object. The last one counts.
 func (s *Session) warnDuplicates(doc manifest.Document) {
 	_, err := doc.StrictJSON()
 	s.warnDuplicate(err)
@@ -216,8 +217,8 @@ func (s *Session) warnDuplicate(err error) {
 	}
 }
 
-// checkMode returns an error for a Composition that is no pipeline: of all
-// problems it is the one that is told before functions are looked for.
+// checkMode returns an error for a Composition that is not a pipeline. It is
+// reported before functions are searched.
 func checkMode(c checked) error {
 	for _, problem := range c.problems {
 		if problem.Kind == composition.UnknownMode {
@@ -227,9 +228,9 @@ func checkMode(c checked) error {
 	return nil
 }
 
-// checkIntegrity returns the problems of a Composition that its Crossplane fails
-// on, all at once, and warns of the others. The problems are those that are known
-// of it already, without functions that are not there.
+// checkIntegrity returns all problems of a Composition with which its
+// Crossplane fails, and warns of the others. problems are those found without
+// looking at functions.
 func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
 	s.noteConverted(e)
 	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
@@ -265,7 +266,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 }
 
-// forXR returns the request for one XR, if the Composition can compose for it.
+// forXR returns the request for one XR, if the Composition is for its kind.
 func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	req := p.request
 	var err error
@@ -288,9 +289,9 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	return req, nil
 }
 
-// prepare returns the request for an XR: with the fields that it has in the API
-// server, the observed resources that belong to it, and the defaults of its XRD,
-// which may be nil. First says that no other XR composes it. It changes xr.
+// prepare returns the request for an XR, with its fields in the API server, its
+// observed resources, and the defaults of its XRD, which may be nil. first is
+// true if no other XR composes it. It changes xr.
 func (p plan) prepare(xr *unstructured.Unstructured, xrd *schema.XRD, first bool) (render.Request, error) {
 	req := p.request
 	p.observed.identify(xr, first)
@@ -322,7 +323,7 @@ func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	if _, ok := xr.Object["metadata"].(map[string]any); !ok && xr.Object["metadata"] != nil {
-		return nil, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata"), Err: errors.New("metadata has to be an object")}
+		return nil, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata"), Err: errors.New("metadata must be an object")}
 	}
 	return xr, nil
 }
@@ -334,7 +335,7 @@ func (p plan) match(xr *unstructured.Unstructured) error {
 	return composition.Match(p.request.Composition, xr, p.checks.Selector...)
 }
 
-// xrs reads the documents of the XRs. A document without text is an empty XR.
+// xrs reads the documents of the XRs. An empty document is an empty XR.
 func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, error) {
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
@@ -354,8 +355,8 @@ func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, erro
 	return docs, nil
 }
 
-// xrsOf returns the documents of a file or folder: of each file the first, or
-// all.
+// xrsOf returns the documents of a file or folder: all, or the first of each
+// file.
 func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.Document, error) {
 	docs, err := s.config.Reader.All(ctx, path)
 	if err != nil {

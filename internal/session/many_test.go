@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// many is a file of n XRs called x0, x1, ….
+// many returns a file of n XRs called x0, x1, ….
 func many(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -56,11 +56,11 @@ func TestManyXRs(t *testing.T) {
 		want    []string
 		wantErr string
 	}{
-		"First":  {"of a file the first document counts", session.Inputs{XRs: []string{"many.yaml"}}, []string{"x0"}, ""},
-		"All":    {"or all of them", session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true}, []string{"x0", "x1", "x2"}, ""},
-		"Folder": {"a folder's files count in the order of their names", session.Inputs{XRs: []string{"dir"}}, []string{"a", "b"}, ""},
-		"Both":   {"several sources count in their order", session.Inputs{XRs: []string{"dir", "many.yaml"}}, []string{"a", "b", "x0"}, ""},
-		"One":    {"one that fails does not hide the others", session.Inputs{XRs: []string{"dir", "other.yaml", "many.yaml"}}, []string{"a", "b", odd, "x0"}, ""},
+		"First":  {"the first document of a file is used", session.Inputs{XRs: []string{"many.yaml"}}, []string{"x0"}, ""},
+		"All":    {"all documents are used on request", session.Inputs{XRs: []string{"many.yaml"}, AllDocuments: true}, []string{"x0", "x1", "x2"}, ""},
+		"Folder": {"files of a folder are used in lexical order", session.Inputs{XRs: []string{"dir"}}, []string{"a", "b"}, ""},
+		"Both":   {"several paths are used in order", session.Inputs{XRs: []string{"dir", "many.yaml"}}, []string{"a", "b", "x0"}, ""},
+		"One":    {"an XR that fails does not affect the others", session.Inputs{XRs: []string{"dir", "other.yaml", "many.yaml"}}, []string{"a", "b", odd, "x0"}, ""},
 		"Empty":  {"a folder without XRs is an error", session.Inputs{XRs: []string{"empty"}}, nil, "loading the composite resource: empty: "},
 	}
 	for name, tc := range cases {
@@ -78,8 +78,8 @@ func TestManyXRs(t *testing.T) {
 	}
 }
 
-// TestOrderAndBound lets renders end in a random order, and wants the results
-// in that of the XRs, and no more renders at a time than there are processors.
+// TestOrderAndBound: renders that end in random order return results in the
+// order of XRs, with at most one concurrent render per processor.
 func TestOrderAndBound(t *testing.T) {
 	var running, most atomic.Int64
 	busy := function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

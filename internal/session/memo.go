@@ -6,8 +6,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// A content identifies a document by its place and text, so that a file that has
-// changed is decoded again.
+// A content identifies a document by position and text, so that a changed file
+// is decoded again.
 type content struct {
 	path string
 	line int
@@ -18,19 +18,18 @@ func contentOf(doc manifest.Document) content {
 	return content{doc.Path, doc.Line, string(doc.Text)}
 }
 
-// decoded are the documents that a session has decoded: thousands of renders read
-// the same Composition.
+// decoded caches the decoded documents of a session, because thousands of
+// renders read the same Composition.
 type decoded struct {
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
 }
 
-// A checked is a Composition and what is wrong with it, but for functions that
-// are not there.
+// A checked is a Composition and its problems, except missing functions.
 type checked struct {
 	composition.Entry
 	problems []composition.Problem
-	// duplicate is a key that occurs twice in one object, or nil.
+	// duplicate is the error of a duplicate key, or nil.
 	duplicate error
 }
 

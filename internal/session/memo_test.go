@@ -9,17 +9,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// TestChangedFiles: a session goes by what files say when they are read.
+// TestChangedFiles: each render reads the current content of files.
 func TestChangedFiles(t *testing.T) {
 	r := reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy")})
 	s := session.Open(session.Config{Reader: r})
 	in := session.Inputs{XRs: []string{"xr.yaml"}, Composition: "composition.yaml"}
 	for _, step := range []struct{ reason, from, to, err string }{
-		{"it is as it was", "", "", ""},
-		{"it is as it was, still", "", "", ""},
-		{"a Composition may change", "kind: XWidget", "kind: XOther", "is for kind XOther"},
-		{"and back", "kind: XOther", "kind: XWidget", ""},
-		{"or become wrong", "mode: Pipeline", "mode: Magic", "composition.yaml:7: spec.mode"},
+		{"an unchanged file has the same output", "", "", ""},
+		{"an unchanged file has the same output again", "", "", ""},
+		{"a changed Composition is used", "kind: XWidget", "kind: XOther", "is for kind XOther"},
+		{"a restored Composition is used", "kind: XOther", "kind: XWidget", ""},
+		{"an invalid Composition is an error", "mode: Pipeline", "mode: Magic", "composition.yaml:7: spec.mode"},
 	} {
 		text, err := afero.ReadFile(r.FS, "composition.yaml")
 		if err != nil {
@@ -35,7 +35,8 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// TestManyCompositions: more documents than are kept do no harm.
+// TestManyCompositions: more documents than the cache holds are rendered
+// correctly.
 func TestManyCompositions(t *testing.T) {
 	files := map[string]string{"xr.yaml": xr}
 	var paths []string

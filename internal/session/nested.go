@@ -19,30 +19,30 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultDepth is how many levels of nested composite resources are rendered.
+// DefaultDepth is the maximum depth of nested composite resources.
 const DefaultDepth = 8
 
-// maxNested is how many composite resources are rendered for one: Compositions
-// that multiply at every level would never end.
+// maxNested limits the number of composite resources per XR, because
+// Compositions that multiply at every level would never end.
 const maxNested = 10_000
 
 // A family renders XRs with all XRs that they compose.
 type family struct {
 	plan    plan
 	library *composition.Library
-	// depth is how many levels there may be below the first.
+	// depth is the maximum number of levels below the first.
 	depth int
 	// next is the N of the next nested XR.
 	next atomic.Int64
-	// render renders one XR, without those that it composes. It must not change
-	// the request.
+	// render renders one XR, without those that it composes. It must not
+	// change the request.
 	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
 }
 
-// results renders the XR of a document, or that of its claim, and every XR that
-// the library has a Composition for and that is composed along the way: parents
-// before children, and those in the order of their parent's composed resources.
-// The first error is in the last result.
+// results renders the XR of a document or claim, and recursively every composed
+// XR that has a Composition in the library: parents before children, in the
+// order of the parent's composed resources. The first error is in the last
+// result.
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
 	xr, err := f.plan.decodeXR(doc)
@@ -55,17 +55,17 @@ func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Re
 	return w.done
 }
 
-// A walk is the render of an XR and of all below it.
+// A walk renders an XR and all XRs below it.
 type walk struct {
 	*family
 	n    int
 	doc  manifest.Document
 	done []Result
-	// open are the XRs from the first to the one that is being rendered.
+	// open are the XRs from the first to the current one.
 	open []*unstructured.Unstructured
 }
 
-// result returns the Result of the XR at a path, without what it renders to.
+// result returns a Result for the XR at a path, without its output.
 func (w *walk) result(path []string) Result {
 	r := Result{N: w.n, Source: w.doc.Position(), Document: w.doc}
 	if len(w.done) > 0 {
@@ -77,15 +77,15 @@ func (w *walk) result(path []string) Result {
 	return r
 }
 
-// fail ends the walk: it adds the result of an XR that cannot be rendered, and
-// returns its error.
+// fail adds the result of an XR that cannot be rendered and returns its error,
+// which ends the walk.
 func (w *walk) fail(r Result, err error) error {
 	r.Source, r.Result, r.Observed, r.Err = w.doc.Position(), nil, nil, w.locate(err)
 	w.done = append(w.done, r)
 	return r.Err
 }
 
-// root renders an XR or a claim that nothing composes.
+// root renders an XR or claim that is not composed.
 func (w *walk) root(ctx context.Context, u *unstructured.Unstructured) error {
 	xr, err := w.asXR(u)
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, e
 	return u.DeepCopy(), nil
 }
 
-// request returns the request for xr, which it changes, with its Composition.
+// request returns the request for xr, which it changes, and its Composition.
 func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e composition.Entry, err error) {
 	var xrd *schema.XRD
 	if known, ok := w.library.XRDFor(xr.GroupVersionKind()); ok {
@@ -143,7 +143,7 @@ func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []
 	return nil
 }
 
-// descend visits a composed resource if it is an XR.
+// descend renders a composed resource if it is an XR.
 func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent int, path []string) error {
 	_, isXR := w.library.XRDFor(u.GroupVersionKind())
 	_, isClaim := w.library.ClaimOf(u.GroupVersionKind())
@@ -161,12 +161,12 @@ func (w *walk) descend(ctx context.Context, u *unstructured.Unstructured, parent
 		r.Warnings = append(r.Warnings, fmt.Sprintf("there is no Composition for composed resource %q, which is a composite resource", name))
 		return nil
 	}
-	// A status that the parent desires never gets to the API server.
+	// The API server drops a status that the parent desires.
 	unstructured.RemoveNestedField(xr.Object, "status")
 	return w.visit(ctx, xr, path)
 }
 
-// check says why the innermost of the open XRs is not to be rendered.
+// check returns an error if the innermost XR must not be rendered.
 func (w *walk) check(ctx context.Context) error {
 	last := len(w.open) - 1
 	xr := w.open[last]
@@ -183,14 +183,14 @@ func (w *walk) check(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two objects are one in an API server. What has no name
-// is only itself.
+// same reports whether two objects have the same identity in an API server. An
+// object without a name is equal only to itself.
 func same(a, b *unstructured.Unstructured) bool {
 	return a.GetName() != "" && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() &&
 		a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()
 }
 
-// locate adds to an error how the walk came to it, unless that is clear.
+// locate adds the path to the XR to an error, unless it is the first one.
 func (w *walk) locate(err error) error {
 	if len(w.done) == 0 {
 		return err

@@ -18,25 +18,25 @@ func TestNestedErrors(t *testing.T) {
 		want, wantHint string
 	}{
 		"RootSelects": {
-			"where it is the first XR that has no Composition, no way leads there",
+			"an error of a first XR without a Composition has no path",
 			[]string{composing("XGadget")},
 			widget,
 			`selecting a Composition for XWidget "alpha": no Composition is for XWidget`, "compositeTypeRef",
 		},
 		"RootClaim": {
-			"nor where it is a claim that is none",
+			"an error of an invalid claim has no path",
 			[]string{composing("XWidget"), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
 			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop}}",
 			`making a composite resource of claim Widget "shop": its spec`, "",
 		},
 		"RootFails": {
-			"an error of the first XR is only its own",
+			"an error of the first XR has no path",
 			[]string{composing("XWidget", part("a", "Bolt", "metadata: {name: A_B}"))},
 			widget,
 			`composing resource "a": the name "A_B"`, "",
 		},
 		"ChildFails": {
-			"one of another names all XRs on the way",
+			"an error of a nested XR has the path to it",
 			[]string{
 				composing("XWidget", part("a", "XGadget", "metadata: {name: g}")),
 				composing("XGadget", part("b", "Bolt", "metadata: {name: A_B}")),
@@ -45,7 +45,7 @@ func TestNestedErrors(t *testing.T) {
 			`rendering nested composite resources: XWidget "alpha" > XGadget "g": composing resource "b": the name "A_B"`, "",
 		},
 		"ChildSelects": {
-			"so does one that finds no Composition",
+			"an error of a nested XR without a Composition has the path to it",
 			[]string{
 				composing("XWidget", part("a", "XGadget", "metadata: {name: g}")),
 				composingNamed("a", "XGadget"), composingNamed("b", "XGadget"),
@@ -54,7 +54,7 @@ func TestNestedErrors(t *testing.T) {
 			`XWidget "alpha": selecting a Composition for XGadget "g": several Compositions match`, "at random",
 		},
 		"ChildClaim": {
-			"and a claim that is none",
+			"an error of a nested invalid claim has the path to it",
 			[]string{
 				composing("XWidget", part("a", "Gadget", "metadata: {name: g}")),
 				composing("XGadget"), defining("v1", "XGadget", "claimNames: {kind: Gadget}"),
@@ -63,7 +63,7 @@ func TestNestedErrors(t *testing.T) {
 			`rendering nested composite resources: XWidget "alpha": making a composite resource of claim Gadget "g": its spec`, "",
 		},
 		"ChildVersion": {
-			"and an XR of a version that its XRD lacks",
+			"an error of a version that the XRD does not have has the path to it",
 			[]string{
 				composing("XWidget", "a: {resource: {apiVersion: gold.test/v2, kind: XGadget, metadata: {name: g}}}"),
 				strings.Replace(composing("XGadget"), "gold.test/v1", "gold.test/v2", 1), defining("v2", "XGadget"),
@@ -72,7 +72,7 @@ func TestNestedErrors(t *testing.T) {
 			`applying the defaults of the XRD of XGadget: version "v2" does not exist`, "",
 		},
 		"Itself": {
-			"an object among those around it is a cycle",
+			"an XR that composes one of its parents is a cycle",
 			[]string{
 				composing("XWidget", part("a", "XGadget", "metadata: {name: g}")),
 				composing("XGadget", part("b", "XWidget", "metadata: {name: alpha}")),
@@ -81,7 +81,7 @@ func TestNestedErrors(t *testing.T) {
 			`XWidget "alpha" > XGadget "g" > XWidget "alpha": it is composed by itself`, "",
 		},
 		"Endless": {
-			"a cycle of kinds ends at the limit",
+			"a cycle of kinds ends at the maximum depth",
 			[]string{composing("XWidget", part("a", "XWidget"))},
 			widget,
 			"it is more than 8 levels below the first", "allow more levels",

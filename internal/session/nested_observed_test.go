@@ -38,30 +38,30 @@ func TestNestedObserved(t *testing.T) {
 		wantErr  string
 	}{
 		"Tree": {
-			"each XR observes what it controls; a composed XR is the one that exists, with its UID and Composition",
+			"each XR observes the resources that it controls; an existing nested XR keeps its UID and Composition",
 			[]string{bolt("b1", "g1", "u-1"), gadget(", uid: u-1"), bolt("b2", "g2", "u-2")},
 			map[string]seen{"alpha": {[]string{"g1"}, ""}, "g1": {[]string{"b1"}, "u-1"}},
 			"",
 		},
 		"UIDOfReferences": {
-			"what a composed XR controls knows its UID",
+			"the UID of a nested XR is found in the resources that it controls",
 			[]string{gadget(""), bolt("b1", "g1", "u-1")},
 			map[string]seen{"alpha": {[]string{"g1"}, ""}, "g1": {[]string{"b1"}, "u-1"}},
 			"",
 		},
 		"Loose": {
-			"what nothing controls is the first XR's",
+			"a resource without a controller belongs to the first XR",
 			[]string{gadget(", uid: u-1"), "{apiVersion: gold.test/v1, kind: Nut, metadata: {name: nut1, annotations: {crossplane.io/composition-resource-name: nut}}}"},
 			map[string]seen{"alpha": {[]string{"g1", "nut1"}, ""}, "g1": {nil, "u-1"}},
 			"",
 		},
 		"OtherUID": {
-			"an owner of the right name and the wrong UID is still found out",
+			"a controller with the right name and the wrong UID is an error",
 			[]string{gadget(", uid: u-1"), bolt("b1", "g1", "u-9")},
 			nil, `observed resource "b1" is controlled by XGadget "g1"`,
 		},
 		"Stranger": {
-			"what something else controls is left to the engine, which refuses it",
+			"a resource with another controller is refused by the engine",
 			[]string{gadget(", uid: u-1"), fmt.Sprintf(mine, "Bolt", "b", "bolt", "Deployment", "d", "u-3", "", "")},
 			nil, `observed resource "b" is controlled by Deployment "d"`,
 		},
@@ -107,7 +107,8 @@ func TestNestedObserved(t *testing.T) {
 	}
 }
 
-// A namespaced XR is known by its namespace, too.
+// TestNestedObservedByNamespace: a namespaced XR is identified by its
+// namespace, too.
 func TestNestedObservedByNamespace(t *testing.T) {
 	const owned = "{apiVersion: gold.test/v1, kind: Bolt, metadata: {name: b, namespace: %s, ownerReferences: [{apiVersion: gold.test/v1, kind: XWidget, name: alpha, uid: u, controller: true}]}}"
 	n := nestingOf(t, composing("XWidget"))
@@ -116,9 +117,9 @@ func TestNestedObservedByNamespace(t *testing.T) {
 		reason, namespace string
 		want              int
 	}{
-		"Its":     {"the owner of an object is in its namespace", "east", 1},
-		"Other":   {"an XR of that name elsewhere does not own it", "north", 0},
-		"Cluster": {"what the cluster's XR owns can be anywhere", "", 2},
+		"Its":     {"a controller is in the namespace of its resource", "east", 1},
+		"Other":   {"an XR of that name in another namespace is not the controller", "north", 0},
+		"Cluster": {"a cluster-scoped XR can control resources in any namespace", "", 2},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

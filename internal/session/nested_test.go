@@ -26,8 +26,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// composing is a Composition for a kind of gold.test/v1, of the same name, that
-// composes these resources: "name: {resource: {…}}".
+// composing returns a Composition for a kind of gold.test/v1, with the same
+// name, that composes these resources: "name: {resource: {…}}".
 func composing(kind string, resources ...string) string {
 	return composingNamed(strings.ToLower(kind), kind, resources...)
 }
@@ -39,13 +39,12 @@ func composingNamed(name, kind string, resources ...string) string {
 		name, kind, strings.Join(resources, ", "))
 }
 
-// part is a resource that a Composition composes, of gold.test/v1, with more
-// fields.
+// part returns a resource of gold.test/v1 for a Composition, with more fields.
 func part(name, kind string, more ...string) string {
 	return fmt.Sprintf("%s: {resource: {%s}}", name, strings.Join(append([]string{"apiVersion: gold.test/v1", "kind: " + kind}, more...), ", "))
 }
 
-// defining is the XRD of a kind of gold.test, with more of a spec.
+// defining returns the XRD of a kind of gold.test, with more fields of spec.
 func defining(version, kind string, more ...string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.crossplane.io/%s, kind: CompositeResourceDefinition, metadata: {name: %ss.gold.test}, spec: {group: gold.test, names: {kind: %s}, %s}}`,
 		version, strings.ToLower(kind), kind, strings.Join(append(more, "versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: {size: {default: 7}}}}}}}]"), ", "))
@@ -64,7 +63,7 @@ func libraryOf(t *testing.T, texts []string) *composition.Library {
 	return l
 }
 
-// A nesting is what a family is made of.
+// A nesting has the parts of a family.
 type nesting struct {
 	library  *composition.Library
 	depth    int
@@ -72,7 +71,7 @@ type nesting struct {
 	render   func(context.Context, render.Request) (*render.Result, error)
 }
 
-// nestingOf renders by the engine itself, with the builtin dummy.
+// nestingOf returns a nesting with the real engine and the builtin dummy.
 func nestingOf(t *testing.T, texts ...string) nesting {
 	t.Helper()
 	dummy, ok := builtin.Named("function-dummy")
@@ -85,7 +84,7 @@ func nestingOf(t *testing.T, texts ...string) nesting {
 	}}
 }
 
-// summary tells of each XR its path and name, and what it composes.
+// summary returns the path, the name and the composed resources of each XR.
 func summary(all []Result) []string {
 	var lines []string
 	for _, r := range all {
@@ -103,7 +102,7 @@ func summary(all []Result) []string {
 
 const widget = "{apiVersion: gold.test/v1, kind: XWidget, metadata: {name: alpha}, spec: {}}"
 
-// renderAll renders an XR or claim and all that is nested in it.
+// renderAll renders an XR or claim with all nested XRs.
 func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]Result, error) {
 	w := walk{family: &family{
 		library: n.library, depth: n.depth, plan: plan{observed: n.observed},
@@ -127,13 +126,13 @@ func TestNested(t *testing.T) {
 		want    []string
 	}{
 		"Alone": {
-			"an XR that composes no XR is rendered, and nothing else",
+			"an XR without nested XRs is rendered alone",
 			[]string{composing("XWidget", part("a", "Bolt"))},
 			widget,
 			[]string{`: XWidget "alpha", Bolt`},
 		},
 		"Order": {
-			"parents come before children, and those in the order of composed resources",
+			"parents come before children, in the order of composed resources",
 			[]string{
 				composing("XWidget", part("b", "XGadget", named("b")), part("a", "XGadget", named("a")), part("c", "XPart", named("c"))),
 				composing("XGadget", part("p", "XPart", named("p")), part("bolt", "Bolt")),
@@ -150,7 +149,7 @@ func TestNested(t *testing.T) {
 			},
 		},
 		"DeepSiblings": {
-			"each has a path of its own, however deep",
+			"each nested XR has its own path",
 			[]string{
 				composing("XWidget", part("a", "X1", named("x1"))), composing("X1", part("b", "X2", named("x2"))), composing("X2", part("c", "X3", named("x3"))),
 				composing("X3", part("d", "X4", named("d")), part("e", "X4", named("e"))), composing("X4"),
@@ -162,19 +161,19 @@ func TestNested(t *testing.T) {
 			},
 		},
 		"Unmatched": {
-			"an XR without a Composition is told of; what is no XR is not",
+			"an XR without a Composition is reported, other resources are not",
 			[]string{composing("XWidget", part("a", "XGadget"), part("b", "Bolt"), part("c", "Gizmo", "spec: {}")), defining("v2", "XGadget"), defining("v1", "XGizmo", "claimNames: {kind: Gizmo}")},
 			widget,
 			[]string{`: XWidget "alpha", XGadget, Bolt, Gizmo; there is no Composition for composed resource "a", which is a composite resource; there is no Composition for composed resource "c", which is a composite resource`},
 		},
 		"OtherVersion": {
-			"a Composition for another version of a kind is not for it",
+			"a Composition for another version of a kind is not selected",
 			[]string{composing("XWidget", "a: {resource: {apiVersion: gold.test/v2, kind: XGadget}}"), composing("XGadget")},
 			widget,
 			[]string{`: XWidget "alpha", XGadget`},
 		},
 		"Selected": {
-			"a composed XR selects its Composition as any other does",
+			"a nested XR selects its Composition as any other XR does",
 			[]string{
 				composing("XWidget", part("a", "XGadget", named("a"), "spec: {crossplane: {compositionRef: {name: second}}}")),
 				composingNamed("first", "XGadget", part("bolt", "Bolt")), composingNamed("second", "XGadget", part("nut", "Nut")),
@@ -183,7 +182,7 @@ func TestNested(t *testing.T) {
 			[]string{`: XWidget "alpha", XGadget`, `a: XGadget "a", Nut`},
 		},
 		"SameKind": {
-			"an XR may compose another of its kind, as long as it ends",
+			"an XR can compose another of its kind, if the recursion ends",
 			[]string{
 				composingNamed("outer", "XWidget", part("a", "XWidget", named("beta"), "spec: {crossplane: {compositionRef: {name: inner}}}")),
 				composingNamed("inner", "XWidget", part("bolt", "Bolt")),
@@ -192,13 +191,13 @@ func TestNested(t *testing.T) {
 			[]string{`: XWidget "alpha", XWidget`, `a: XWidget "beta", Bolt`},
 		},
 		"Claim": {
-			"a claim is turned into its XR first",
+			"a claim is converted to its XR",
 			[]string{composing("XWidget", part("a", "Bolt")), defining("v1", "XWidget", "claimNames: {kind: Widget}")},
 			"{apiVersion: gold.test/v1, kind: Widget, metadata: {name: shop, namespace: retail}, spec: {}}",
 			[]string{`: XWidget "shop-fcm9r", Bolt`},
 		},
 		"ComposedClaim": {
-			"and so is one that is composed",
+			"a composed claim is converted to its XR",
 			[]string{
 				composing("XGadget", part("a", "Widget", "metadata: {name: shop, namespace: retail}, spec: {}")),
 				composing("XWidget", part("a", "Bolt")), defining("v1", "XWidget", "claimNames: {kind: Widget}"),

@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// A key is what tells an object from all others in an API server.
+// A key is the identity of an object in an API server.
 type key struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -22,35 +22,35 @@ func keyOf(u *unstructured.Unstructured) key {
 	return key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
 }
 
-// An observed is an observed resource, and what controls it.
+// An observed is an observed resource and its controller.
 type observed struct {
 	*unstructured.Unstructured
 	controller metav1.OwnerReference
 	kind       schema.GroupKind
-	// byXR says that the controller is of a kind that a library knows, dumped
-	// that the object was not given for any XR.
+	// byXR is true if the controller is of a kind in the library. dumped is
+	// true if the object was not given for a specific XR.
 	byXR, dumped bool
 }
 
-// isOf reports whether xr controls o: by name, since the UID of an XR that was
-// rendered need not be the one that it has in a cluster.
+// isOf reports whether xr controls o. It compares names, because the UID of a
+// rendered XR may differ from that in the cluster.
 func (o observed) isOf(xr *unstructured.Unstructured) bool {
 	return o.controller.Name != "" && o.controller.Name == xr.GetName() && o.kind == xr.GroupVersionKind().GroupKind() &&
 		(xr.GetNamespace() == "" || o.GetNamespace() == xr.GetNamespace())
 }
 
-// An ownerIndex finds observed resources by what controls them and by name.
+// An ownerIndex finds observed resources by controller and by name.
 type ownerIndex struct {
 	all []observed
-	// owned are the indices of what controllers have, by their kind and name.
-	// Loose are those that are the first XR's unless an XR has them.
+	// owned has indices by the controller's kind and name. loose are those
+	// of the first XR, unless another XR has them.
 	owned map[key][]int
 	loose []int
 	named map[key][]int
 }
 
-// observe finds out once what controls each observed resource. Without a
-// library no kind of controller is known.
+// observe finds the controller of each observed resource. Without a library, no
+// kind of controller is known.
 func observe(library *composition.Library, exists state) ownerIndex {
 	c := ownerIndex{owned: map[key][]int{}, named: map[key][]int{}}
 	for i, u := range slices.Concat(exists.named, exists.dumped) {
@@ -74,9 +74,9 @@ func observe(library *composition.Library, exists state) ownerIndex {
 	return c
 }
 
-// of returns the observed resources that belong to xr, in their order: those
-// that it controls. The first XR has all others, too, that no XR controls and
-// that are from no dump; whether they can be its own is for the engine to say.
+// of returns the observed resources that xr controls, in order. The first XR
+// also has all resources that no XR controls and that are not dumped; the
+// engine decides whether it may own them.
 func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructured.Unstructured {
 	var own []int
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
@@ -95,9 +95,9 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 	return objects
 }
 
-// identify gives an XR what it has in the API server and the one who writes it
-// has no say in, as far as it lacks that: its UID, its status, and the
-// Composition that was selected for it. Only dumps count for the first XR.
+// identify sets the fields of an XR that its author does not set: its UID, its
+// status, and the selected Composition, unless they are set. For the first XR
+// only dumps are used.
 func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
@@ -111,15 +111,15 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 		}
 	}
 	for _, i := range c.owned[key{kind: xr.GroupVersionKind().GroupKind(), name: xr.GetName()}] {
-		// What it controls names its UID, too.
+		// The resources that it controls have its UID, too.
 		if o := c.all[i]; (o.dumped || !first) && xr.GetUID() == "" && o.isOf(xr) {
 			xr.SetUID(o.controller.UID)
 		}
 	}
 }
 
-// fill sets a field that dst lacks to what src has. Where an object around it is
-// something else, the field is left alone.
+// fill sets a missing field of dst to the value in src. It does nothing if a
+// parent of the field is not an object.
 func fill(dst, src *unstructured.Unstructured, field ...string) {
 	v, found, err := unstructured.NestedFieldNoCopy(src.Object, field...)
 	if _, has, _ := unstructured.NestedFieldNoCopy(dst.Object, field...); has || !found || err != nil {

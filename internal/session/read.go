@@ -120,9 +120,9 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 	return &xrd, nil
 }
 
-// functions finds the functions that there are for Compositions, by name: those
-// of the functions file, of two with the same name the last, those that its
-// packages depend on, and those that are known without one.
+// functions returns the functions of Compositions, by name: those of the
+// functions file (the last of duplicates), the dependencies of its packages,
+// and those that are known without a file.
 func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
 	p.functions = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
@@ -146,8 +146,8 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 	return nil
 }
 
-// listed adds the functions of the functions file, and the dependencies of the
-// packages whose metadata it has.
+// listed adds the functions of the functions file, and the dependencies of
+// packages whose metadata is in it.
 func (s *Session) listed(ctx context.Context, p *plan) error {
 	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
 	if err != nil {
@@ -170,10 +170,10 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// A listing is what a document of a functions file lists.
+// A listing is a document of a functions file.
 type listing struct {
 	function runtimes.Function
-	// dependencies are not nil if it is a package's metadata.
+	// dependencies is not nil if the document is a package's metadata.
 	dependencies []lock.Dependency
 }
 
@@ -196,7 +196,7 @@ func asFunction(doc manifest.Document, u *unstructured.Unstructured) (runtimes.F
 	}
 	pkg, ok, err := unstructured.NestedString(u.Object, "spec", "package")
 	if err != nil || ok && pkg == "" {
-		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package has to be the reference or path of a package")}
+		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
 	}
 	return runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations()}, nil
 }

@@ -23,67 +23,65 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Config is what all renders of a session share.
+// Config configures a session.
 type Config struct {
-	// Reader reads every file that the session is given.
+	// Reader reads all input files.
 	Reader manifest.Reader
-	// Functions is a file or folder of Function objects, or of the metadata of a
-	// package, of whose dependencies the pipelines' functions are found, or "".
+	// Functions is a file or folder of Function objects or of package
+	// metadata, whose dependencies include the functions. It may be "".
 	Functions string
-	// Dependencies says which versions of packages those dependencies mean. It has
-	// to be set if there are any.
+	// Dependencies resolves the versions of dependencies. It is required if
+	// there are any.
 	Dependencies Resolver
-	// Locked has Dependencies asked also where a builtin would do, since it knows
-	// the one version that counts, and asks nobody for it.
+	// Locked uses Dependencies even if a builtin satisfies a dependency,
+	// because it has the locked version and needs no registry.
 	Locked bool
-	// Packages gives functions by name a package of their own, whatever the
-	// functions file says: the path of an .xpkg or of a folder that holds a
-	// Go main package.
+	// Packages replaces the packages of functions, by name: the path of an
+	// .xpkg file or of a folder with a Go main package.
 	Packages map[string]string
-	// Annotations are put on every Function, over what its file says.
+	// Annotations override the annotations of all Functions.
 	Annotations map[string]string
-	// Runtime runs every function, if it is not Auto.
+	// Runtime, unless Auto, runs every function.
 	Runtime Runtime
-	// Builtins says when a builtin stands in for a package.
+	// Builtins decides when a builtin replaces a package.
 	Builtins builtin.Policy
-	// BuiltinOptions are for the builtins that are taken.
+	// BuiltinOptions configure builtins.
 	BuiltinOptions builtin.Options
-	// Crosscheck runs the builtin beside every function that there is one for,
-	// and makes an error of the first difference between their answers.
+	// Crosscheck also runs the builtin of each function that has one, and
+	// fails at the first difference between their responses.
 	Crosscheck bool
-	// Runtimes start functions, by what a Function may ask for.
+	// Runtimes start functions, by Runtime.
 	Runtimes map[Runtime]runtimes.Runtime
-	// Containers run the functions of Compositions of the alpha that name no
-	// runner of their own, in profile Alpha. Nil means that nothing does.
+	// Containers runs the functions of Compositions in profile Alpha that
+	// name no runner. It may be nil.
 	Containers alpha.ContainerRunner
-	// Runners answer for functions by name, before anything else is asked.
+	// Runners are called for functions by name, before any other runtime.
 	Runners function.Mux
-	// Replay, if not nil, answers for every other function, which then need
-	// neither exist nor start. Wrap, if not nil, is put around what calls
-	// functions, as a recorder. Profile Alpha takes neither.
+	// Replay, if not nil, answers for all other functions, which then need
+	// not exist. Wrap, if not nil, wraps the Runner of functions, for
+	// example in a recorder. Profile Alpha supports neither.
 	Replay function.Runner
 	Wrap   func(function.Runner) function.Runner
-	// Cache is a folder of functions' answers, or "" for none. CacheMaxTTL is
-	// the longest that one is kept (intercept.DefaultMaxTTL if 0), by the clock Now,
-	// which has to be set if Cache is.
+	// Cache is the folder of cached responses, or "". CacheMaxTTL limits
+	// their age (0 means intercept.DefaultMaxTTL). Now is the clock, which
+	// is required with Cache.
 	Cache       string
 	CacheMaxTTL time.Duration
 	Now         func() time.Time
-	// Progress hears which runtime ran what, and warnings.
+	// Progress gets notes about runtimes, and warnings.
 	Progress progress.Func
 }
 
-// A Session renders, and keeps the functions that it started until it closes: a
-// function stays the one that its name stood for first. It is safe for
-// concurrent use.
+// A Session renders, and keeps its functions running until it is closed. A name
+// always means the function that it meant first. It is safe for concurrent use.
 type Session struct {
 	config Config
-	// calls answers for every function by name, the cache before it if there
-	// is one.
+	// calls returns the Runner of all functions by name, with the cache if
+	// there is one.
 	calls  func(context.Context) function.Runner
 	pruned sync.Once
-	// container is what runs images where nobody says what does, once containers
-	// is done.
+	// container is the default runtime of images, which containers finds
+	// once.
 	containers  sync.Once
 	container   Runtime
 	noContainer error
@@ -95,39 +93,40 @@ type Session struct {
 	running map[string]*started
 }
 
-// A Run says how a function ran.
+// A Run describes how a function ran.
 type Run struct {
-	// Function is its name, Package its spec.package or what replaced it.
+	// Function is its name. Package is its spec.package or what replaced
+	// it.
 	Function, Package string
-	// Runtime is what ran it; Detail says more, for people.
+	// Runtime is what ran it. Detail has details for users.
 	Runtime Runtime
 	Detail  string
 }
 
-// Result is what the render of one XR made, and of what.
+// A Result is the output of the render of one XR, with its inputs.
 type Result struct {
-	// N tells the XR from all others. Source is where it stands, as
-	// "path:line", and for one that another composes, how it got there.
+	// N is the unique number of the XR. Source is its position as
+	// "path:line" and, for a nested XR, the path to it.
 	N      int
 	Source string
-	// Document is the one that holds the XR, or its claim. It has no Text for one
-	// that another composes.
+	// Document is the document of the XR or its claim. It has no Text for a
+	// nested XR.
 	Document manifest.Document
-	// Result is nil if Err is not. It is the last of several passes, if there
-	// is an observe loop.
+	// Result is nil if Err is not nil. With an observe loop, it is that of
+	// the last pass.
 	*converge.Result
-	// Observed are the composed resources that it had.
+	// Observed are the observed composed resources.
 	Observed []*unstructured.Unstructured
-	// Functions are those that the pipeline used, in its order, but for
-	// Config.Runners.
+	// Functions are the functions of the pipeline, in order, without those
+	// in Config.Runners.
 	Functions []Run
-	// Err says why there is no result. A function's FATAL result is a
-	// *render.FatalError in its chain.
+	// Err is the error of the render. It wraps a *render.FatalError for a
+	// FATAL result of a function.
 	Err error
 }
 
-// RuntimeOf returns the Runtime of a function, or "" if none of Functions has
-// that name.
+// RuntimeOf returns the Runtime of a function, or "" if Functions does not have
+// it.
 func (r Result) RuntimeOf(function string) string {
 	for _, run := range r.Functions {
 		if run.Function == function {
@@ -137,7 +136,7 @@ func (r Result) RuntimeOf(function string) string {
 	return ""
 }
 
-// Open begins a session. It starts nothing yet.
+// Open returns a session. It starts no function.
 func Open(config Config) *Session {
 	s := &Session{config: config, running: map[string]*started{}}
 	if config.Cache == "" {
@@ -160,11 +159,10 @@ func Open(config Config) *Session {
 	return s
 }
 
-// Render loads the inputs, starts the functions that their pipeline uses and
-// that are not running yet, and renders each XR. It hands the results to each,
-// one at a time and in the order of the XRs, while later ones are still being
-// rendered. What keeps any XR from being rendered, and what each returns, is
-// returned; what is wrong with one XR is in its Result.
+// Render loads the inputs, starts the functions of the pipeline that do not run
+// yet, and renders each XR. It calls each with the results, one at a time and
+// in the order of the XRs, while later ones are rendered. It returns the errors
+// of each and those that affect all XRs; an error of one XR is in its Result.
 func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error) error {
 	docs, err := s.xrs(ctx, in)
 	if err != nil {
@@ -196,8 +194,8 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	}, each)
 }
 
-// renderEach renders the XRs of documents, several at a time, and passes the
-// results to each in the order of the documents.
+// renderEach renders the XRs of documents concurrently, and calls each in the
+// order of the documents.
 func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
@@ -212,7 +210,8 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 	})
 }
 
-// runner starts what a Composition's pipeline uses, and returns what calls it.
+// runner starts the functions of a Composition's pipeline and returns their
+// Runner.
 func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
 	if s.config.Replay != nil {
 		return answering(p.in.Steps, s.wrap(s.config.Replay)), nil, nil

@@ -32,7 +32,7 @@ metadata: {name: alpha}
 spec: {size: 3}
 `
 
-// steps makes a Composition whose steps call functions of these names.
+// steps returns a Composition whose steps call functions of these names.
 func steps(names ...string) string {
 	var b strings.Builder
 	b.WriteString(`
@@ -69,8 +69,8 @@ func reader(t *testing.T, files map[string]string) manifest.Reader {
 	return manifest.Reader{FS: fsys}
 }
 
-// shelf is a Runtime whose functions pass on what they are given. It keeps
-// account of what it started and stopped.
+// shelf is a Runtime whose functions return their input. It records starts and
+// stops.
 type shelf struct {
 	refuse string
 
@@ -127,37 +127,37 @@ func TestRuntimeChoice(t *testing.T) {
 		wantErr   string
 	}{
 		"Builtin": {
-			"a package of crossplane-contrib by tag is served by the builtin",
+			"a tagged package of crossplane-contrib is replaced by the builtin",
 			fn("f", contrib, ""), "f",
 			session.Config{},
 			"Builtin " + contrib, "",
 		},
 		"BuiltinsOff": {
-			"without builtins a reference has nothing to run it",
+			"without builtins, a reference has no runtime",
 			fn("f", contrib, ""), "f",
 			session.Config{Builtins: builtin.Policy{Mode: builtin.Off}},
 			"", `nothing here can run package "` + contrib,
 		},
 		"Stranger": {
-			"another package by reference has nothing to run it",
+			"a reference without a builtin has no runtime",
 			fn("f", "ghcr.io/acme/f:v1", ""), "f",
 			session.Config{},
 			"", `choosing a runtime for function "f": nothing here can run package "ghcr.io/acme/f:v1"`,
 		},
 		"File": {
-			"a package in a file runs as a process; the path is relative to the functions file where it is there",
+			"a package file runs as a process; the path is relative to the functions file if it exists there",
 			fn("f", "./f.xpkg", ""), "f",
 			session.Config{},
 			"Process fns/f.xpkg", "",
 		},
 		"FileElsewhere": {
-			"a path that is not beside the functions file is one of the working directory",
+			"a path that is not beside the functions file is relative to the working directory",
 			fn("f", "./other.xpkg", ""), "f",
 			session.Config{},
 			"Process ./other.xpkg", "",
 		},
 		"Folder": {
-			"a folder beside the functions file stays a path, and is no reference of the name fns/src",
+			"a folder beside the functions file is a path, not the reference fns/src",
 			fn("f", "./src", ""), "f",
 			session.Config{},
 			"Process ./fns/src", "",
@@ -169,19 +169,19 @@ func TestRuntimeChoice(t *testing.T) {
 			"Process src", "",
 		},
 		"Annotation": {
-			"the annotation decides for one function",
+			"the annotation selects the runtime of one function",
 			fn("f", contrib, "Development"), "f",
 			session.Config{},
 			"Development " + contrib, "",
 		},
 		"AnnotationCase": {
-			"the annotation's value may be written in any case",
+			"the annotation's value ignores case",
 			fn("f", contrib, "development"), "f",
 			session.Config{},
 			"Development " + contrib, "",
 		},
 		"AnnotationUnknown": {
-			"an unknown runtime is never silently replaced",
+			"an unknown runtime is an error",
 			fn("f", contrib, "Dockre"), "f",
 			session.Config{},
 			"", `unknown runtime "Dockre"`,
@@ -199,31 +199,31 @@ func TestRuntimeChoice(t *testing.T) {
 			"", "no builtin stands for package",
 		},
 		"ForcedBuiltinOther": {
-			"asked for by name, a builtin runs for any owner",
+			"runtime Builtin runs a builtin for any owner",
 			fn("f", "ghcr.io/acme/function-dummy:v1", "Builtin"), "f",
 			session.Config{},
 			"Builtin ghcr.io/acme/function-dummy:v1", "",
 		},
 		"ForcedProcessOfReference": {
-			"a reference runs as a process if that is asked for, and no builtin in its place",
+			"runtime Process runs a reference, and no builtin",
 			fn("f", contrib, "Process"), "f",
 			session.Config{},
 			"Process " + contrib, "",
 		},
 		"Missing": {
-			"a function that the file lacks is named with its step",
+			"a function that is missing from the file is named with its step",
 			fn("g", contrib, ""), "f",
 			session.Config{},
 			"", `composition.yaml:9: spec.pipeline[0].functionRef.name: the step "s0" calls the function "f", which was not found`,
 		},
 		"NoFile": {
-			"without a functions file a builtin is known by its name",
+			"without a functions file, a builtin is found by its name",
 			"", "function-dummy",
 			session.Config{},
 			"Builtin crossplane-contrib/function-dummy", "",
 		},
 		"NoFilePrefixed": {
-			"and by the name that the package manager gives it",
+			"without a functions file, a builtin is found by the package manager's name",
 			"", "crossplane-contrib-function-dummy",
 			session.Config{},
 			"Builtin crossplane-contrib/function-dummy", "",
@@ -298,8 +298,8 @@ func TestOnlyUsedFunctionsStartOnceAndAllStop(t *testing.T) {
 	}
 }
 
-// TestCancelledRenderLeavesOthersAlone cancels one of two renders that wait for
-// the same start: the other gets its function.
+// TestCancelledRenderLeavesOthersAlone: of two renders that wait for the same
+// start, one is cancelled, and the other gets its function.
 func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	rt := &gate{open: make(chan struct{}), entered: make(chan struct{})}
 	s := session.Open(session.Config{
@@ -334,8 +334,8 @@ func TestCancelledRenderLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// gate is a Runtime whose functions start when it is opened, or not at all if
-// their context ends first.
+// gate is a Runtime whose functions start when it opens, unless their context
+// ends first.
 type gate struct {
 	once    sync.Once
 	entered chan struct{}
@@ -404,21 +404,21 @@ func TestBadInput(t *testing.T) {
 		in         session.Inputs
 		want       string
 	}{
-		"NoXR":            {"a file that is not there is named", "", "", session.Inputs{XRs: []string{"absent.yaml"}}, `loading the composite resource: reading "absent.yaml": `},
+		"NoXR":            {"a missing file is named", "", "", session.Inputs{XRs: []string{"absent.yaml"}}, `loading the composite resource: reading "absent.yaml": `},
 		"EmptyXR":         {"an empty file is named", "xr.yaml", "", session.Inputs{}, "loading the composite resource: xr.yaml: the file holds no YAML document"},
-		"XRWithoutKind":   {"an XR has a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},
-		"XRSyntax":        {"a fault has its line", "xr.yaml", "a: 1\nb: ]\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: "},
-		"NoComposition":   {"a Composition that is not there is named", "", "", session.Inputs{Composition: "absent.yaml"}, `loading the Composition: reading "absent.yaml"`},
-		"OtherKind":       {"the Composition's file is named where it does not fit", "xr.yaml", strings.Replace(xr, "XWidget", "XGadget", 1), session.Inputs{}, "composition.yaml: the Composition \"widgets\" is for kind XWidget"},
-		"FunctionsKind":   {"what is no Function is named", "functions.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nope}\n", session.Inputs{}, `loading functions: functions.yaml:1: expected a Function, got ConfigMap "nope"`},
+		"XRWithoutKind":   {"an XR must have a kind", "xr.yaml", "apiVersion: v1\n", session.Inputs{}, "loading the composite resource: xr.yaml:1: the object has no kind"},
+		"XRSyntax":        {"an error has its line", "xr.yaml", "a: 1\nb: ]\n", session.Inputs{}, "loading the composite resource: xr.yaml:2: "},
+		"NoComposition":   {"a missing Composition is named", "", "", session.Inputs{Composition: "absent.yaml"}, `loading the Composition: reading "absent.yaml"`},
+		"OtherKind":       {"a Composition for another kind is named", "xr.yaml", strings.Replace(xr, "XWidget", "XGadget", 1), session.Inputs{}, "composition.yaml: the Composition \"widgets\" is for kind XWidget"},
+		"FunctionsKind":   {"an object that is not a Function is named", "functions.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nope}\n", session.Inputs{}, `loading functions: functions.yaml:1: expected a Function, got ConfigMap "nope"`},
 		"Observed":        {"a missing observed file is named", "", "", session.Inputs{Observed: []string{"absent.yaml"}}, `loading observed resources: reading "absent.yaml"`},
-		"ObservedNoKind":  {"an observed resource has a kind", "o.yaml", "a: b\n", session.Inputs{Observed: []string{"o.yaml"}}, "loading observed resources: o.yaml:1: the object has no kind"},
+		"ObservedNoKind":  {"an observed resource must have a kind", "o.yaml", "a: b\n", session.Inputs{Observed: []string{"o.yaml"}}, "loading observed resources: o.yaml:1: the object has no kind"},
 		"ContextFile":     {"a missing context file is named with its key", "", "", session.Inputs{ContextFiles: map[string]string{"k": "absent.json"}}, `loading context "k": reading "absent.json"`},
-		"ContextValue":    {"a context value has to be YAML", "", "", session.Inputs{ContextValues: map[string]string{"k": "["}}, `reading context "k": value:1: `},
-		"XRDKind":         {"an XRD has to be one", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml: expected a CompositeResourceDefinition, got ConfigMap "x"`},
-		"XRDOfAnother":    {"an XRD has to define the XR", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XGadget}}\n", session.Inputs{XRD: "xrd.yaml"}, `applying the defaults of XRD "xrd.yaml" to the composite resource "alpha"`},
-		"UnknownProfile":  {"a profile that nobody knows is named", "", "", session.Inputs{Profile: "v9"}, `unknown profile "v9"`},
-		"FullWithoutSpec": {"classic cannot show a spec that is not there", "xr.yaml", "apiVersion: gold.test/v1\nkind: XWidget\nmetadata: {name: alpha}\n", session.Inputs{Full: true, Profile: render.Classic}, render.ErrNoSpec.Error()},
+		"ContextValue":    {"a context value must be YAML", "", "", session.Inputs{ContextValues: map[string]string{"k": "["}}, `reading context "k": value:1: `},
+		"XRDKind":         {"a file that is not an XRD is an error", "xrd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", session.Inputs{XRD: "xrd.yaml"}, `loading the XRD: xrd.yaml: expected a CompositeResourceDefinition, got ConfigMap "x"`},
+		"XRDOfAnother":    {"an XRD for another kind is an error", "xrd.yaml", "apiVersion: apiextensions.crossplane.io/v2\nkind: CompositeResourceDefinition\nspec: {group: gold.test, names: {kind: XGadget}}\n", session.Inputs{XRD: "xrd.yaml"}, `applying the defaults of XRD "xrd.yaml" to the composite resource "alpha"`},
+		"UnknownProfile":  {"an unknown profile is named", "", "", session.Inputs{Profile: "v9"}, `unknown profile "v9"`},
+		"FullWithoutSpec": {"profile classic needs a spec", "xr.yaml", "apiVersion: gold.test/v1\nkind: XWidget\nmetadata: {name: alpha}\n", session.Inputs{Full: true, Profile: render.Classic}, render.ErrNoSpec.Error()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,12 +17,12 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// started is a function that is being started, and once done is closed, runs
-// or has failed.
+// started is a function that is starting. After done is closed, it runs or has
+// failed.
 type started struct {
 	choice choice
-	// wanted counts the renders that wait for it; cancel ends the start when
-	// none does any more.
+	// wanted is the number of renders that wait for it. When it drops to
+	// zero, cancel ends the start.
 	wanted int
 	cancel context.CancelCauseFunc
 
@@ -32,9 +32,9 @@ type started struct {
 	ended    sync.Once
 }
 
-// start starts what does not run yet, all at once, and waits for it. If one
-// fails, the starts of the others are cancelled, unless another render waits
-// for them, too; what runs is stopped by Close.
+// start starts the functions that do not run yet, concurrently, and waits for
+// them. If one fails, the other starts are cancelled, unless another render
+// waits for them. Close stops running functions.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	return runs, nil
 }
 
-// prepare fetches what functions need that do not run yet.
+// prepare prepares the functions that do not run yet.
 func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	needed := map[Runtime][]runtimes.Function{}
 	for _, c := range choices {
@@ -79,9 +79,9 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	return nil
 }
 
-// enter returns the entries of the chosen functions, and those of them whose
-// start it began. One that failed to start is not tried again in this session,
-// one whose start was cancelled is.
+// enter returns the entries of functions, and those whose start it began. A
+// function that failed to start is not started again in this session, but a
+// cancelled start is.
 func (s *Session) enter(ctx context.Context, choices []choice) (all, fresh []*started, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *Session) enter(ctx context.Context, choices []choice) (all, fresh []*st
 	return all, fresh, nil
 }
 
-// begin starts a function on behalf of all renders of the session, whichever
-// of them ends first.
+// begin starts a function for all renders of the session, independent of their
+// contexts.
 func (s *Session) begin(ctx context.Context, c choice) *started {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	e := &started{choice: c, cancel: cancel, done: make(chan struct{})}
@@ -122,8 +122,8 @@ func (e *started) isDone() bool {
 	}
 }
 
-// wait returns when the function runs or has failed to start. If ctx is done
-// before, it ends the start, unless another render waits for it, too.
+// wait waits until the function runs or has failed to start. If ctx is done
+// first, it cancels the start, unless another render waits for it.
 func (s *Session) wait(ctx context.Context, e *started) error {
 	select {
 	case <-e.done:
@@ -133,7 +133,8 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 		e.cancel(context.Cause(ctx))
 		<-e.done
 		if e.err == nil {
-			// It was too late to be cancelled, and nobody else knows of it.
+			// The function had started before it was cancelled, and
+			// has no other user.
 			return errors.Join(e.late(ctx), e.end(context.WithoutCancel(ctx)))
 		}
 	}
@@ -147,8 +148,8 @@ func (e *started) late(ctx context.Context) error {
 	return fmt.Errorf("starting function %q: %w", e.choice.fn.Name, context.Cause(ctx))
 }
 
-// isLast reports whether nobody but the caller has waited for a function that
-// is not started yet, and then forgets it, so that a later render begins anew.
+// isLast reports whether the caller is the last that waits for a function that
+// has not started, and then removes it, so that a later render starts it again.
 func (s *Session) isLast(e *started) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +200,7 @@ func (s *Session) startBuiltin(c choice) *runtimes.Instance {
 	return instance
 }
 
-// advise adds to a fatal result of a builtin what to do about it.
+// advise adds a hint to a fatal result of a builtin.
 func (s *Session) advise(err error) error {
 	var fatal *render.FatalError
 	if !errors.As(err, &fatal) {
@@ -221,20 +222,19 @@ func (e *started) run() Run {
 	return Run{Function: e.choice.fn.Name, Package: e.choice.fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail}
 }
 
-// call answers for a function that has been started, or that the caller of the
-// session answers for.
+// call calls a function that was started, or one of Config.Runners.
 func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if r, ok := s.config.Runners[name]; ok {
 		return r.RunFunction(ctx, name, req)
 	}
 	instance, ok := s.instance(name)
 	if !ok {
-		return nil, fmt.Errorf("function %q does not run", name)
+		return nil, fmt.Errorf("function %q is not running", name)
 	}
 	return instance.RunFunction(ctx, name, req)
 }
 
-// identity is what a cache knows a function by.
+// identity returns the identity of a function for the cache.
 func (s *Session) identity(name string) string {
 	if instance, ok := s.instance(name); ok && s.config.Runners[name] == nil {
 		return instance.Identity
@@ -252,9 +252,8 @@ func (s *Session) instance(name string) (*runtimes.Instance, bool) {
 	return e.instance, true
 }
 
-// Close stops every function that the session started, all at once, and ends
-// the starts that are under way. The context bounds how long it takes, so it
-// should not be one that is done. A closed session renders no more.
+// Close cancels starts and stops all functions, concurrently. ctx limits the
+// time, so it should not be done. A closed session cannot render.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	entries := slices.Collect(maps.Values(s.running))
@@ -270,8 +269,8 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop stops a function. One that starts later than ctx allows is stopped once
-// it runs, though nobody hears of it.
+// stop stops a function. A function that starts after ctx is done is stopped,
+// without reporting errors.
 func (e *started) stop(ctx context.Context) error {
 	e.cancel(errors.New("the session is closed"))
 	select {

@@ -13,20 +13,19 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// An UnknownStepError says that Inputs.Steps has an answer for a step that no
-// pipeline has.
+// An UnknownStepError reports a step in Inputs.Steps that no pipeline has.
 type UnknownStepError struct {
 	Step string
-	// Steps are those that there are.
+	// Steps are the existing steps.
 	Steps []string
 }
 
-// Error names the step, and those that there are.
+// Error names the step and the existing ones.
 func (e *UnknownStepError) Error() string {
 	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
 }
 
-// checkSteps returns an *UnknownStepError for an answer to a step that no Composition has.
+// checkSteps returns an *UnknownStepError for a step that no Composition has.
 func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition) error {
 	var steps []string
 	for _, c := range all {
@@ -42,8 +41,8 @@ func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition
 	return nil
 }
 
-// unanswered returns a Composition with only those of its steps whose functions
-// have to be called.
+// unanswered returns a Composition with only the steps whose functions are
+// called.
 func unanswered(c *apiextv1.Composition, answers map[string]function.Runner) *apiextv1.Composition {
 	if len(answers) == 0 {
 		return c
@@ -53,8 +52,8 @@ func unanswered(c *apiextv1.Composition, answers map[string]function.Runner) *ap
 	return &rest
 }
 
-// answering returns a Runner that answers for steps, and leaves all others to
-// next.
+// answering returns a Runner that handles steps in answers, and passes others
+// to next.
 func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
 	if len(answers) == 0 {
 		return next

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// TestSteps: a step that is answered for needs no function, which need not
-// start; another step of the same function does.
+// TestSteps: the function of a replaced step need not start, unless another
+// step calls it.
 func TestSteps(t *testing.T) {
 	answer := func(asked *[]string) function.Runner {
 		return function.RunnerFunc(func(ctx context.Context, name string, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -28,10 +28,10 @@ func TestSteps(t *testing.T) {
 		steps, answered []string
 		asked, started  []string
 	}{
-		"All":    {"nothing starts where all is answered for", []string{"f", "g"}, []string{"s0", "s1"}, []string{"s0 f", "s1 g"}, nil},
-		"Some":   {"else what is not", []string{"f", "known"}, []string{"s0"}, []string{"s0 f"}, []string{"known example.org/known:v1"}},
+		"All":    {"nothing starts if all steps are replaced", []string{"f", "g"}, []string{"s0", "s1"}, []string{"s0 f", "s1 g"}, nil},
+		"Some":   {"functions of other steps start", []string{"f", "known"}, []string{"s0"}, []string{"s0 f"}, []string{"known example.org/known:v1"}},
 		"Twice":  {"a function of two steps is called for the other one", []string{"known", "known"}, []string{"s1"}, []string{"s1 known"}, []string{"known example.org/known:v1"}},
-		"Nobody": {"nothing changes without answers", []string{"known"}, nil, nil, []string{"known example.org/known:v1"}},
+		"Nobody": {"nothing changes without replaced steps", []string{"known"}, nil, nil, []string{"known example.org/known:v1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestUnknownStep: an answer that nobody would ask for is an error, with one
-// Composition and with several to choose from.
+// TestUnknownStep: an unknown step is an error, with one and with several
+// Compositions.
 func TestUnknownStep(t *testing.T) {
 	s := session.Open(session.Config{Reader: reader(t, map[string]string{"xr.yaml": xr, "composition.yaml": steps("function-dummy", "function-dummy")})})
 	for _, in := range []session.Inputs{{Composition: "composition.yaml"}, {Compositions: []string{"composition.yaml"}}} {

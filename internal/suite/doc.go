@@ -1,5 +1,4 @@
-// Package suite runs declarative tests of Compositions: it finds suites, plans
-// which of their cases run, renders these by sessions that they share, and holds
-// what comes of it to what the cases expect. The form of suites is that of
-// package spec.
+// Package suite runs declarative tests of Compositions. It finds suites,
+// selects their cases, renders them in shared sessions and checks the output.
+// Package spec defines the file format.
 package suite

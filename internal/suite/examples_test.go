@@ -16,8 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// TestExamples runs the suite of the example of builtins. That of the platform
-// needs programs, and is in a script.
+// TestExamples runs the suite of the builtins example. A script runs the suite
+// of the platform example, which needs programs.
 func TestExamples(t *testing.T) {
 	o := options(afero.NewBasePathFs(afero.NewOsFs(), filepath.FromSlash("../../examples/bucket")))
 	for _, out := range run(t, o, suite.Selection{}) {
@@ -27,8 +27,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestJobExample: the objects of the Kubernetes example have no field that
-// Kubernetes does not know, and one number of shards.
+// TestJobExample checks the objects of the Kubernetes example: strict decoding
+// succeeds, and there is one number of shards.
 func TestJobExample(t *testing.T) {
 	text, err := os.ReadFile("../../examples/ci/kubernetes-job.yaml")
 	if err != nil {

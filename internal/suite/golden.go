@@ -15,17 +15,17 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// goldens are the golden files of a run.
+// goldens reads and writes the golden files of a run.
 type goldens struct {
 	fs afero.Fs
-	// write is nil if nothing is to be updated.
+	// write is nil unless golden files are updated.
 	write func(path string, text []byte) error
 
 	mu      sync.Mutex
 	written map[string][]byte
 }
 
-// caseGoldens are those of one case.
+// caseGoldens implements check.Goldens for one case.
 type caseGoldens struct {
 	*goldens
 	of *attempt
@@ -54,8 +54,8 @@ func (g caseGoldens) Read(file string) ([]map[string]any, error) {
 	return objs, nil
 }
 
-// Update writes a file, unless another case has written something else to it in
-// this run.
+// Update writes a file. It fails if another case of this run has written other
+// content to it.
 func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	if g.write == nil {
 		return false, nil
@@ -68,7 +68,7 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if before, ok := g.written[path]; ok && !bytes.Equal(before, text.Bytes()) {
-		return false, fmt.Errorf("golden file %s is that of another case, too, which renders something else", path)
+		return false, fmt.Errorf("golden file %s is also used by another case, which renders other content", path)
 	}
 	g.written[path] = text.Bytes()
 	if err := g.write(path, text.Bytes()); err != nil {
@@ -78,8 +78,8 @@ func (g caseGoldens) Update(file string, docs []map[string]any) (bool, error) {
 	return true, nil
 }
 
-// WriteGolden is an Options.Update: it writes a golden file on this machine, in a
-// folder that may not be there yet.
+// WriteGolden writes a golden file to the local file system and creates its
+// folder. It is a value for Options.Update.
 func WriteGolden(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// path returns a path of the suite's file as one of this process.
+// path converts a path relative to the suite's file to one relative to the
+// working directory.
 func (a *attempt) path(p string) string {
 	if filepath.IsAbs(p) {
 		return p
@@ -28,10 +29,10 @@ func (a *attempt) path(p string) string {
 	return filepath.Join(filepath.Dir(a.item.Suite.Path), filepath.FromSlash(p))
 }
 
-// inputs returns what to render. Documents that are in no file are held until
-// release is called, which always can be.
+// inputs returns the inputs of the render. The caller must call release, even
+// after an error, to drop documents that are in no file.
 func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func(), err error) {
-	h := &holder{attempt: a, ctx: ctx}
+	h := &inputResolver{attempt: a, ctx: ctx}
 	release = func() { a.inline.drop(h.held) }
 	f := a.form
 	if in.Profile, err = f.RenderProfile(); err != nil {
@@ -66,7 +67,7 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	return in, release, errors.Join(h.errs...)
 }
 
-// loop is how often what was rendered is observed.
+// loop returns the maximum number of passes.
 func (a *attempt) loop() int {
 	passes := a.form.Observe.Passes
 	for _, want := range []*int{a.form.Expect.Ready.After, a.form.Expect.Passes} {
@@ -80,24 +81,23 @@ func (a *attempt) loop() int {
 	return max(passes-1, 0)
 }
 
-// defaultPasses is how many are made where there are fixtures, and nobody says
-// how many.
+// defaultPasses is the number of passes with fixtures if the case sets none.
 const defaultPasses = 10
 
-// A holder gives documents paths, and notes what is wrong with them.
-type holder struct {
+// An inputResolver assigns paths to inline documents and collects their errors.
+type inputResolver struct {
 	*attempt
 	ctx  context.Context
 	held []string
 	errs []error
 }
 
-func (h *holder) fault(err error, path ...string) {
+func (h *inputResolver) fault(err error, path ...string) {
 	h.errs = append(h.errs, &manifest.Error{Path: h.item.Suite.Path, Line: h.item.Case.Position(path...), Err: err})
 }
 
-// hold returns a path for an object that stands in the suite.
-func (h *holder) hold(obj map[string]any, path ...string) string {
+// inlinePath returns a path for an inline object of the suite.
+func (h *inputResolver) inlinePath(obj map[string]any, path ...string) string {
 	doc, err := h.document(obj, path...)
 	if err != nil {
 		h.fault(err, path...)
@@ -107,7 +107,7 @@ func (h *holder) hold(obj map[string]any, path ...string) string {
 	return p
 }
 
-// document returns an object that stands in the suite as a document.
+// document returns an inline object of the suite as a document.
 func (a *attempt) document(obj map[string]any, path ...string) (manifest.Document, error) {
 	text, err := json.Marshal(obj)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *attempt) document(obj map[string]any, path ...string) (manifest.Documen
 	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...), Text: text}, err
 }
 
-// documents returns those of a source.
+// documents returns the documents of a source.
 func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) ([]manifest.Document, error) {
 	if s.Object == nil {
 		r := a.options.Config.Reader
@@ -126,10 +126,10 @@ func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) 
 	return []manifest.Document{doc}, err
 }
 
-func (h *holder) one(s spec.Source, field string) string {
+func (h *inputResolver) one(s spec.Source, field string) string {
 	switch {
 	case s.Object != nil:
-		return h.hold(s.Object, field)
+		return h.inlinePath(s.Object, field)
 	case s.File == "":
 		h.fault(fmt.Errorf("the case names no %s", field))
 		return ""
@@ -138,11 +138,11 @@ func (h *holder) one(s spec.Source, field string) string {
 	}
 }
 
-func (h *holder) all(sources []spec.Source, path ...string) []string {
+func (h *inputResolver) all(sources []spec.Source, path ...string) []string {
 	var paths []string
 	for i, s := range sources {
 		if s.Object != nil {
-			paths = append(paths, h.hold(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...))
+			paths = append(paths, h.inlinePath(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...))
 		} else {
 			paths = append(paths, h.attempt.path(s.File))
 		}
@@ -150,7 +150,7 @@ func (h *holder) all(sources []spec.Source, path ...string) []string {
 	return paths
 }
 
-func (h *holder) context(values map[string]any) map[string]string {
+func (h *inputResolver) context(values map[string]any) map[string]string {
 	texts := make(map[string]string, len(values))
 	for key, v := range values {
 		text, err := json.Marshal(v)
@@ -162,8 +162,8 @@ func (h *holder) context(values map[string]any) map[string]string {
 	return texts
 }
 
-// fixtures returns the paths of what comes to observed resources.
-func (h *holder) fixtures() []string {
+// fixtures returns the paths of the fixtures.
+func (h *inputResolver) fixtures() []string {
 	var sources []spec.Source
 	for _, s := range h.form.Observe.Fixtures {
 		if s.Object != nil && s.Object["kind"] != converge.Kind {
@@ -174,7 +174,7 @@ func (h *holder) fixtures() []string {
 	return h.all(sources, "observe", "fixtures")
 }
 
-func (h *holder) mocks() map[string]function.Runner {
+func (h *inputResolver) mocks() map[string]function.Runner {
 	steps := map[string]function.Runner{}
 	for _, name := range slices.Sorted(maps.Keys(h.form.Mocks)) {
 		r, err := h.mock(h.form.Mocks[name])
@@ -188,7 +188,7 @@ func (h *holder) mocks() map[string]function.Runner {
 }
 
 // xr returns the path of the composite resource.
-func (h *holder) xr() string {
+func (h *inputResolver) xr() string {
 	xr := h.form.XR
 	if xr.File != "" && xr.Patch == nil && xr.From == "" {
 		return h.attempt.path(xr.File)
@@ -198,21 +198,21 @@ func (h *holder) xr() string {
 		h.fault(err, "xr")
 		return ""
 	}
-	return h.hold(obj, "xr")
+	return h.inlinePath(obj, "xr")
 }
 
-// mostPatches is how many composite resources may be patches of one another.
-const mostPatches = 100
+// maxPatchDepth limits the depth of composite resources that patch one another.
+const maxPatchDepth = 100
 
-// resolve returns the composite resource that a case asks for.
-func (h *holder) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[string]any, err error) {
+// resolve returns the composite resource of a case, with its patches applied.
+func (h *inputResolver) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[string]any, err error) {
 	switch {
-	case depth > mostPatches:
-		return nil, errors.New("xr: it is a patch of itself")
+	case depth > maxPatchDepth:
+		return nil, errors.New("xr: the case patches itself")
 	case xr.Object != nil:
 		return xr.Object, nil
 	case xr.From != "" && xr.File != "":
-		return nil, errors.New("xr: file and from cannot both say what is patched")
+		return nil, errors.New("xr: file and from cannot both be set")
 	case xr.From != "":
 		obj, err = h.from(xr.From, depth)
 	case xr.File != "":
@@ -229,7 +229,7 @@ func (h *holder) resolve(c *spec.Case, xr spec.XR, depth int) (obj map[string]an
 	return patched, nil
 }
 
-func (h *holder) read(file string) (map[string]any, error) {
+func (h *inputResolver) read(file string) (map[string]any, error) {
 	doc, _, err := h.options.Config.Reader.First(h.ctx, h.attempt.path(file))
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (h *holder) read(file string) (map[string]any, error) {
 }
 
 // byDefault returns the composite resource of the suite's defaults.
-func (h *holder) byDefault(c *spec.Case, depth int) (map[string]any, error) {
+func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, error) {
 	xr, ok, err := c.DefaultXR()
 	if err != nil {
 		return nil, err
@@ -250,17 +250,17 @@ func (h *holder) byDefault(c *spec.Case, depth int) (map[string]any, error) {
 }
 
 // from returns the composite resource of another case.
-func (h *holder) from(name string, depth int) (map[string]any, error) {
+func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 	var names []string
 	for _, other := range h.item.Suite.Cases {
 		if other.Name != name {
 			names = append(names, other.Name)
 			continue
 		}
-		mine := *other // it may run at the same time
-		f, err := mine.Form()
+		mine := *other // Spec changes the case, which other goroutines may run.
+		f, err := mine.Spec()
 		if err != nil {
-			return nil, fmt.Errorf("xr: case %q is not in order itself: %w", name, err)
+			return nil, fmt.Errorf("xr: case %q is invalid: %w", name, err)
 		}
 		return h.resolve(&mine, f.XR, depth+1)
 	}

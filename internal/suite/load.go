@@ -19,27 +19,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// A Suite is a suite and where it was found.
+// A Suite is a parsed suite with its name and path.
 type Suite struct {
-	// Name is what reports call it: metadata.name, or the file's path if it has
-	// none, or another suite has the same.
+	// Name is the name in reports: metadata.name, or the file's path if
+	// there is no name or another suite has the same name.
 	Name string
-	// Path is the file, as the user named it or the folder it is in.
+	// Path is the path of the file, relative to the path that the user
+	// passed.
 	Path string
-	// Suite is nil if Err is not, which is all that is wrong with it as a whole.
+	// Suite is nil if Err is set. Err has all errors of the suite as a
+	// whole.
 	*spec.Suite
 	Err error
 }
 
-// ErrNone says that there is no suite where one was looked for.
+// ErrNone is returned if no suite was found.
 var ErrNone = errors.New("there is no suite")
 
-// Load returns the suites of files and folders, in the order of the paths, those
-// of a folder and of all below it in the order of their names. A folder may
-// stand with "/..." behind it. In folders any .yaml or .yml file counts that has
-// documents of kind TestSuite; hidden folders and links are passed over, but for a
-// link that is itself a path. A file that cannot be read as a suite is one with an
-// Err. A path where nothing is is an error; ErrNone is that of no suites at all.
+// Load returns the suites of files and folders, in the order of paths. A
+// folder, with or without "/...", is searched recursively, in lexical order,
+// for .yaml and .yml files with documents of kind TestSuite. Hidden folders and
+// symbolic links are skipped, unless a path is itself a link. A file that
+// cannot be parsed is a suite with Err. A path that does not exist is an error.
 func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, error) {
 	var files []string
 	named := map[string]bool{}
@@ -71,7 +72,7 @@ func Load(ctx context.Context, r manifest.Reader, paths []string) ([]*Suite, err
 	return all, nil
 }
 
-// nameAll gives suites names of their own.
+// nameAll assigns unique names to suites.
 func nameAll(all []*Suite) {
 	count := map[string]int{}
 	for _, s := range all {
@@ -87,7 +88,7 @@ func nameAll(all []*Suite) {
 	}
 }
 
-// isLinkToDir reports whether a path that was named is a link to a folder.
+// isLinkToDir reports whether a path is a symbolic link to a folder.
 func isLinkToDir(fsys afero.Fs, path string) bool {
 	l, ok := fsys.(afero.Lstater)
 	if !ok {
@@ -103,7 +104,7 @@ func isLinkToDir(fsys afero.Fs, path string) bool {
 
 type found struct {
 	path string
-	// explicit says that the file itself was named.
+	// explicit is true if the user named the file itself.
 	explicit bool
 }
 
@@ -112,7 +113,7 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 		path = filepath.FromSlash(dir)
 	}
 	path = filepath.Clean(path)
-	if isLinkToDir(fsys, path) { // which Walk does not follow
+	if isLinkToDir(fsys, path) { // Walk follows a link only with a separator at the end.
 		path += string(filepath.Separator)
 	}
 	var all []found
@@ -137,18 +138,19 @@ func find(ctx context.Context, fsys afero.Fs, path string) ([]found, error) {
 	return all, nil
 }
 
-// mark is the line that each suite has, and hardly anything else.
-var mark = sync.OnceValue(func() *regexp.Regexp {
+// kindLine matches the kind of a suite. It avoids parsing most other files.
+var kindLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^"?kind"?\s*:\s*["']?` + spec.Kind + `["']?\s*(#.*)?\r?$`)
 })
 
-// load returns the suites of a file. One that was named has to be one.
+// load returns the suites of a file. If explicit, a file without a suite is an
+// error.
 func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([]*Suite, error) {
 	text, err := r.Bytes(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if !explicit && !mark().Match(text) {
+	if !explicit && !kindLine().Match(text) {
 		return nil, nil
 	}
 	docs, err := manifest.Split(path, text)
@@ -160,11 +162,11 @@ func load(ctx context.Context, r manifest.Reader, path string, explicit bool) ([
 	}
 	var all []*Suite
 	for _, doc := range docs {
-		if !explicit && !mark().Match(doc.Text) {
+		if !explicit && !kindLine().Match(doc.Text) {
 			continue
 		}
 		if obj, err := doc.Object(); err == nil && !explicit && !spec.Is(obj) {
-			continue // of another tool
+			continue // The document is not a suite.
 		}
 		s := &Suite{Path: path}
 		s.Suite, s.Err = spec.Parse(doc)

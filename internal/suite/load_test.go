@@ -16,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// TestLoad finds suites, and nothing else.
+// TestLoad finds suites and skips other files.
 func TestLoad(t *testing.T) {
 	good := head + "cases: [{name: a}]\n"
 	fsys := example(t, map[string]string{
@@ -31,15 +31,15 @@ func TestLoad(t *testing.T) {
 		want   []string
 		err    string
 	}{
-		"Folder": {"a folder and those below it are looked through", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
-		"Dots":   {"as Go's tools name it", []string{"./t/sub/..."}, []string{"same"}, ""},
-		"File":   {"a file may be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
-		"Twice":  {"what is named twice runs once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},
-		"NoKind": {"one that is named has to be a suite", []string{"t/other.yaml"}, []string{`t/other.yaml! t/other.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "example.org/v1"` + "\nt/other.yaml:1: cases is missing"}, ""},
-		"Empty":  {"and hold something", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: the file holds no YAML document"}, ""},
-		"None":   {"there may be none", []string{"t/.hidden/x", "t"}, nil, `looking for suites in "t/.hidden/x"`},
-		"NoneIn": {"in a folder", []string{"t/sub2"}, nil, `looking for suites in "t/sub2"`},
-		"Other":  {"with other files", []string{"xr.yaml", "composition.yaml"}, []string{"composition.yaml!", "xr.yaml!"}, ""},
+		"Folder": {"a folder is searched recursively", []string{"t"}, []string{"t/a.yml", "t/b.yaml", "second", "t/broken.yaml! t/broken.yaml:3: did not find expected node content", `t/sub/deep.test.yaml`, "t/wrong.yaml! t/wrong.yaml:3: cas: there is no such field: is it cases?\nt/wrong.yaml:1: cases is missing"}, ""},
+		"Dots":   {"the pattern ./... is accepted", []string{"./t/sub/..."}, []string{"same"}, ""},
+		"File":   {"a file can be named", []string{"t/sub/deep.test.yaml"}, []string{"same"}, ""},
+		"Twice":  {"a file that is named twice is loaded once", []string{"t/sub", "t/sub/deep.test.yaml"}, []string{"same"}, ""},
+		"NoKind": {"a named file must have a suite", []string{"t/other.yaml"}, []string{`t/other.yaml! t/other.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "example.org/v1"` + "\nt/other.yaml:1: cases is missing"}, ""},
+		"Empty":  {"a named file must not be empty", []string{"t/empty.yaml"}, []string{"t/empty.yaml! t/empty.yaml: the file holds no YAML document"}, ""},
+		"None":   {"a folder without suites returns ErrNone", []string{"t/.hidden/x", "t"}, nil, `looking for suites in "t/.hidden/x"`},
+		"NoneIn": {"an empty folder returns ErrNone", []string{"t/sub2"}, nil, `looking for suites in "t/sub2"`},
+		"Other":  {"a folder with other files returns ErrNone", []string{"xr.yaml", "composition.yaml"}, []string{"composition.yaml!", "xr.yaml!"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestBrokenSuite: a suite that cannot run is one failure, with all that is wrong.
+// TestBrokenSuite: an invalid suite is one failed outcome with all its errors.
 func TestBrokenSuite(t *testing.T) {
 	o := options(example(t, map[string]string{"a.yaml": head + "cas: []\n", "b.yaml": head + "defaults: {xr: xr.yaml, composition: composition.yaml}\ncases: [{name: x}]\n"}))
 	got := lines(run(t, o, suite.Selection{Run: regexp.MustCompile("x")}))
@@ -79,7 +79,7 @@ func TestBrokenSuite(t *testing.T) {
 	}
 }
 
-// TestLoadLink follows a link to a folder that is named, and none in a folder.
+// TestLoadLink follows a link that is named, and skips links in folders.
 func TestLoadLink(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// mock returns what stands in for a step.
+// mock returns the Runner that replaces the function of a step.
 func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
 	switch {
 	case (m.Response != nil) == (m.Recording != ""):
@@ -22,14 +22,14 @@ func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
 	case m.Response != nil:
 		return literal(m.Response)
 	case a.options.Recording == nil:
-		return nil, errors.New("recordings cannot be read here")
+		return nil, errors.New("recordings are not supported here")
 	default:
 		return a.options.Recording(a.path(m.Recording))
 	}
 }
 
-// recovering returns a Runner that turns a panic of r, which may be a builtin,
-// into an error.
+// recovering returns a Runner that turns a panic of r, such as a builtin, into
+// an error.
 func recovering(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 		defer func() {
@@ -41,8 +41,8 @@ func recovering(r function.Runner) function.Runner {
 	})
 }
 
-// literal returns a Runner that gives one answer. What the answer leaves out of
-// desired state and context is as the request has it.
+// literal returns a Runner that always returns one response. Desired state and
+// context that the response does not set are copied from the request.
 func literal(response map[string]any) (function.Runner, error) {
 	text, err := json.Marshal(response)
 	if err != nil {
@@ -50,7 +50,7 @@ func literal(response map[string]any) (function.Runner, error) {
 	}
 	answer := &fnv1.RunFunctionResponse{}
 	if err := protojson.Unmarshal(text, answer); err != nil {
-		return nil, fmt.Errorf("response: it is no RunFunctionResponse: %w", err)
+		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %w", err)
 	}
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := &fnv1.RunFunctionResponse{

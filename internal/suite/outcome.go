@@ -11,32 +11,34 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/check"
 )
 
-// A Status is how a case ended.
+// A Status is the result of a case.
 type Status string
 
-// What can become of a case.
+// The statuses of a case.
 const (
 	Passed  Status = "passed"
 	Failed  Status = "failed"
 	Skipped Status = "skipped"
 )
 
-// An Outcome is what became of an Item.
+// An Outcome is the result of running an Item.
 type Outcome struct {
-	// Suite and Case are its names; Case is empty for a suite that could not run.
+	// Suite and Case are the names. Case is empty for a suite that could
+	// not run.
 	Suite, Case string
-	// Path and Line are where it stands.
+	// Path and Line are the position in the file.
 	Path   string
 	Line   int
 	Status Status
 	Took   time.Duration
-	// Reason is why it was skipped.
+	// Reason is why the case was skipped.
 	Reason string
-	// Failures are what it failed with.
+	// Failures are the reasons why the case failed.
 	Failures []Failure
-	// Updated are the golden files that were written.
+	// Updated lists the golden files that were written.
 	Updated []string
-	// Trace is what each step did, if the case failed and a trace is wanted.
+	// Trace shows what each step did, if the case failed and Options.Trace
+	// is set.
 	Trace *report.Trace
 }
 
@@ -48,10 +50,11 @@ func (o Outcome) Name() string {
 	return o.Suite + "/" + o.Case
 }
 
-// fail adds errors to an outcome, each with its own line if it has one.
+// fail adds the errors joined in err. An error with a position of its own keeps
+// it.
 func (o *Outcome) fail(path string, line int, err error) {
 	o.Status = Failed
-	for _, e := range flat(err) {
+	for _, e := range unjoin(err) {
 		f := Failure{Path: path, Line: line, Failure: check.Failure{Text: e.Error(), Hint: hint.Of(e)}}
 		if f.Hint == "" {
 			f.Hint = hint.Of(err)
@@ -64,8 +67,8 @@ func (o *Outcome) fail(path string, line int, err error) {
 	}
 }
 
-// flat returns the errors that were joined, which stand on lines of their own.
-func flat(err error) []error {
+// unjoin returns the errors that err joins.
+func unjoin(err error) []error {
 	several, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
@@ -73,7 +76,7 @@ func flat(err error) []error {
 	var all []error
 	var texts []string
 	for _, e := range several.Unwrap() {
-		all, texts = append(all, flat(e)...), append(texts, e.Error())
+		all, texts = append(all, unjoin(e)...), append(texts, e.Error())
 	}
 	if strings.Join(texts, "\n") != err.Error() {
 		return []error{err}
@@ -81,7 +84,7 @@ func flat(err error) []error {
 	return all
 }
 
-// A Failure is one thing that is wrong, and where the file says otherwise.
+// A Failure is one expectation that is not met, with its position in the file.
 type Failure struct {
 	Path string
 	Line int

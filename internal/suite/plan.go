@@ -13,10 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// An Item is one thing to run: a case, or a suite that cannot run and says so.
+// An Item is a case to run, or a suite with an error to report.
 type Item struct {
 	Suite *Suite
-	// Case is nil for a suite with an Err.
+	// Case is nil for a suite with Err.
 	Case *spec.Case
 }
 
@@ -28,7 +28,7 @@ func (i Item) Name() string {
 	return i.Suite.Name + "/" + i.Case.Name
 }
 
-// Line is where the item begins in its file, or 0.
+// Line returns the line on which the item begins, or 0.
 func (i Item) Line() int {
 	if i.Case == nil {
 		return 0
@@ -36,26 +36,26 @@ func (i Item) Line() int {
 	return i.Case.Line()
 }
 
-// A Shard is a part of all cases: the Index-th of Count, from 1. The zero value is
-// all of them.
+// A Shard is one part of all cases: number Index of Count, counted from 1. The
+// zero value selects all cases.
 type Shard struct{ Index, Count int }
 
-// ParseShard reads "I/N", as "2/4".
+// ParseShard parses the form "I/N", such as "2/4".
 func ParseShard(text string) (Shard, error) {
 	i, n, ok := strings.Cut(text, "/")
 	index, err := strconv.Atoi(i)
 	count, countErr := strconv.Atoi(n)
 	if !ok || err != nil || countErr != nil {
-		return Shard{}, fmt.Errorf("%q is no shard: expected the form 2/4", text)
+		return Shard{}, fmt.Errorf("%q is not a shard: expected the form 2/4", text)
 	}
 	s := Shard{index, count}
-	if s == (Shard{}) { // which is not a part, but all
+	if s == (Shard{}) { // The zero Shard would select all cases.
 		return s, s.missing()
 	}
 	return s, s.Check()
 }
 
-// Check returns an error for a shard that cannot be.
+// Check returns an error unless 1 <= Index <= Count.
 func (s Shard) Check() error {
 	if s != (Shard{}) && (s.Count < 1 || s.Index < 1 || s.Index > s.Count) {
 		return s.missing()
@@ -64,11 +64,12 @@ func (s Shard) Check() error {
 }
 
 func (s Shard) missing() error {
-	return fmt.Errorf("there is no shard %d of %d", s.Index, s.Count)
+	return fmt.Errorf("invalid shard %d/%d: the index must be between 1 and the count", s.Index, s.Count)
 }
 
-// has reports whether an item is of the shard. Each is of exactly one, by a hash
-// of its file and name: no other item has a say in it.
+// has reports whether an item belongs to the shard. A hash of file and name
+// decides, so that each item belongs to exactly one shard, whatever other items
+// exist.
 func (s Shard) has(i Item) bool {
 	if s.Count <= 1 {
 		return true
@@ -81,28 +82,28 @@ func (s Shard) has(i Item) bool {
 	return binary.BigEndian.Uint64(sum[:8])%uint64(s.Count) == uint64(s.Index-1)
 }
 
-// A Selection says which items to run, and how often.
+// A Selection says which items run, and how often.
 type Selection struct {
-	// Run selects names, as Item.Name has them. Nil is all.
+	// Run selects items by Item.Name. Nil selects all.
 	Run *regexp.Regexp
-	// Shard is the part that runs here.
+	// Shard selects a part of the items.
 	Shard Shard
-	// Count is how often each runs; 0 is once.
+	// Count is the number of runs of each item. 0 means 1.
 	Count int
 }
 
-// MostItems is how many items may run at most where each runs several times.
-const MostItems = 1_000_000
+// MaxItems limits the number of items if Count is more than 1.
+const MaxItems = 1_000_000
 
-// Plan returns what to run, in the order of suites and cases, all once and then
-// all again. A suite with an Err is selected by its name or by that of any case
+// Plan returns the items to run, in the order of suites and cases, repeated as
+// a whole. A suite with Err is selected by its name and by the name of any case
 // that it could have.
 func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 	if err := sel.Shard.Check(); err != nil {
 		return nil, err
 	}
 	if sel.Count < 0 {
-		return nil, errors.New("cases cannot run less than once")
+		return nil, errors.New("the number of runs must be at least 1")
 	}
 	var items []Item
 	add := func(i Item) {
@@ -119,8 +120,8 @@ func Plan(suites []*Suite, sel Selection) ([]Item, error) {
 			add(Item{Suite: s, Case: c})
 		}
 	}
-	if len(items) > 0 && sel.Count > MostItems/len(items) {
-		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d may run in all", len(items), sel.Count, MostItems)
+	if len(items) > 0 && sel.Count > MaxItems/len(items) {
+		return nil, fmt.Errorf("%d cases cannot run %d times: at most %d may run in all", len(items), sel.Count, MaxItems)
 	}
 	all := items
 	for range sel.Count - 1 {

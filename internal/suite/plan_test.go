@@ -32,27 +32,27 @@ func TestPlan(t *testing.T) {
 		return strings.Join(all, " ")
 	}
 	for want, sel := range map[string]suite.Selection{
-		"s/a s/b s/ab":                    {},
-		"s/a s/ab":                        {Run: regexp.MustCompile("s/a")},
-		"s/b s/b":                         {Run: regexp.MustCompile("/b$"), Count: 2},
-		"there is no shard 3 of 2":        {Shard: suite.Shard{Index: 3, Count: 2}},
-		"there is no shard 0 of 2":        {Shard: suite.Shard{Index: 0, Count: 2}},
-		"cases cannot run less than once": {Count: -1},
+		"s/a s/b s/ab": {},
+		"s/a s/ab":     {Run: regexp.MustCompile("s/a")},
+		"s/b s/b":      {Run: regexp.MustCompile("/b$"), Count: 2},
+		"invalid shard 3/2: the index must be between 1 and the count":       {Shard: suite.Shard{Index: 3, Count: 2}},
+		"invalid shard 0/2: the index must be between 1 and the count":       {Shard: suite.Shard{Index: 0, Count: 2}},
+		"the number of runs must be at least 1":                              {Count: -1},
 		"3 cases cannot run 999999999 times: at most 1000000 may run in all": {Count: 999_999_999},
 	} {
 		if got := names(sel); got != want {
 			t.Errorf("%+v: got %q, want %q", sel, got, want)
 		}
 	}
-	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "there is no shard 0 of 4", "5/4": "there is no shard 5 of 4", "x": `"x" is no shard`, "1/x": "is no shard", "0/0": "there is no shard 0 of 0", "-1/-1": "there is no shard"} {
+	for text, want := range map[string]string{"2/4": "", "1/1": "", "0/4": "invalid shard 0/4", "5/4": "invalid shard 5/4", "x": `"x" is not a shard`, "1/x": "is not a shard", "0/0": "invalid shard 0/0", "-1/-1": "invalid shard"} {
 		if _, err := suite.ParseShard(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
 }
 
-// generated returns a suite of n cases: of each hundred one fails when it was
-// rendered, one is skipped, and the others pass, most without a function.
+// generated returns a suite of n cases. Of each hundred, one case fails after
+// the render, one is skipped, and the others pass, most without a function.
 func generated(n int) string {
 	var b strings.Builder
 	b.WriteString(head + "metadata: {name: many}\ndefaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n")
@@ -71,8 +71,9 @@ func generated(n int) string {
 	return b.String()
 }
 
-// TestShards: ten thousand cases over 1, 4 and 16 shards have the same outcomes,
-// each in one shard, with about the same number in each. Another case moves none.
+// TestShards: ten thousand cases in 1, 4 and 16 shards have equal outcomes.
+// Each runs in one shard, and shards have similar sizes. A new case moves no
+// other.
 func TestShards(t *testing.T) {
 	const n = 10_000
 	o := options(example(t, map[string]string{"s.yaml": generated(n)}))
@@ -95,7 +96,7 @@ func TestShards(t *testing.T) {
 			}
 			maps.Copy(got, outcomes(t, o, items))
 			if after := len(planned(t, more, shard)) - len(items); after != 0 && after != 1 {
-				t.Errorf("when a case came, shard %d of %d had %d more", index+1, count, after)
+				t.Errorf("after one case was added, shard %d of %d had %d more", index+1, count, after)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -122,7 +123,7 @@ func planned(t *testing.T, suites []*suite.Suite, shard suite.Shard) []suite.Ite
 	return items
 }
 
-// outcomes runs items, each of which has a name of its own.
+// outcomes runs items, which have unique names.
 func outcomes(t *testing.T, o suite.Options, items []suite.Item) map[string]suite.Status {
 	t.Helper()
 	got := map[string]suite.Status{}

@@ -18,40 +18,40 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// DefaultTimeout is how long a case may take that does not say how long.
+// DefaultTimeout is the timeout of a case that sets none.
 const DefaultTimeout = time.Minute
 
-// Options say how to run. Config and Now have to be set.
+// Options configure a run. Config and Now are required.
 type Options struct {
-	// Config is what all sessions share. Its Functions are not used: cases name
-	// theirs.
+	// Config is shared by all sessions. Its Functions are ignored: cases
+	// name theirs.
 	Config session.Config
-	// Parallel is how many cases run at a time; 0 is as many as there are
-	// processors.
+	// Parallel is the number of cases that run concurrently. 0 means the
+	// number of processors.
 	Parallel int
-	// Timeout is how long a case may take that does not say so itself; 0 is
+	// Timeout is the timeout of cases that set none. 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
-	// FailFast ends the run with the first case that fails.
+	// FailFast ends the run after the first case that fails.
 	FailFast bool
-	// Update, if not nil, writes golden files that are not as what is rendered.
+	// Update, if not nil, writes golden files that differ from the output.
 	Update func(path string, text []byte) error
-	// Trace keeps a trace of each case that fails.
+	// Trace adds a trace to the outcome of each case that fails.
 	Trace bool
-	// Recording returns what answers from a recording of a function's calls. Nil
-	// knows none.
+	// Recording returns a Runner that replays the recorded calls in path.
+	// If nil, mocks cannot use recordings.
 	Recording func(path string) (function.Runner, error)
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 }
 
-// errEnough ends a run early.
-var errEnough = errors.New("a case failed")
+// errFailFast cancels a run after the first failure.
+var errFailFast = errors.New("a case failed")
 
-// Run runs items, several at a time, and hands what became of each to each, one
-// at a time and in the order of the items. Functions start once for all items
-// that name the same, and are stopped when Run returns. It returns what each
-// returns, and why ctx ended; what is wrong with a case is in its Outcome.
+// Run runs items concurrently and calls each with their outcomes, one at a
+// time, in the order of the items. A function that several items name starts
+// once and stops before Run returns. Run returns the error of each, or why ctx
+// ended. Failures of cases are only in their outcomes.
 func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error) (err error) {
 	r := newRunner(o)
 	defer func() { err = errors.Join(err, r.sessions.close(ctx)) }()
@@ -66,17 +66,17 @@ func Run(ctx context.Context, items []Item, o Options, each func(Outcome) error)
 			return err
 		}
 		if o.FailFast && out.Status == Failed {
-			return errEnough
+			return errFailFast
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errFailFast) {
 		return nil
 	}
 	return err
 }
 
-// A runner is what all cases of a run share.
+// A runner has the state that all cases of a run share.
 type runner struct {
 	options  Options
 	sessions *sessions
@@ -89,7 +89,7 @@ type runner struct {
 func newRunner(o Options) *runner {
 	r := &runner{options: o, inline: newInline(o.Config.Reader.Documents)}
 	r.options.Config.Reader.Documents = r.inline.documents
-	r.options.Config.Progress = once(o.Config.Progress)
+	r.options.Config.Progress = dropRepeated(o.Config.Progress)
 	r.sessions = &sessions{config: r.options.Config, open: map[string]*session.Session{}}
 	r.goldens = &goldens{fs: o.Config.Reader.FS, write: o.Update, written: map[string][]byte{}}
 	r.checker = check.Checker{Expressions: &check.Env{}}
@@ -103,7 +103,7 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 		out.fail(item.Suite.Path, 0, item.Suite.Err)
 		return out
 	}
-	mine := *item.Case // it may run several times at once
+	mine := *item.Case // Concurrent runs of one case must not share it.
 	item.Case = &mine
 	out.Case, out.Line = mine.Name, item.Line()
 	began := r.options.Now()
@@ -114,24 +114,24 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 	return out
 }
 
-// An attempt is the run of one case.
+// An attempt is one run of a case.
 type attempt struct {
 	*runner
 	item Item
 	out  *Outcome
-	form spec.Form
+	form spec.CaseSpec
 	// calls records the calls of the last pass. It is nil in profile Alpha.
 	calls *report.Recorder
 }
 
-// fail adds an error that belongs to a field of the case.
+// fail adds an error of the case's field at path.
 func (a *attempt) fail(err error, path ...string) {
 	a.out.fail(a.item.Suite.Path, a.item.Case.Position(path...), err)
 }
 
 func (a *attempt) run(ctx context.Context) {
 	var err error
-	if a.form, err = a.item.Case.Form(); err != nil {
+	if a.form, err = a.item.Case.Spec(); err != nil {
 		a.fail(err)
 		return
 	}
@@ -160,14 +160,14 @@ func (a *attempt) run(ctx context.Context) {
 	if err == nil {
 		err = result.Err
 	}
-	a.judge(ctx, result, err)
+	a.checkResult(ctx, result, err)
 	if a.out.Status == Failed && a.options.Trace && a.calls != nil {
 		trace := a.calls.Trace(a.out.Name()).Complete(result.RuntimeOf, err)
 		a.out.Trace = &trace
 	}
 }
 
-// bounded limits how long the case may take.
+// bounded returns a context with the timeout of the case.
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := a.form.Timeout.Duration
 	if limit == 0 {
@@ -179,9 +179,9 @@ func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case took longer than %s", limit))
 }
 
-// judge holds what the render made, or why it made nothing, to what the case
-// expects.
-func (a *attempt) judge(ctx context.Context, result session.Result, err error) {
+// checkResult checks the result of the render, or its error, against the
+// expectations.
+func (a *attempt) checkResult(ctx context.Context, result session.Result, err error) {
 	e := a.form.Expect
 	var fatal *render.FatalError
 	isFatal := errors.As(err, &fatal)
@@ -201,7 +201,7 @@ func (a *attempt) judge(ctx context.Context, result session.Result, err error) {
 	}
 }
 
-// failRender adds why there is nothing to check.
+// failRender adds the error of the render as a failure.
 func (a *attempt) failRender(ctx context.Context, err error) {
 	var unknown *session.UnknownStepError
 	if errors.As(err, &unknown) {
@@ -211,7 +211,7 @@ func (a *attempt) failRender(ctx context.Context, err error) {
 	a.fail(cause(ctx, err))
 }
 
-// cause adds to an error that the time is up, if that is why it came about.
+// cause adds the cause of ctx to an error that its end led to.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(err, c) {
 		return fmt.Errorf("%w; %w", err, c)

@@ -61,14 +61,14 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	}
 	var faults []check.Fault
 	for i, obj := range objects {
-		judge := composed
+		checkResult := composed
 		if i == 0 {
-			judge = v.In(fallback)
+			checkResult = v.In(fallback)
 		}
 		if ignored(obj, ignore) {
 			continue
 		}
-		for _, r := range judge.Objects(ctx, obj) {
+		for _, r := range checkResult.Objects(ctx, obj) {
 			faults = append(faults, wrong(i, r)...)
 		}
 	}

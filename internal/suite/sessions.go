@@ -15,8 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// sessions are those of a run: one for each set of functions, so that each
-// function starts once.
+// sessions has one session for each set of functions, so that each function
+// starts once.
 type sessions struct {
 	config session.Config
 
@@ -53,11 +53,11 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 	return s.open[key], nil
 }
 
-// hasPath matches functions whose packages may be files.
+// hasPath matches functions whose packages may be file paths.
 var hasPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]|\.xpkg`) })
 
-// identity is the same for the same functions, wherever they were read from,
-// unless they name files.
+// identity returns equal keys for equal functions, whatever file they were read
+// from, unless they refer to files.
 func identity(docs []manifest.Document) string {
 	var b strings.Builder
 	for _, doc := range docs {
@@ -84,16 +84,15 @@ func (s *sessions) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// once hands on each note and warning one time: what is true of a Composition
-// would be told for each case.
-func once(next progress.Func) progress.Func {
+// dropRepeated returns a Func that drops repeated notes and warnings.
+func dropRepeated(next progress.Func) progress.Func {
 	var mu sync.Mutex
 	told := map[progress.Event]bool{}
 	return func(e progress.Event) {
 		if e.Kind == progress.Note || e.Kind == progress.Warning {
 			mu.Lock()
 			again := told[e]
-			if len(told) < mostTold {
+			if len(told) < maxNotes {
 				told[e] = true
 			}
 			mu.Unlock()
@@ -107,12 +106,12 @@ func once(next progress.Func) progress.Func {
 	}
 }
 
-// mostTold is how many notes are remembered.
-const mostTold = 10_000
+// maxNotes limits the number of notes that are remembered.
+const maxNotes = 10_000
 
-// inline are documents that are in no file.
+// inline has the documents that are in no file, by path.
 type inline struct {
-	// next is asked for what is not here.
+	// next is called for paths that are not inline.
 	next func(path string) ([]manifest.Document, bool)
 
 	mu   sync.RWMutex
@@ -133,7 +132,7 @@ func (in *inline) documents(path string) ([]manifest.Document, bool) {
 	return slices.Clone(docs), ok
 }
 
-// keep returns a path for documents that is like a name.
+// keep stores documents and returns a unique path derived from name.
 func (in *inline) keep(name string, docs []manifest.Document) string {
 	in.mu.Lock()
 	defer in.mu.Unlock()

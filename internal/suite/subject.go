@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/check"
 )
 
-// subject returns what is to be checked of a result.
+// subject returns the part of a result that is checked.
 func (a *attempt) subject(r session.Result) *check.Subject {
 	s := &check.Subject{
 		Document: r.XR, XR: r.Full, Composed: r.Composed,
@@ -40,7 +40,7 @@ func (a *attempt) subject(r session.Result) *check.Subject {
 	return s
 }
 
-// connection returns connection details as texts.
+// connection returns connection details as strings.
 func connection(doc map[string]any) map[string]any {
 	data, _ := doc["data"].(map[string]any)
 	out := make(map[string]any, len(data))

@@ -28,7 +28,7 @@ import (
 
 const head = "apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\n"
 
-// example returns the files of the documents' example, and others.
+// example returns the files of the example in the docs, and others.
 func example(t testing.TB, more map[string]string) afero.Fs {
 	t.Helper()
 	files := map[string]string{}
@@ -53,7 +53,7 @@ func options(fsys afero.Fs) suite.Options {
 	return suite.Options{Config: session.Config{Reader: manifest.Reader{FS: fsys}}, Now: time.Now}
 }
 
-// run loads and runs all cases below the current folder.
+// run loads and runs all cases below the working directory.
 func run(t testing.TB, o suite.Options, sel suite.Selection) []suite.Outcome {
 	t.Helper()
 	suites, err := suite.Load(t.Context(), o.Config.Reader, []string{"."})
@@ -74,7 +74,7 @@ func run(t testing.TB, o suite.Options, sel suite.Selection) []suite.Outcome {
 	return all
 }
 
-// lines puts outcomes in words: "name status", and a line for each failure.
+// lines formats outcomes: "name status", and a line for each failure.
 func lines(all []suite.Outcome) []string {
 	var out []string
 	for _, o := range all {
@@ -90,7 +90,8 @@ func lines(all []suite.Outcome) []string {
 	return out
 }
 
-// patches returns a Composition that patches from a field, to be judged in a mode.
+// patches returns a Composition that patches from a field and sets a validation
+// mode.
 func patches(mode, from string) string {
 	return `apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
@@ -114,7 +115,7 @@ spec:
 `
 }
 
-// TestCases has a file of cases for each thing that a case may say.
+// TestCases has a suite for each feature of a case.
 func TestCases(t *testing.T) {
 	const bucket = "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\n"
 	const literal = `defaults:
@@ -135,7 +136,7 @@ func TestCases(t *testing.T) {
 		files        map[string]string
 		want         []string
 	}{
-		"Pass": {"an empty expectation is that the render succeeds", bucket + "cases:\n- name: a\n", nil, []string{"s.yaml/a passed"}},
+		"Pass": {"an empty expectation requires only that the render succeeds", bucket + "cases:\n- name: a\n", nil, []string{"s.yaml/a passed"}},
 		"XR": {
 			"the composite resource is a file, an object, or a patch of another", bucket + `cases:
 - {name: file, xr: xr.yaml, expect: {xr: {spec.bucketRegion: us-east-2}}}
@@ -149,7 +150,7 @@ func TestCases(t *testing.T) {
 			[]string{"s.yaml/file passed", "s.yaml/object passed", "s.yaml/patch passed", "s.yaml/of file passed", "s.yaml/of case passed", "s.yaml/row/1 passed", "s.yaml/row/2 passed", "s.yaml/of row passed"},
 		},
 		"XRErrors": {
-			"or nothing of these", "defaults: {composition: composition.yaml, functions: functions.yaml}\n" + `cases:
+			"an invalid composite resource fails its case", "defaults: {composition: composition.yaml, functions: functions.yaml}\n" + `cases:
 - {name: none}
 - {name: no default, xr: {patch: {}}}
 - {name: itself, xr: {from: itself, patch: {}}}
@@ -162,15 +163,15 @@ func TestCases(t *testing.T) {
 			[]string{
 				"s.yaml/none failed", "  5: the case names no composite resource (xr)",
 				"s.yaml/no default failed", "  6: xr: there is nothing to patch: the defaults name no composite resource | name its file or the case it is from, beside patch",
-				"s.yaml/itself failed", "  7: xr: it is a patch of itself",
+				"s.yaml/itself failed", "  7: xr: the case patches itself",
 				"s.yaml/unknown failed", `  8: xr: there is no case "itslef": is it "itself"?`,
 				"s.yaml/missing failed", `  9: loading the composite resource: reading "other.yaml": file does not exist`,
-				"s.yaml/two failed", "  10: xr: file and from cannot both say what is patched",
+				"s.yaml/two failed", "  10: xr: file and from cannot both be set",
 				"s.yaml/broken failed", "  11: loading the composite resource: s-broken.yaml:1: did not find expected node content",
 			},
 		},
 		"Alone": {
-			"what is wrong with one case is no matter for the others", bucket + `cases:
+			"an error in one case does not affect the others", bucket + `cases:
 - {name: unknown, expcet: {}}
 - {name: missing, composition: nowhere.yaml}
 - {name: none, composition: null}
@@ -195,9 +196,9 @@ func TestCases(t *testing.T) {
 				"s.yaml/golden failed", "  10: reading a golden file: broken.yaml:1: mapping values are not allowed in this context | replace it with option update",
 				"s.yaml/good passed",
 				"s.yaml/mock failed", `  12: there is no pipeline step "patch" to answer for, only patch-and-transform`,
-				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: it is no RunFunctionResponse: (WORDS OF PROTOBUF)",
+				"s.yaml/response failed", "  13: mocks.patch-and-transform: response: invalid RunFunctionResponse: (WORDS OF PROTOBUF)",
 				"s.yaml/both failed", "  14: mocks.patch-and-transform: expected either a response or a recording",
-				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings cannot be read here",
+				"s.yaml/recording failed", "  15: mocks.patch-and-transform: recordings are not supported here",
 				"s.yaml/version failed", `  16: crossplaneVersion: there were no functions in Crossplane v0.9: v1.11 was the first that had them`,
 				"s.yaml/skip skipped",
 			},
@@ -211,7 +212,7 @@ func TestCases(t *testing.T) {
 			[]string{"s.yaml/panics failed", `  16: rendering composite resource "a": running pipeline step "two": function "function-panics" panicked: oh`, "s.yaml/mocked passed", "s.yaml/expected passed"},
 		},
 		"Mock": {
-			"a mock adds to what earlier steps desire, as functions do", literal + `cases:
+			"a mock adds to the desired state of earlier steps, as functions do", literal + `cases:
 - name: adds
   mocks:
     one: {response: {desired: {resources: {a: {ready: READY_TRUE, resource: {apiVersion: v1, kind: ConfigMap}}}}, context: {k: 1}}}
@@ -228,7 +229,7 @@ func TestCases(t *testing.T) {
 			[]string{"s.yaml/adds passed"},
 		},
 		"Fatal": {
-			"a fatal result may be what is expected", literal + `  mocks: {one: {response: {results: [{severity: SEVERITY_FATAL, message: no region}]}}}
+			"a fatal result can be expected", literal + `  mocks: {one: {response: {results: [{severity: SEVERITY_FATAL, message: no region}]}}}
   expect: {ready: true}
 cases:
 - {name: met, expect: {fatal: region}}
@@ -250,7 +251,7 @@ cases:
 			},
 		},
 		"Observe": {
-			"readiness comes with passes", bucket + `cases:
+			"readiness can need several passes", bucket + `cases:
 - {name: ready, observe: {fixtures: [{match: {resource: storage-bucket}, ready: true}]}, expect: {ready: {after: 2}, passes: 3}}
 - {name: soon, observe: {fixtures: [{match: {resource: storage-bucket}, from: 2, ready: true}]}, expect: {ready: {after: 2}}}
 - {name: later, observe: {fixtures: [{match: {resource: storage-bucket}, from: 2, ready: true}]}, expect: {ready: {after: 3}}}
@@ -267,7 +268,7 @@ cases:
 			},
 		},
 		"Inputs": {
-			"whatever a render takes, a case has", literal + `  mocks: {two: {response: {}}}
+			"a case has each input of a render", literal + `  mocks: {two: {response: {}}}
 cases:
 - {name: profile, profile: v1.20, expect: {xr: {spec.bucketRegion: r, metadata.name: a}}}
 - {name: version, crossplaneVersion: v1.20, expect: {xr: {metadata.name: a}}}
@@ -291,7 +292,7 @@ cases:
 			},
 		},
 		"Valid": {
-			"what is composed fits its schema", bucket + `  ` + `
+			"valid checks composed resources by their schemas", bucket + `  ` + `
 cases:
 - {name: none, expect: {valid: true}}
 - {name: fits, schemas: [crd.yaml, xrd.yaml], expect: {valid: true}}
@@ -321,7 +322,7 @@ cases:
 			},
 		},
 		"ValidComposition": {
-			"and so does the Composition, in its mode", `defaults: {xr: xr.yaml, functions: functions.yaml, xrd: xrd.yaml, schemas: crd.yaml, composition: loose.yaml, expect: {valid: true}}
+			"valid checks the Composition in its validation mode", `defaults: {xr: xr.yaml, functions: functions.yaml, xrd: xrd.yaml, schemas: crd.yaml, composition: loose.yaml, expect: {valid: true}}
 cases:
 - {name: loose}
 - {name: again}
@@ -352,7 +353,7 @@ cases:
 			},
 		},
 	}
-	words := regexp.MustCompile(`(it is no RunFunctionResponse: ).*`)
+	words := regexp.MustCompile(`(invalid RunFunctionResponse: ).*`)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := options(example(t, tc.files))
@@ -376,7 +377,7 @@ cases:
 	}
 }
 
-// TestUpdate writes golden files, once, and only where they differ.
+// TestUpdate writes golden files once, and only if they differ.
 func TestUpdate(t *testing.T) {
 	fsys := example(t, map[string]string{"t/s.yaml": head + `defaults: {xr: ../xr.yaml, composition: ../composition.yaml, functions: ../functions.yaml}
 cases:
@@ -395,14 +396,14 @@ cases:
 		return afero.WriteFile(fsys, path, text, 0o644)
 	}
 	got := lines(run(t, o, suite.Selection{}))
-	want := []string{"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is that of another case, too, which renders something else"}
+	want := []string{"t/s.yaml/a passed", "t/s.yaml/b passed", "t/s.yaml/c failed", "  7: golden file t/g/bucket.yaml is also used by another case, which renders other content"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int{"t/g/all.yaml": 1, "t/g/bucket.yaml": 1}, written); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	// What is as it was stays, whatever its form.
+	// A golden file that is equal by structure keeps its formatting.
 	text, err := afero.ReadFile(fsys, "t/g/all.yaml")
 	if err != nil || !strings.HasPrefix(string(text), "---\napiVersion: example.crossplane.io/v1\n") {
 		t.Fatalf("got %s, %v", text, err)
@@ -426,7 +427,7 @@ cases:
 	}
 }
 
-// counting is a Runtime that counts what it starts.
+// counting is a Runtime that counts the functions that it starts.
 type counting struct {
 	mu               sync.Mutex
 	started, stopped map[string]int
@@ -449,8 +450,8 @@ func (c *counting) Start(_ context.Context, fn runtimes.Function) (*runtimes.Ins
 	}, nil
 }
 
-// TestFunctionsStartOnce: those that several suites name the same start once,
-// but not those that are files beside different ones.
+// TestFunctionsStartOnce: equal functions of several suites start once, unless
+// they are files relative to different suites.
 func TestFunctionsStartOnce(t *testing.T) {
 	functions := func(pkg string) string {
 		return "{apiVersion: pkg.crossplane.io/v1, kind: Function, metadata: {name: function-patch-and-transform}, spec: {package: " + pkg + "}}"
@@ -483,7 +484,7 @@ func TestFunctionsStartOnce(t *testing.T) {
 	}
 }
 
-// TestTimeout: a case that takes too long fails, and no other.
+// TestTimeout: only the case that takes too long fails.
 func TestTimeout(t *testing.T) {
 	fsys := example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
 cases:
@@ -501,7 +502,7 @@ cases:
 	}
 }
 
-// TestFailFast ends a run with the first failure.
+// TestFailFast ends a run after the first failure.
 func TestFailFast(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n- {name: good}\n")
@@ -515,7 +516,7 @@ func TestFailFast(t *testing.T) {
 	}
 }
 
-// TestConcurrent runs the same cases at once, which are patches of each other.
+// TestConcurrent runs the same cases, which patch each other, concurrently.
 func TestConcurrent(t *testing.T) {
 	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
 cases:
@@ -535,8 +536,8 @@ cases:
 	}
 }
 
-// TestTrace: a case that fails has a trace, if that is wanted, whatever it
-// failed with.
+// TestTrace: a case that fails for any reason has a trace if Options.Trace is
+// set.
 func TestTrace(t *testing.T) {
 	o := options(example(t, map[string]string{"s.yaml": head + `defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}
 cases:
@@ -562,7 +563,7 @@ cases:
 	}
 }
 
-// TestRecording: what answers from recordings is the caller's.
+// TestRecording: Options.Recording replays recordings.
 func TestRecording(t *testing.T) {
 	o := options(example(t, map[string]string{"t/s.yaml": head + "cases: [{name: a, xr: ../xr.yaml, composition: ../composition.yaml, mocks: {patch-and-transform: {recording: calls}}}]"}))
 	var asked string
@@ -576,7 +577,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// TestNotes: what is true of all cases is told once.
+// TestNotes: a note that applies to all cases is reported once.
 func TestNotes(t *testing.T) {
 	o := options(example(t, map[string]string{"s.yaml": generated(50)}))
 	var mu sync.Mutex
@@ -592,7 +593,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// BenchmarkSuite runs a thousand cases of the documents' example.
+// BenchmarkSuite runs a thousand cases of the example in the docs.
 func BenchmarkSuite(b *testing.B) {
 	text := head + "defaults: {xr: xr.yaml, composition: composition.yaml, functions: functions.yaml}\ncases:\n- name: region ${each.region}\n  each:\n"
 	for i := range 1000 {

@@ -64,7 +64,7 @@ func (r *reporter) take(o suite.Outcome) error {
 		r.bad++
 	}
 	if r.JUnit != "" {
-		if err := r.junit.Take(o); err != nil {
+		if err := r.junit.Add(o); err != nil {
 			return err
 		}
 	}
@@ -80,10 +80,10 @@ func (r *reporter) take(o suite.Outcome) error {
 // tell tells of an outcome on stdout.
 func (r *reporter) tell(o suite.Outcome) error {
 	if r.doc != nil {
-		r.doc.Take(o)
+		r.doc.Add(o)
 		return nil
 	}
-	if err := r.text.Take(o); err != nil {
+	if err := r.text.Add(o); err != nil {
 		return fmt.Errorf("printing an outcome: %w", err)
 	}
 	return r.annotate(o)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Events that come close together are told once, and such that never end after
-// a while.
+// TestSettle: close events are reported once, and continuous events after a
+// limit.
 func TestSettle(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -19,10 +19,10 @@ func TestSettle(t *testing.T) {
 		every  time.Duration
 		want   int
 	}{
-		"One":     {"a single event", 1, 0, 1},
-		"Save":    {"a save is several", 5, quiet / 3, 1},
-		"Apart":   {"two saves", 2, 2 * quiet, 2},
-		"Endless": {"there may be no quiet", 100, quiet - time.Millisecond, 7},
+		"One":     {"a single event is reported", 1, 0, 1},
+		"Save":    {"the events of a save are reported once", 5, quiet / 3, 1},
+		"Apart":   {"two saves are reported separately", 2, 2 * quiet, 2},
+		"Endless": {"continuous events are reported after a limit", 100, quiet - time.Millisecond, 7},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestSettle(t *testing.T) {
 				}()
 				for range tc.events {
 					in <- struct{}{}
-					time.Sleep(tc.every) // by the clock of the bubble
+					time.Sleep(tc.every) // in the time of the synctest bubble
 				}
 				time.Sleep(patience)
 				synctest.Wait()
@@ -71,7 +71,8 @@ func TestTick(t *testing.T) {
 	})
 }
 
-// Where the system cannot watch so many folders, the watcher polls, and says why.
+// TestPollInstead: if the system cannot watch so many folders, the watcher
+// polls and returns the reason.
 func TestPollInstead(t *testing.T) {
 	cases := map[string]struct {
 		err  error

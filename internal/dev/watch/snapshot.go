@@ -16,14 +16,14 @@ import (
 
 // Targets are the files and folders of a Snapshot. Paths are those of this process.
 type Targets struct {
-	// Paths are files, and folders of which the names of YAML and JSON files
-	// count. They need not exist.
+	// Paths are files, and folders in which the names of YAML and JSON
+	// files are watched. They need not exist.
 	Paths []string
-	// Sources are what functions are made from: folders of Go main packages,
-	// with all of their modules that goes into a program, and packages as files
-	// or OCI image layouts.
+	// Sources are the sources of functions: folders of Go main packages,
+	// with all files of their modules that are part of the program, and
+	// packages as files or OCI image layouts.
 	Sources []string
-	// Folders are such of which all files count, however deep.
+	// Folders are folders in which all files are watched, recursively.
 	Folders []string
 }
 
@@ -65,13 +65,13 @@ func (s stamp) same(o stamp) bool {
 }
 
 const (
-	// hashed is the size in bytes up to which the content of a file counts, and
+	// hashed is the size up to which the content of a file is compared, and
 	// not only its size and time.
 	hashed = 1 << 20
-	// racy is how old a file has to be before its time tells that it has not
-	// changed since: file systems' clocks are that coarse.
+	// racy is the age from which the modification time of a file is
+	// reliable, because file systems have coarse clocks.
 	racy = 2 * time.Second
-	// most is how many files of a source are looked at.
+	// most limits the number of files of a source.
 	most = 20_000
 )
 
@@ -104,7 +104,8 @@ func (s Snapshot) folder(l *looker, folder string) {
 	source := sourceLooker{looker: l, files: files}
 	l.around(folder)
 	source.whole(folder)
-	// One stamp stands for all: who reads which of them is not known.
+	// One stamp covers all files, because it is not known which ones are
+	// read.
 	sum := sha256.New()
 	all := stamp{exists: len(files) > 0}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -182,7 +183,7 @@ type looker struct {
 	dirs   map[string]bool
 }
 
-// path looks at a file, or at the names in a folder.
+// path records a file, or the names in a folder.
 func (l *looker) path(path string) stamp {
 	l.around(path)
 	info, err := os.Stat(path)
@@ -196,8 +197,8 @@ func (l *looker) path(path string) stamp {
 	return l.file(path, info, l.former.paths[path])
 }
 
-// around notes the folder of a path, or the nearest one that exists, and the one
-// that a link leads to.
+// around records the folder of a path, or the nearest one that exists, and the
+// target folder of a link.
 func (l *looker) around(path string) {
 	dir := filepath.Dir(path)
 	for {
@@ -216,8 +217,8 @@ func (l *looker) around(path string) {
 	}
 }
 
-// names is the stamp of a folder: a file that comes or goes changes it, one that
-// changes does not.
+// names returns the stamp of a folder. It depends on the names of files, not on
+// their content.
 func names(path string, info fs.FileInfo) stamp {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -233,7 +234,7 @@ func names(path string, info fs.FileInfo) stamp {
 	return stamp{exists: true, folder: true, modified: info.ModTime(), sum: sha256.Sum256([]byte(strings.Join(all, "\x00")))}
 }
 
-// file looks into a file, unless the former stamp is that of the same content.
+// file reads a file, unless the former stamp is still valid.
 func (l *looker) file(path string, info fs.FileInfo, former stamp) stamp {
 	s := stamp{exists: true, size: info.Size(), modified: info.ModTime()}
 	if !info.Mode().IsRegular() || s.size > hashed {
@@ -253,7 +254,7 @@ func (l *looker) file(path string, info fs.FileInfo, former stamp) stamp {
 	return s
 }
 
-// read reads no more of a file than counts: it may have grown since.
+// read reads a file up to a limit, because it may have grown.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -38,7 +38,7 @@ func rename(t *testing.T, dir, from, to string) {
 	}
 }
 
-// module is a function with all that may lie beside it.
+// module is a function with all kinds of files beside it.
 var module = map[string]string{
 	"fn/go.mod":              "module example.org/fn\n\nreplace example.org/lib => ../lib\n",
 	"fn/main.go":             "package main\n\n//go:embed text/*.txt \"with blank.txt\"\n//go:embed all:tree\n",
@@ -71,43 +71,43 @@ func TestSince(t *testing.T) {
 		do     func(t *testing.T, dir string)
 		want   []string // "source: path" or "path", below the folder
 	}{
-		"Nothing": {"what is as it was has not changed", func(*testing.T, string) {}, nil},
-		"Written": {"a file has another content", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 2") }, []string{"in/a.yaml"}},
-		"Touched": {"a save that changes nothing is no change", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 1") }, nil},
-		"Renamed": {"editors write another file, and rename it", func(t *testing.T, dir string) {
+		"Nothing": {"unchanged files have no changes", func(*testing.T, string) {}, nil},
+		"Written": {"changed content is a change", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 2") }, []string{"in/a.yaml"}},
+		"Touched": {"writing equal content is not a change", func(t *testing.T, dir string) { put(t, dir, "in/a.yaml", "a: 1") }, nil},
+		"Renamed": {"renaming a new file over an old one is a change", func(t *testing.T, dir string) {
 			put(t, dir, "in/.a.tmp", "a: 3")
 			rename(t, dir, "in/.a.tmp", "in/a.yaml")
 		}, []string{"in/a.yaml"}},
-		"Gone":       {"a file that goes is a change of it, and of its folder", func(t *testing.T, dir string) { remove(t, dir, "in/a.yaml") }, []string{"in", "in/a.yaml"}},
-		"Comes":      {"a file that was looked for in vain", func(t *testing.T, dir string) { put(t, dir, "missing/deep/c.yaml", "c") }, []string{"missing/deep/c.yaml"}},
-		"InFolder":   {"a folder that was read has one more", func(t *testing.T, dir string) { put(t, dir, "in/c.yaml", "c") }, []string{"in"}},
-		"OtherFile":  {"files of editors are none of ours", func(t *testing.T, dir string) { put(t, dir, "in/.a.yaml.swp", "x"); put(t, dir, "in/4913", "x") }, nil},
-		"FolderGone": {"a folder that goes", func(t *testing.T, dir string) { remove(t, dir, "in") }, []string{"in", "in/a.yaml"}},
-		"Go":         {"Go files of the main package", func(t *testing.T, dir string) { put(t, dir, "fn/main.go", "package main // x") }, []string{"fn: fn/main.go", "fn: fn/text/a.txt", "fn: fn/tree/deep/.hidden", "fn: fn/with blank.txt"}},
-		"GoBelow":    {"and of packages below it", func(t *testing.T, dir string) { put(t, dir, "fn/sub/sub.go", "package sub // x") }, []string{"fn: fn/sub/sub.go"}},
-		"GoComes":    {"a new file, in a new folder", func(t *testing.T, dir string) { put(t, dir, "fn/new/new.go", "package new") }, []string{"fn: fn/new/new.go"}},
-		"GoGoes":     {"a file that goes", func(t *testing.T, dir string) { remove(t, dir, "fn/sub/sub.go") }, []string{"fn: fn/sub/sub.go"}},
+		"Gone":       {"a removed file changes itself and its folder", func(t *testing.T, dir string) { remove(t, dir, "in/a.yaml") }, []string{"in", "in/a.yaml"}},
+		"Comes":      {"a new file that was read before it existed is a change", func(t *testing.T, dir string) { put(t, dir, "missing/deep/c.yaml", "c") }, []string{"missing/deep/c.yaml"}},
+		"InFolder":   {"a new file in a folder that was read is a change", func(t *testing.T, dir string) { put(t, dir, "in/c.yaml", "c") }, []string{"in"}},
+		"OtherFile":  {"temporary files of editors are ignored", func(t *testing.T, dir string) { put(t, dir, "in/.a.yaml.swp", "x"); put(t, dir, "in/4913", "x") }, nil},
+		"FolderGone": {"a removed folder is a change", func(t *testing.T, dir string) { remove(t, dir, "in") }, []string{"in", "in/a.yaml"}},
+		"Go":         {"Go files of the main package are watched", func(t *testing.T, dir string) { put(t, dir, "fn/main.go", "package main // x") }, []string{"fn: fn/main.go", "fn: fn/text/a.txt", "fn: fn/tree/deep/.hidden", "fn: fn/with blank.txt"}},
+		"GoBelow":    {"Go files of packages below it are watched", func(t *testing.T, dir string) { put(t, dir, "fn/sub/sub.go", "package sub // x") }, []string{"fn: fn/sub/sub.go"}},
+		"GoComes":    {"a new file in a new folder is a change", func(t *testing.T, dir string) { put(t, dir, "fn/new/new.go", "package new") }, []string{"fn: fn/new/new.go"}},
+		"GoGoes":     {"a removed Go file is a change", func(t *testing.T, dir string) { remove(t, dir, "fn/sub/sub.go") }, []string{"fn: fn/sub/sub.go"}},
 		"Mod": {"go.mod", func(t *testing.T, dir string) {
 			put(t, dir, "fn/go.mod", "module example.org/other\n\nreplace example.org/lib => ../lib\n")
 		}, []string{"fn: fn/go.mod"}},
-		"Embedded":    {"a file that is embedded", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.txt", "b") }, []string{"fn: fn/text/a.txt"}},
-		"EmbedComes":  {"a new file that is embedded", func(t *testing.T, dir string) { put(t, dir, "fn/text/b.txt", "b") }, []string{"fn: fn/text/b.txt"}},
-		"EmbedBlank":  {"a quoted pattern", func(t *testing.T, dir string) { put(t, dir, "fn/with blank.txt", "x") }, []string{"fn: fn/with blank.txt"}},
-		"EmbedTree":   {"a whole folder, hidden files included", func(t *testing.T, dir string) { put(t, dir, "fn/tree/deep/.hidden", "x") }, []string{"fn: fn/tree/deep/.hidden"}},
-		"NotEmbedded": {"a file that no pattern matches", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.md", "b") }, nil},
-		"Replaced":    {"a module that stands in for another", func(t *testing.T, dir string) { put(t, dir, "lib/lib.go", "package lib // x") }, []string{"fn: lib/lib.go"}},
-		"Workspace":   {"a workspace that comes", func(t *testing.T, dir string) { put(t, dir, "go.work", "go 1.26\n") }, []string{"fn: go.work"}},
-		"Tests":       {"tests go into no program", func(t *testing.T, dir string) { put(t, dir, "fn/main_test.go", "package main // x") }, nil},
-		"PassedOver": {"what the go command passes over", func(t *testing.T, dir string) {
+		"Embedded":    {"an embedded file is watched", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.txt", "b") }, []string{"fn: fn/text/a.txt"}},
+		"EmbedComes":  {"a new file that matches an embed pattern is a change", func(t *testing.T, dir string) { put(t, dir, "fn/text/b.txt", "b") }, []string{"fn: fn/text/b.txt"}},
+		"EmbedBlank":  {"embed patterns can be quoted", func(t *testing.T, dir string) { put(t, dir, "fn/with blank.txt", "x") }, []string{"fn: fn/with blank.txt"}},
+		"EmbedTree":   {"an embedded folder is watched with hidden files", func(t *testing.T, dir string) { put(t, dir, "fn/tree/deep/.hidden", "x") }, []string{"fn: fn/tree/deep/.hidden"}},
+		"NotEmbedded": {"a file that no pattern matches is ignored", func(t *testing.T, dir string) { put(t, dir, "fn/text/a.md", "b") }, nil},
+		"Replaced":    {"a module that replaces another is watched", func(t *testing.T, dir string) { put(t, dir, "lib/lib.go", "package lib // x") }, []string{"fn: lib/lib.go"}},
+		"Workspace":   {"a new go.work file is a change", func(t *testing.T, dir string) { put(t, dir, "go.work", "go 1.26\n") }, []string{"fn: go.work"}},
+		"Tests":       {"test files are ignored", func(t *testing.T, dir string) { put(t, dir, "fn/main_test.go", "package main // x") }, nil},
+		"PassedOver": {"files that the go command ignores are ignored", func(t *testing.T, dir string) {
 			for _, f := range []string{"fn/testdata/x.go", "fn/vendor/v.go", "fn/.git/g.go", "fn/nested/n.go", "fn/bin/function", "fn/example/xr.yaml", "fn/.#main.go"} {
 				put(t, dir, f, "changed")
 			}
 		}, nil},
-		"Moved":        {"a source that goes whole", func(t *testing.T, dir string) { rename(t, dir, "layout", "elsewhere") }, []string{"layout: layout/index.json"}},
-		"PackageFile":  {"a package that is built anew", func(t *testing.T, dir string) { put(t, dir, "fn.xpkg", "another") }, []string{"fn.xpkg: fn.xpkg"}},
-		"Layout":       {"the index stands for an image layout", func(t *testing.T, dir string) { put(t, dir, "layout/index.json", "{ }") }, []string{"layout: layout/index.json"}},
-		"WholeFolder":  {"a folder of templates counts as one", func(t *testing.T, dir string) { put(t, dir, "templates/a/b.tmpl", "x") }, []string{"templates"}},
-		"BrokenModule": {"go build says what is wrong", func(t *testing.T, dir string) { put(t, dir, "lib/go.mod", "modul") }, []string{"fn: lib/go.mod"}},
+		"Moved":        {"a removed source folder is a change", func(t *testing.T, dir string) { rename(t, dir, "layout", "elsewhere") }, []string{"layout: layout/index.json"}},
+		"PackageFile":  {"a rebuilt package file is a change", func(t *testing.T, dir string) { put(t, dir, "fn.xpkg", "another") }, []string{"fn.xpkg: fn.xpkg"}},
+		"Layout":       {"the index of an image layout is watched", func(t *testing.T, dir string) { put(t, dir, "layout/index.json", "{ }") }, []string{"layout: layout/index.json"}},
+		"WholeFolder":  {"a folder of templates is one target", func(t *testing.T, dir string) { put(t, dir, "templates/a/b.tmpl", "x") }, []string{"templates"}},
+		"BrokenModule": {"an invalid go.mod is left to go build", func(t *testing.T, dir string) { put(t, dir, "lib/go.mod", "modul") }, []string{"fn: lib/go.mod"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// A file that is looked at for the first time has changed if it did so after
-// whoever wanted it had begun to read.
+// TestSinceOfNewTargets: a new target has changed if it was modified after its
+// reader began.
 func TestSinceOfNewTargets(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "a.yaml", "a")
@@ -168,8 +168,7 @@ func TestSinceOfNewTargets(t *testing.T) {
 	}
 }
 
-// An old file of the same size and time is not read again: it could not be told
-// from one that is the same.
+// TestLookTrustsTimes: an old file of the same size and time is not read again.
 func TestLookTrustsTimes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")
@@ -210,7 +209,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// A link's target may lie elsewhere, where it is watched, too.
+// TestLookFollowsLinks: the target of a link is watched, too.
 func TestLookFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "real/a.yaml", "a")

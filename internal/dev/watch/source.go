@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// source looks at all that a function is made from.
+// source records all files from which a function is built.
 func (l *looker) source(path string) map[string]stamp {
 	files := map[string]stamp{}
 	s := sourceLooker{looker: l, files: files, former: l.former.sources[path]}
@@ -27,13 +27,13 @@ func (l *looker) source(path string) map[string]stamp {
 		l.dirs[path] = true
 		s.add(filepath.Join(path, "index.json"))
 	default:
-		l.around(path) // it may be moved away whole
+		l.around(path) // The whole module may be moved.
 		s.module(moduleRoot(path), map[string]bool{})
 	}
 	return files
 }
 
-// A sourceLooker looks at the files of one source.
+// A sourceLooker records the files of one source.
 type sourceLooker struct {
 	*looker
 	files, former map[string]stamp
@@ -48,8 +48,7 @@ func (s *sourceLooker) add(path string) stamp {
 	return s.files[path]
 }
 
-// module looks at a module, and at those that stand in for others on this
-// machine.
+// module records a module and its local replacements.
 func (s *sourceLooker) module(root string, seen map[string]bool) {
 	root = filepath.Clean(root)
 	if seen[root] {
@@ -65,13 +64,13 @@ func (s *sourceLooker) module(root string, seen map[string]bool) {
 	}
 }
 
-// tree looks at the Go files below a folder, and at what they embed. It passes
-// over what the go command does, and over nested modules.
+// tree records the Go files below a folder and the files that they embed. It
+// skips what the go command skips, and nested modules.
 func (s *sourceLooker) tree(root string) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // it has gone meanwhile, or nobody may read it: go build says so
+			return nil // A missing or unreadable file is reported by go build.
 		case d.IsDir() && path != root && passedOver(path, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
@@ -89,10 +88,10 @@ func passedOver(path, name string) bool {
 		isFile(filepath.Join(path, "go.mod"))
 }
 
-// goes reports whether a file of that name goes into a build by itself.
+// goes reports whether the name is that of a Go source file or module file.
 func goes(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return false // as editors call theirs
+		return false // names of editors' temporary files
 	}
 	switch filepath.Ext(name) {
 	case ".go":
@@ -103,7 +102,7 @@ func goes(name string) bool {
 	return name == "go.mod" || name == "go.sum"
 }
 
-// embedded looks at the files that patterns of a package match.
+// embedded records the files that patterns of a package match.
 func (s *sourceLooker) embedded(dir string, patterns []string) {
 	for _, p := range patterns {
 		matches, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(p)))
@@ -117,7 +116,7 @@ func (s *sourceLooker) embedded(dir string, patterns []string) {
 	}
 }
 
-// whole looks at a file, or at all files of a folder.
+// whole records a file, or all files of a folder.
 func (s *sourceLooker) whole(path string) {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -133,13 +132,13 @@ func (s *sourceLooker) whole(path string) {
 	})
 }
 
-// directive matches the line of a Go file that embeds files (package embed).
+// directive matches an embed directive of a Go file (package embed).
 var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.+)$`) })
 
-// pattern matches one of its patterns, which may be quoted.
+// pattern matches a pattern of the directive, which may be quoted.
 var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
 
-// embeds returns the patterns that the text of a Go file embeds.
+// embeds returns the embed patterns of a Go file.
 func embeds(text []byte) []string {
 	var all []string
 	for _, m := range directive().FindAllSubmatch(text, -1) {
@@ -150,8 +149,8 @@ func embeds(text []byte) []string {
 	return all
 }
 
-// moduleRoot returns the folder of the module that a package is of, or the
-// package's if it is of none.
+// moduleRoot returns the folder of the module of a package, or the package's
+// folder if it is in no module.
 func moduleRoot(dir string) string {
 	if root := above(dir, "go.mod"); root != "" {
 		return filepath.Dir(root)
@@ -159,10 +158,10 @@ func moduleRoot(dir string) string {
 	return dir
 }
 
-// workspace returns the go.work that a module is of, or "".
+// workspace returns the go.work file of a module, or "".
 func workspace(root string) string { return above(root, "go.work") }
 
-// above returns the file of that name in a folder, or in the nearest above it.
+// above returns the file with a name in a folder or its nearest parent.
 func above(dir, name string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -180,8 +179,8 @@ func above(dir, name string) string {
 	}
 }
 
-// local returns the folders on this machine that a go.mod or go.work names, and
-// looks at that file.
+// local records a go.mod or go.work file, and returns the local folders that it
+// names.
 func (s *sourceLooker) local(path string) []string {
 	text, err := read(path)
 	if path == "" || err != nil {
@@ -194,7 +193,7 @@ func (s *sourceLooker) local(path string) []string {
 	if filepath.Base(path) == "go.work" {
 		work, err := modfile.ParseWork(path, text, nil)
 		if err != nil {
-			return nil // go build says so
+			return nil // go build reports the error.
 		}
 		replaced = work.Replace
 		for _, u := range work.Use {

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// quiet is how long nothing has to happen before a change is told: an
-	// editor's save is several events within milliseconds.
+	// quiet is the time without events before a change is reported: a save
+	// in an editor is several events within milliseconds.
 	quiet = 15 * time.Millisecond
-	// patience is how long a change waits for quiet at most.
+	// patience is the maximum delay of a change.
 	patience = 200 * time.Millisecond
-	// Interval is how often polling looks.
+	// Interval is the polling interval.
 	Interval = 500 * time.Millisecond
 )
 
-// A Watcher says when something may have happened in folders. Its methods are
-// for one goroutine.
+// A Watcher reports that something may have changed in folders. Its methods
+// must be called from one goroutine.
 type Watcher struct {
-	// C gets a value when something may have happened: soon after, once it is
-	// quiet, or at each tick of polling.
+	// C receives a value shortly after events, when they pause, or at each
+	// tick of polling.
 	C <-chan struct{}
 
 	notify *fsnotify.Watcher
@@ -34,9 +34,9 @@ type Watcher struct {
 	done   chan struct{}
 }
 
-// Open returns a Watcher, which has to be closed. It asks the system to tell of
-// changes, or, if poll is set or the system tells nothing, ticks. Why it does not
-// tell is polling, which is nil otherwise.
+// Open returns a Watcher, which the caller must close. It uses notifications of
+// the system, or polls if poll is set or notifications are not available. In
+// the latter case, polling is the reason.
 func Open(ctx context.Context, poll bool) (w *Watcher, polling error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &Watcher{cancel: cancel, done: make(chan struct{})}
@@ -61,10 +61,9 @@ func (w *Watcher) run(ctx context.Context, tell func(context.Context, chan<- str
 	return c
 }
 
-// Watch watches these folders, and those of before no more. It reports whether
-// some are new: what happened there before now is not told. Folders that have
-// gone are passed over. An error says that the system cannot watch so many: the
-// Watcher then polls.
+// Watch replaces the watched folders by dirs. It reports whether some are new:
+// earlier changes there are not reported. It skips missing folders. If the
+// system cannot watch so many, it returns an error, and the Watcher polls.
 func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err error) {
 	if w.notify == nil {
 		return false, nil
@@ -72,7 +71,7 @@ func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err err
 	known := w.notify.WatchList()
 	for _, dir := range known {
 		if !slices.Contains(dirs, dir) {
-			_ = w.notify.Remove(dir) // it may have gone already
+			_ = w.notify.Remove(dir) // The folder may have been removed.
 		}
 	}
 	for _, dir := range dirs {
@@ -90,7 +89,7 @@ func (w *Watcher) Watch(ctx context.Context, dirs []string) (fresh bool, err err
 	return fresh, nil
 }
 
-// poll goes over to polling, and returns why.
+// poll switches to polling and returns the reason.
 func (w *Watcher) poll(ctx context.Context, why error) error {
 	err := errors.Join(advise(why), w.Close())
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -99,20 +98,20 @@ func (w *Watcher) poll(ctx context.Context, why error) error {
 	return err
 }
 
-// advise says what limit was met (inotify(7)).
+// advise names the limit that was reached (inotify(7)).
 func advise(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("watching files: the system lets nobody watch more folders (fs.inotify.max_user_watches): %w", err)
+		return fmt.Errorf("watching files: the limit of watched folders is reached (fs.inotify.max_user_watches): %w", err)
 	case errors.Is(err, syscall.EMFILE):
-		return fmt.Errorf("watching files: the system lets nobody have more watchers (fs.inotify.max_user_instances): %w", err)
+		return fmt.Errorf("watching files: the limit of watchers is reached (fs.inotify.max_user_instances): %w", err)
 	case err != nil:
 		return fmt.Errorf("watching files: %w", err)
 	}
 	return nil
 }
 
-// Close ends it.
+// Close stops the Watcher.
 func (w *Watcher) Close() error {
 	w.cancel()
 	<-w.done
@@ -120,13 +119,13 @@ func (w *Watcher) Close() error {
 		return nil
 	}
 	if err := w.notify.Close(); err != nil {
-		return fmt.Errorf("ending to watch files: %w", err)
+		return fmt.Errorf("closing the file watcher: %w", err)
 	}
 	return nil
 }
 
-// meaningful returns a channel of events that are no mere change of attributes.
-// It is closed with the watcher.
+// meaningful returns a channel of events without changes of attributes. It is
+// closed with the watcher.
 func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	c := make(chan struct{})
 	go func() {
@@ -140,7 +139,7 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 				if e.Op != fsnotify.Chmod {
 					c <- struct{}{}
 				}
-			case _, ok := <-n.Errors: // some were lost: anything may have happened
+			case _, ok := <-n.Errors: // Events were lost: anything may have changed.
 				if !ok {
 					return
 				}
@@ -151,8 +150,8 @@ func meaningful(n *fsnotify.Watcher) <-chan struct{} {
 	return c
 }
 
-// settle passes on that something happened once it is quiet, or patience is at
-// its end.
+// settle forwards an event after a pause of quiet, or at the latest after
+// patience.
 func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	var calm, late <-chan time.Time
 	for {
@@ -177,13 +176,13 @@ func settle(ctx context.Context, in <-chan struct{}, out chan<- struct{}) {
 	}
 }
 
-// drain lets the sender come to its end.
+// drain reads until the sender closes the channel.
 func drain(in <-chan struct{}) {
 	for range in {
 	}
 }
 
-// tell is one value for all that is not read yet.
+// tell sends a value unless one is pending.
 func tell(out chan<- struct{}) {
 	select {
 	case out <- struct{}{}:

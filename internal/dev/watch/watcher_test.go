@@ -8,7 +8,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev/watch"
 )
 
-// hears waits until a look finds a change, as the loop does.
+// hears waits until a snapshot has a change, as the loop does.
 func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.Snapshot) watch.Snapshot {
 	t.Helper()
 	for {
@@ -28,7 +28,8 @@ func hears(t *testing.T, w *watch.Watcher, targets watch.Targets, before watch.S
 	}
 }
 
-// What happens is told, also in folders that come, go, and come back.
+// TestWatcher: changes are reported, also in folders that are created, removed
+// and created again.
 func TestWatcher(t *testing.T) {
 	for name, poll := range map[string]bool{"Told": false, "Polled": true} {
 		t.Run(name, func(t *testing.T) {

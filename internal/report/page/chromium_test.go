@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
-// chromium returns the browser's path. Without one the test is skipped, or
-// fails if XFN_REQUIRE asks for it.
+// chromium returns the path of the browser. Without a browser it skips the
+// test, or fails it if XFN_REQUIRE names chromium.
 func chromium(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -22,14 +22,14 @@ func chromium(t *testing.T) string {
 	case err == nil:
 		return path
 	case strings.Contains(os.Getenv("XFN_REQUIRE"), "chromium"):
-		t.Fatalf("XFN_REQUIRE asks for chromium: %v", err)
+		t.Fatalf("XFN_REQUIRE names chromium: %v", err)
 	default:
-		t.Skipf("no browser to look at the page with: %v", err)
+		t.Skipf("chromium is not installed: %v", err)
 	}
 	return ""
 }
 
-// artifacts is where pictures of the page are kept.
+// artifacts returns the folder for screenshots of the page.
 func artifacts(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("XFN_ARTIFACTS")
@@ -46,11 +46,12 @@ func artifacts(t *testing.T) string {
 	return dir
 }
 
-// browse opens a file, at a fragment if there is one, in the browser and returns
-// what it prints.
+// browse opens a file in the browser, at an optional fragment, and returns the
+// output of the browser.
 func browse(t *testing.T, file, fragment string, args ...string) string {
 	t.Helper()
-	// Helpers of the browser may outlive it for a moment, and write there still.
+	// Child processes of the browser may write there shortly after it has
+	// ended.
 	profile, err := os.MkdirTemp("", "chromium-*")
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +83,9 @@ func save(t *testing.T, html string) string {
 	return file
 }
 
-// drive returns the page with a second script that plays the user and leaves
-// what it sees in data-seen of the body. The policy is widened for it.
+// drive returns the page with a second script that simulates a user and writes
+// its observations to the attribute data-seen of the body. The policy allows
+// it.
 func drive(t *testing.T, html, script string) string {
 	t.Helper()
 	html = regexp.MustCompile(`script-src [^"]*"`).ReplaceAllString(html, `script-src 'unsafe-inline'"`)
@@ -106,7 +108,7 @@ func TestPictures(t *testing.T) {
 			picture := filepath.Join(dir, "trace-"+name)
 			browse(t, file, "", append(args, "--screenshot="+picture)...)
 			if info, err := os.Stat(picture); err != nil || info.Size() < 10_000 {
-				t.Errorf("no picture worth its name: %v, %v", info, err)
+				t.Errorf("the screenshot is missing or too small: %v, %v", info, err)
 			}
 		})
 	}
@@ -114,18 +116,18 @@ func TestPictures(t *testing.T) {
 		pdf := filepath.Join(dir, "trace-print.pdf")
 		browse(t, file, "", "--no-pdf-header-footer", "--print-to-pdf="+pdf)
 		if info, err := os.Stat(pdf); err != nil || info.Size() < 10_000 {
-			t.Errorf("no print worth its name: %v, %v", info, err)
+			t.Errorf("the PDF is missing or too small: %v, %v", info, err)
 		}
 	})
 }
 
-// TestScriptRuns opens the page as it is, with its own policy.
+// TestScriptRuns opens the unchanged page with its own policy.
 func TestScriptRuns(t *testing.T) {
 	dom := browse(t, save(t, write(t, "Render", storage(), broken())), "", "--dump-dom")
 	for want, reason := range map[string]string{
-		`class="scripted"`:           "the policy lets the page's script run",
-		`All 2 composite resources`:  "the script fills in the selection of XRs",
-		`✗ platform.example.org/v1 `: "the selection tells which failed",
+		`class="scripted"`:           "the policy allows the page's script",
+		`All 2 composite resources`:  "the script fills the selection of XRs",
+		`✗ platform.example.org/v1 `: "the selection marks XRs that failed",
 	} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("%s: the page lacks %q", reason, want)
@@ -149,27 +151,27 @@ func TestUse(t *testing.T) {
 		large                          bool
 	}{
 		"Whole": {
-			reason: "without a search all rows show",
+			reason: "all rows are visible without a search",
 			script: `see(visible(".row"), visible("details.step"), visible(".nothing"))`,
 			want:   "41 6 0",
 		},
 		"Field": {
-			reason: "a field is found in all steps and XRs that touch it",
+			reason: "a search finds a field in all steps and XRs that change it",
 			script: `type("retention.days"); see(visible(".row"), visible("details.step"), document.querySelector("output").textContent)`,
 			want:   "3 3 3 matches",
 		},
 		"Words": {
-			reason: "all words must occur, in any order, in resource or field",
+			reason: "a search matches rows with all words, in any order",
 			script: `type("365 BUCKET"); see(visible(".row"), visible(".xr"))`,
 			want:   "1 1",
 		},
 		"Nothing": {
-			reason: "a search that finds nothing says so",
+			reason: "a search without matches says so",
 			script: `type("unobtainium"); see(visible(".row"), visible(".nothing"))`,
 			want:   "0 1",
 		},
 		"Cleared": {
-			reason: "the end of a search brings back what was folded",
+			reason: "clearing a search restores folded parts",
 			script: `document.querySelector("[data-fold='']").click(); type("bucket"); const during = visible(".row"); type(""); see(during > 10, visible(".row"))`,
 			want:   "true 0",
 		},
@@ -187,12 +189,12 @@ func TestUse(t *testing.T) {
 			large:    true,
 		},
 		"Pick": {
-			reason: "one XR can be picked, and a search stays with it",
+			reason: "selecting one XR keeps the search",
 			script: `const p = document.querySelector("select"); p.value = "xr-2"; p.dispatchEvent(new Event("change")); type("retention.days"); see(visible(".xr"), visible(".row"))`,
 			want:   "1 1",
 		},
 		"Keys": {
-			reason: "a slash leads to the search box, and Escape empties it",
+			reason: "the slash key focuses the search box, and Escape clears it",
 			script: `const key = (k) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
 				key("/"); const inBox = document.activeElement.tagName; type("unobtainium"); key("Escape"); see(inBox, visible(".row"))`,
 			want: "INPUT 41",
@@ -206,12 +208,12 @@ func TestUse(t *testing.T) {
 				traces = append(traces, storage())
 			}
 			if tc.large {
-				traces = append(traces[:1], traces[2:]...) // a failed step is never folded
+				traces = append(traces[:1], traces[2:]...) // a failed step is always open
 			}
 			dom := browse(t, save(t, drive(t, write(t, "Render", traces...), tc.script)), tc.fragment, "--window-size=360,740", "--dump-dom")
 			m := regexp.MustCompile(`data-seen="([^"]*)"`).FindStringSubmatch(dom)
 			if m == nil {
-				t.Fatal("the script of the test did not come to its end")
+				t.Fatal("the test's script did not finish")
 			}
 			if m[1] != tc.want {
 				t.Errorf("%s: saw %q, want %q", tc.reason, m[1], tc.want)
@@ -220,7 +222,7 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// TestNarrow shows the page in a frame, since a window has a least width.
+// TestNarrow shows the page in a frame, because a window has a minimum width.
 func TestNarrow(t *testing.T) {
 	chromium(t)
 	for name, trace := range map[string]report.Trace{"Fine": storage(), "Broken": broken(), "Hostile": hostile()} {
@@ -235,7 +237,7 @@ func TestNarrow(t *testing.T) {
 				t.Fatal(err)
 			}
 			if dom := browse(t, outer, "", "--dump-dom"); !strings.Contains(dom, `data-seen="360 360"`) {
-				t.Errorf("on a phone the page should be as wide as the screen: %.200s", dom)
+				t.Errorf("on a phone the page must be as wide as the screen: %.200s", dom)
 			}
 		})
 	}

@@ -1,3 +1,3 @@
-// Package page writes traces as one page of HTML that needs nothing besides
-// itself: no request leaves it, and no script runs in it but its own.
+// Package page writes traces as one HTML page without external resources: the
+// page sends no request and runs only its own script.
 package page

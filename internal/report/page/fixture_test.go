@@ -10,8 +10,8 @@ import (
 
 const s3 = "s3.aws.m.upbound.io/v1beta1"
 
-// storage is what a render of an everyday Composition leaves: three steps that
-// create, annotate, drop, warn and require.
+// storage returns the trace of a typical Composition: three steps that create,
+// annotate, remove, warn and require.
 func storage() report.Trace {
 	return report.Trace{XR: "platform.example.org/v1 XBucket team-a/logs", Steps: []report.Step{
 		{
@@ -76,7 +76,7 @@ func bucket() []report.Change {
 	return fields
 }
 
-// broken is what a render leaves that came to no good end.
+// broken returns the trace of a render that failed.
 func broken() report.Trace {
 	return report.Trace{
 		XR:    "platform.example.org/v1 XBucket team-b/images",

@@ -18,13 +18,15 @@ import (
 var files embed.FS
 
 const (
-	// longest is how many bytes of a value or message the page shows.
+	// longest is the number of bytes that the page shows of a value or
+	// message.
 	longest = 4000
-	// unfolded is how many rows a page may have that shows all of them at first.
+	// unfolded is the number of rows up to which a page is unfolded at
+	// first.
 	unfolded = 150
 )
 
-// A view is what the template is given.
+// A view is the data of the template.
 type view struct {
 	Title  string
 	CSP    string
@@ -37,10 +39,10 @@ type view struct {
 	Open bool
 }
 
-// Write writes a page with the given title about the traces, in their order.
-// It holds everything that it shows: its size is that of the traces, except
-// that long values are cut. All that comes from functions is escaped, and a
-// content security policy lets nothing in it load, send or run.
+// Write writes a page about the traces, in order, with the given title. The
+// page is self-contained, and long values are cut. Output of functions is
+// escaped, and a content security policy prevents loading, sending and other
+// scripts.
 func Write(w io.Writer, title string, traces []report.Trace) error {
 	v := view{Title: report.Printable(title), Traces: traces}
 	if err := v.dress(); err != nil {
@@ -67,7 +69,7 @@ func Write(w io.Writer, title string, traces []report.Trace) error {
 	return out.Flush()
 }
 
-// dress adds style and script, and the policy that lets only these two in.
+// dress adds the style, the script, and the policy that allows only these.
 func (v *view) dress() error {
 	style, err := files.ReadFile("page.css")
 	if err != nil {
@@ -110,11 +112,11 @@ func functions() template.FuncMap {
 	}
 }
 
-// words shows foreign text, cut where it is long.
+// words cuts and escapes text of functions.
 func words(s string) string { return printable(report.Cut(s, longest)) }
 
-// printable keeps line breaks, which the page can show, and escapes the other
-// characters that do not print.
+// printable escapes characters that do not print, except line breaks, which the
+// page can show.
 func printable(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -127,14 +129,13 @@ func printable(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A line is one of a text, and how deep it is indented.
+// A line is a line of a text and its indentation.
 type line struct {
 	Depth int
 	Text  string
 }
 
-// lines returns those of foreign text, so that what is too wide for a screen can
-// go on as deep as it began.
+// lines splits text into lines, so that wrapped lines keep their indentation.
 func lines(s string) []line {
 	const indent, deepest = 4, 4
 	var all []line
@@ -145,7 +146,7 @@ func lines(s string) []line {
 	return all
 }
 
-// literal shows a value: a string of several lines as such, else as JSON.
+// literal formats a value: a string of several lines unchanged, others as JSON.
 func literal(v any) string {
 	if s, ok := v.(string); ok && strings.Contains(s, "\n") {
 		return words(s)
@@ -153,7 +154,7 @@ func literal(v any) string {
 	return report.Text(v, longest)
 }
 
-// severity is the class that a result is shown in.
+// severity returns the CSS class of a result.
 func severity(r report.Result) string {
 	switch r.Severity {
 	case "Fatal", "Warning":
@@ -162,7 +163,7 @@ func severity(r report.Result) string {
 	return "normal"
 }
 
-// typeOf is the class that a value is shown in.
+// typeOf returns the CSS class of a value.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -27,14 +27,14 @@ func write(t testing.TB, title string, traces ...report.Trace) string {
 	return b.String()
 }
 
-// What a case failed with has lines, some of which belong to the one above.
+// TestErrorLines: the lines of an error keep their indentation.
 func TestErrorLines(t *testing.T) {
 	cases := map[string]struct{ reason, err, want string }{
-		"One":      {"one line is a sentence", "no owner", `Failed:</strong> <span class="words line depth-0">no owner</span></p>`},
-		"End":      {"the end of a line begins no other", "no owner\n", `Failed:</strong> <span class="words line depth-0">no owner</span></p>`},
-		"Indented": {"four blanks are a level", "a\n    b\n          c", `depth-0">a</span> <span class="words line depth-1">b</span> <span class="words line depth-2">c</span>`},
-		"Deep":     {"a screen is not endless", "a\n" + strings.Repeat(" ", 80) + "b", `<span class="words line depth-4">b</span>`},
-		"Hostile":  {"strings stay strings", "a\n<script>\x00", `<span class="words line depth-0">&lt;script&gt;\x00</span>`},
+		"One":      {"a single line is one paragraph", "no owner", `Failed:</strong> <span class="words line depth-0">no owner</span></p>`},
+		"End":      {"a trailing newline adds no line", "no owner\n", `Failed:</strong> <span class="words line depth-0">no owner</span></p>`},
+		"Indented": {"four spaces are one level", "a\n    b\n          c", `depth-0">a</span> <span class="words line depth-1">b</span> <span class="words line depth-2">c</span>`},
+		"Deep":     {"indentation is limited", "a\n" + strings.Repeat(" ", 80) + "b", `<span class="words line depth-4">b</span>`},
+		"Hostile":  {"strings are escaped", "a\n<script>\x00", `<span class="words line depth-0">&lt;script&gt;\x00</span>`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,26 +48,26 @@ func TestErrorLines(t *testing.T) {
 func TestWriteShows(t *testing.T) {
 	html := write(t, "Render of storage.yaml", storage(), broken())
 	cases := map[string]struct{ reason, want string }{
-		"Title":       {"the page is called as the caller says", "<title>Render of storage.yaml</title>"},
+		"Title":       {"the title is the caller's", "<title>Render of storage.yaml</title>"},
 		"Count":       {"the summary counts XRs", "2 composite resources"},
 		"Failed":      {"the summary says how many failed", `<strong class="bad">1 failed</strong>`},
-		"Link":        {"a card leads to its step", `<a href="#xr-1-step-2">`},
-		"Target":      {"a step can be led to", `<details class="step" id="xr-1-step-2" open>`},
+		"Link":        {"a card links to its step", `<a href="#xr-1-step-2">`},
+		"Target":      {"a step has an id", `<details class="step" id="xr-1-step-2" open>`},
 		"Runtime":     {"a card shows the runtime", `<span>Sandbox</span>`},
-		"Calls":       {"a card shows calls and time", `2 calls · 182 ms`},
-		"Added":       {"a card counts added resources, in words too", `+3<span class="unseen"> resources added</span>`},
+		"Calls":       {"a card shows calls and duration", `2 calls · 182 ms`},
+		"Added":       {"a card counts added resources, with text for screen readers", `+3<span class="unseen"> resources added</span>`},
 		"Warnings":    {"warnings have a badge", `<span class="badge warn">1 warning</span>`},
-		"Quiet":       {"a step that did nothing says so", `no changes`},
+		"Quiet":       {"a step without changes says so", `no changes`},
 		"Path":        {"fields show their path", `<code class="path">metadata.labels[example.org/owner]</code>`},
-		"Number":      {"numbers show as numbers", `<ins class="figure">365</ins>`},
-		"Old":         {"changes show what was", `<del class="figure">30</del>`},
-		"Lines":       {"a text of several lines keeps them", "<ins class=\"lines\">{\n  &#34;Version&#34;"},
+		"Number":      {"numbers have the class of numbers", `<ins class="figure">365</ins>`},
+		"Old":         {"changes show the old value", `<del class="figure">30</del>`},
+		"Lines":       {"a text of several lines keeps its line breaks", "<ins class=\"lines\">{\n  &#34;Version&#34;"},
 		"Secret":      {"connection details show their size", `<ins class="said">24 bytes</ins>`},
-		"Ready":       {"readiness is told from fields", `<em class="path">ready</em>`},
+		"Ready":       {"readiness differs from fields", `<em class="path">ready</em>`},
 		"Context":     {"context keys show", `[apiextensions.crossplane.io/environment].region`},
 		"Requirement": {"requirements show", `EnvironmentConfig named &#34;production&#34;`},
 		"Condition":   {"conditions show", `<strong>Hardened</strong> True`},
-		"Error":       {"a failed render says why", `returned a fatal result: no owner`},
+		"Error":       {"a failed render shows its error", `returned a fatal result: no owner`},
 		"Message":     {"messages keep their line breaks", "no owner:\n\tset spec.owner"},
 		"Badge":       {"fatal steps have a badge", `<span class="badge bad">fatal</span>`},
 	}
@@ -84,7 +84,7 @@ func TestWriteIsSelfContained(t *testing.T) {
 	text := write(t, "Render", storage(), broken())
 	for _, foreign := range []string{"http://", "https://", "src=", "@import", "url(", "<link", "<img", "<iframe"} {
 		if strings.Contains(text, foreign) {
-			t.Errorf("the page refers to something outside: %q", foreign)
+			t.Errorf("the page refers to an external resource: %q", foreign)
 		}
 	}
 	for name, want := range map[string]string{"style": "style-src", "script": "script-src"} {
@@ -95,15 +95,15 @@ func TestWriteIsSelfContained(t *testing.T) {
 		sum := sha256.Sum256([]byte(m[0][1]))
 		policy := want + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 		if !strings.Contains(html.UnescapeString(text), policy) {
-			t.Errorf("the policy does not name the %s that is there: %s", name, policy)
+			t.Errorf("the policy does not name the page's %s: %s", name, policy)
 		}
 	}
 	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none';`) {
-		t.Error("the policy lets the page load things")
+		t.Error("the policy allows loading")
 	}
 }
 
-// TestWriteIsWellFormed reads the page as a browser would not: strictly.
+// TestWriteIsWellFormed parses the page as strict XML.
 func TestWriteIsWellFormed(t *testing.T) {
 	html := write(t, "Render", storage(), broken(), hostile(), report.Trace{XR: "none", Steps: []report.Step{}})
 	html = regexp.MustCompile(`(?s)<script>.*</script>|<!DOCTYPE html>`).ReplaceAllString(html, "")
@@ -142,8 +142,7 @@ const (
 	terminal = "\x1b[31mred\x1b[0m\u202eevil\x00"
 )
 
-// hostile is a trace in which every string that comes from outside tries to be
-// more than a string.
+// hostile returns a trace in which every external string contains markup.
 func hostile() report.Trace {
 	changes := func(s string) []report.Change {
 		return []report.Change{

@@ -14,7 +14,7 @@ func took(t report.Trace) time.Duration {
 	return sum
 }
 
-// share is how much of the slowest step's time a step took, in percent.
+// share returns the duration of a step in percent of the slowest step's.
 func share(t report.Trace, s report.Step) int {
 	var slowest time.Duration
 	for _, other := range t.Steps {
@@ -34,7 +34,7 @@ func countRows(t report.Trace) int {
 	return n
 }
 
-// stepRows is how many rows a step's part of the page has.
+// stepRows returns the number of rows of a step on the page.
 func stepRows(s report.Step) int {
 	n := len(s.ContextChanges) + len(s.Results) + len(s.Conditions) + len(s.Requirements)
 	for _, r := range s.Changes {
@@ -51,7 +51,7 @@ func resourceRows(r report.ResourceChange) int {
 	return n
 }
 
-// results counts a step's results of one severity.
+// results counts the results of one severity.
 func results(s report.Step, severity string) int {
 	n := 0
 	for _, r := range s.Results {
@@ -62,7 +62,7 @@ func results(s report.Step, severity string) int {
 	return n
 }
 
-// counts are how many things were added, changed and removed.
+// counts are numbers of added, changed and removed things.
 type counts struct{ Added, Changed, Removed int }
 
 func tally(s report.Step) counts {
@@ -70,14 +70,14 @@ func tally(s report.Step) counts {
 	return counts{added, changed, removed}
 }
 
-// A part is a step as a template of its own is given it.
+// A part is the data of a step's template.
 type part struct {
 	Step report.Step
 	Open bool
 }
 
-// A row is a change as a template of its own is given it. Fields have no Name:
-// it says what else has changed.
+// A row is the data of a change's template. Name is empty for a field;
+// otherwise it says what changed.
 type row struct {
 	Name   string
 	Change report.Change

@@ -12,49 +12,49 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Options say how to go on after the first pass.
+// Options configure the passes after the first.
 type Options struct {
-	// Passes is the most that are made, counting the first, which observes
-	// only what Request.Observed has. Less than 1 is 1.
+	// Passes is the maximum number of passes, including the first, which
+	// observes only Request.Observed. Less than 1 means 1.
 	Passes int
-	// Fixtures are what providers would report.
+	// Fixtures are the changes that providers would make.
 	Fixtures []Fixture
 }
 
-// A Result is that of the last pass, and how it came to be the last.
+// A Result is the result of the last pass, with details of the loop.
 type Result struct {
 	*render.Result
-	// Passes is how many were made.
+	// Passes is the number of passes.
 	Passes int
-	// Settled says that the last pass rendered what the one before it had: the
-	// same composite and composed resources. Results of functions may differ.
-	// A single pass cannot tell.
+	// Settled is true if the last two passes rendered the same composite
+	// and composed resources. Results of functions may differ. It is false
+	// after a single pass.
 	Settled bool
-	// ReadySince is the pass from which on the composite resource was ready, or 0
-	// if it is not.
+	// ReadySince is the first pass after which the composite resource was
+	// always ready, or 0.
 	ReadySince int
 	// Changing are the fields that differ between the last two passes, sorted,
 	// as in `composite resource: status.size` and `resource "bucket": spec.size`.
 	// A resource that only one of them has is named without a field.
 	Changing []string
-	// Unused are the fixtures that no pass has seen: nothing matched them, or
-	// they were to hold later.
+	// Unused are the fixtures that no pass observed: they matched nothing,
+	// or apply after the last pass.
 	Unused []string
 }
 
-// Render renders a request until two passes give the same and no fixture is
-// still to come, or o.Passes are made; that these do not settle is no error.
+// Render renders a request until two passes are equal and all fixtures apply,
+// or until o.Passes are done. A result that does not settle is not an error.
 //
-// From the second pass on, composed resources that the last one rendered are
-// the observed ones. Their status is what was given as observed, and what
-// fixtures say: like an API server, the loop does not take a status from who
-// composes. What is no longer desired is deleted, as Crossplane would. The
-// composite resource is the one of the request with the status that was
-// rendered and, unless the profile is a classic one, Crossplane's references.
-// Secrets that were given as observed and never desired are connection
-// details, which stay known in profile V2.
+// From the second pass on, the composed resources of the previous pass are
+// observed. Their status is the one that the user observed, merged with
+// fixtures: as in an API server, the composer cannot set it. Resources that are
+// no longer desired are deleted, as Crossplane does. The composite resource is
+// that of the request, with the rendered status and, except in classic
+// profiles, Crossplane's references. Observed Secrets that were never desired
+// are connection details, which profile V2 keeps.
 //
-// An error of a pass is that of render.Render, with the number of the pass.
+// An error of a pass wraps that of render.Render and has the number of the
+// pass.
 func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
 	l := begin(req, o.Fixtures)
 	out := &Result{}
@@ -85,7 +85,7 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 	}
 }
 
-// noteReadiness keeps account of what the last pass says of readiness.
+// noteReadiness updates ReadySince after a pass.
 func (r *Result) noteReadiness() {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(r.XR, "status", "conditions")
 	ready := slices.ContainsFunc(reconciler.ParseConditions(conditions), func(c reconciler.Condition) bool {
@@ -106,7 +106,7 @@ func (l *loop) pass(ctx context.Context, run function.Runner) (*render.Result, e
 	return render.Render(ctx, run, l.req)
 }
 
-// complete reports whether a pass saw all fixtures hold that ever will.
+// complete reports whether a pass has observed all fixtures that can apply.
 func (l *loop) complete(pass int) bool {
 	return !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= pass })
 }

@@ -25,10 +25,11 @@ import (
 
 var profiles = []render.Profile{render.V2, render.Classic, render.V1_20, render.V1_14}
 
-// A pipeline is one step, given what exists and the number of the call.
+// A pipeline is one step that gets the observed state and the number of the
+// call.
 type pipeline func(observed *fnv1.State, call int) string
 
-// runner makes a Runner of p, which returns a response as JSON.
+// runner returns a Runner of p, which returns a response as JSON.
 func runner(t *testing.T, p pipeline) function.Runner {
 	calls := 0
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -41,7 +42,7 @@ func runner(t *testing.T, p pipeline) function.Runner {
 	})
 }
 
-// sequencer desires b once a is ready, and c once b is.
+// sequencer desires b when a is ready, and c when b is.
 func sequencer(observed *fnv1.State, _ int) string {
 	desired := resource("a", "{}")
 	if isReady(observed, "a") {
@@ -53,7 +54,7 @@ func sequencer(observed *fnv1.State, _ int) string {
 	return `{"desired": {"resources": {` + desired + `}}}`
 }
 
-// copier gives the XR the status that resource a has.
+// copier copies the status of resource a to the XR.
 func copier(observed *fnv1.State, _ int) string {
 	status := "{}"
 	if s := observed.GetResources()["a"].GetResource().GetFields()["status"]; s != nil {
@@ -62,7 +63,7 @@ func copier(observed *fnv1.State, _ int) string {
 	return `{"desired": {"composite": {"resource": {"status": {"copied": ` + status + `}}}, "resources": {` + resource("a", "{}") + `}}}`
 }
 
-// oscillator flips a field, an element of a list, and a resource.
+// oscillator alternates a field, a list element and a resource.
 func oscillator(_ *fnv1.State, call int) string {
 	spec := fmt.Sprintf(`{"size": %d, "stays": 1, "list": ["x", {"flag.x": %t}]}`, call%2, call%2 == 0)
 	desired := resource("a", spec)
@@ -72,7 +73,7 @@ func oscillator(_ *fnv1.State, call int) string {
 	return `{"desired": {"composite": {"resource": {"status": {"even": ` + fmt.Sprint(call%2 == 0) + `}}}, "resources": {` + desired + `}}}`
 }
 
-// counter looks at what it observes of itself, and asks for one more.
+// counter desires one more resource than it observes.
 func counter(observed *fnv1.State, _ int) string {
 	n := observed.GetComposite().GetResource().GetFields()["status"].GetStructValue().GetFields()["n"].GetNumberValue()
 	return fmt.Sprintf(`{"desired": {"composite": {"resource": {"status": {"n": %v}}}}}`, min(n+1, 4))
@@ -165,51 +166,51 @@ func TestRender(t *testing.T) {
 		want     want
 	}{
 		"Sequence": {
-			"each resource comes a pass after the one before it, and a last pass sees that this was all",
+			"each resource is added a pass after the one before it, and a last pass confirms the end",
 			sequencer, 10, ready,
 			want{4, true, "a b c", nil, nil},
 		},
 		"SequenceWaits": {
-			"without a fixture nothing is ever ready",
+			"without a fixture no resource is ready",
 			sequencer, 10, "",
 			want{2, true, "a", nil, nil},
 		},
 		"SequenceHalted": {
-			"readiness can be said to be missing, too",
+			"a fixture can set ready to false",
 			sequencer, 10, ready + "- {match: {resource: b}, ready: false}\n",
 			want{3, true, "a b", nil, nil},
 		},
 		"SequenceCut": {
-			"the last of the passes that were asked for still changed something",
+			"the last allowed pass changed the output",
 			sequencer, 3, ready,
 			want{3, false, "a b c", []string{`resource "c"`}, nil},
 		},
 		"From": {
-			"a fixture that is to hold later is waited for, although nothing changes until then",
+			"the loop waits for a fixture with a later pass, although nothing changes until then",
 			sequencer, 10, "- {match: {resource: a}, from: 4, ready: true}\n",
 			want{6, true, "a b", nil, nil},
 		},
 		"FromIsNotReached": {
-			"a fixture that is to hold after the last pass is reported",
+			"a fixture that applies after the last pass is unused",
 			sequencer, 4, "- {match: {resource: a}, from: 4, ready: true}\n",
 			want{4, true, "a", nil, []string{`f.yaml:4: resource "a"`}},
 		},
 		"FromIsReached": {
-			"the pass after it is the first that sees a fixture",
+			"a fixture is observed in the pass after the one it names",
 			sequencer, 5, "- {match: {resource: a}, from: 4, ready: true}\n",
 			want{5, false, "a b", []string{`resource "b"`}, nil},
 		},
 		"Unused": {
-			"fixtures that match nothing are reported with their place",
+			"fixtures that match nothing are unused, and have a position",
 			sequencer, 10,
 			"- {match: {resource: z}, ready: true}\n- {match: {apiVersion: parts.gold.test/v2, kind: Bolt, name: other}, ready: true}\n",
 			want{2, true, "a", nil, []string{`f.yaml:4: resource "z"`, `f.yaml:5: parts.gold.test/v2 Bolt other`}},
 		},
-		"Copy":      {"a status takes one pass to come, and one to stay", copier, 10, "- {match: {resource: a}, status: {arn: x}}\n", want{3, true, "a", nil, nil}},
-		"Oscillate": {"what keeps changing is named", oscillator, 5, "", want{5, false, "a", oscillates, nil}},
-		"Count":     {"the XR's own status is fed back", counter, 10, "", want{5, true, "", nil, nil}},
-		"Once":      {"one pass has nothing to be compared with", sequencer, 1, ready, want{1, false, "a", nil, []string{`f.yaml:4: parts.gold.test/v1 Bolt`}}},
-		"NoPasses":  {"one pass is the least", sequencer, 0, "", want{1, false, "a", nil, nil}},
+		"Copy":      {"a status needs one pass to change and one to settle", copier, 10, "- {match: {resource: a}, status: {arn: x}}\n", want{3, true, "a", nil, nil}},
+		"Oscillate": {"fields that keep changing are reported", oscillator, 5, "", want{5, false, "a", oscillates, nil}},
+		"Count":     {"the XR's own status is observed", counter, 10, "", want{5, true, "", nil, nil}},
+		"Once":      {"a single pass does not settle", sequencer, 1, ready, want{1, false, "a", nil, []string{`f.yaml:4: parts.gold.test/v1 Bolt`}}},
+		"NoPasses":  {"at least one pass is made", sequencer, 0, "", want{1, false, "a", nil, nil}},
 	}
 	for name, tc := range cases {
 		for _, profile := range profiles {
@@ -221,7 +222,7 @@ func TestRender(t *testing.T) {
 				}
 				wanted := tc.want
 				if wanted.Changing != nil && profile == render.V2 {
-					// Here resources come and go, and so do references to them.
+					// The references change with the resources.
 					wanted.Changing = slices.Concat([]string{"composite resource: spec.crossplane.resourceRefs"}, wanted.Changing)
 				}
 				is := want{got.Passes, got.Settled, names(got.Composed), got.Changing, got.Unused}
@@ -264,8 +265,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestErrors holds the loop to say in which pass it failed, and to keep errors
-// that callers tell apart.
+// TestErrors: an error has the number of the pass and wraps the original error.
 func TestErrors(t *testing.T) {
 	failing := func(_ *fnv1.State, call int) string {
 		if call == 2 {
@@ -293,8 +293,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestFull wants the composite resource in full to hold what the last pass left
-// of its status, and functions not to be called for it again.
+// TestFull: the full composite resource has the status of the last pass, and
+// needs no more function calls.
 func TestFull(t *testing.T) {
 	calls := 0
 	forgetful := func(_ *fnv1.State, call int) string {
@@ -320,8 +320,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestInputIsNotChanged runs the same twice, and wants the same and its inputs
-// untouched.
+// TestInputIsNotChanged renders the same input twice, with equal results and
+// unchanged input.
 func TestInputIsNotChanged(t *testing.T) {
 	const list = "- {match: {resource: a}, metadata: {annotations: {x: z}}, status: {conditions: [{type: Synced, status: 'True'}], m: {b: 2}}, ready: true}\n" +
 		"- {match: {resource: a}, status: {m: {c: 3}}, ready: false}\n- {match: {resource: a}, from: 2, ready: true}\n"
@@ -357,18 +357,18 @@ func TestInputIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestReadySince holds the loop to say since when the composite resource is ready,
-// which is not what it was in between.
+// TestReadySince: ReadySince is the first pass after which the composite
+// resource stayed ready.
 func TestReadySince(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		ready  []bool
 		want   int
 	}{
-		"Once":  {"the first pass of all", []bool{true, true, true, true}, 1},
-		"Later": {"or a later one", []bool{false, false, true, true}, 3},
-		"Again": {"what was lost in between does not count", []bool{true, false, true, true}, 3},
-		"Never": {"nor what is lost at last", []bool{true, true, true, false}, 0},
+		"Once":  {"the XR can be ready in the first pass", []bool{true, true, true, true}, 1},
+		"Later": {"the XR can become ready later", []bool{false, false, true, true}, 3},
+		"Again": {"readiness that was lost in between does not count", []bool{true, false, true, true}, 3},
+		"Never": {"readiness that was lost in the last pass does not count", []bool{true, true, true, false}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

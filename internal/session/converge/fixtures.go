@@ -12,31 +12,31 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// The type of a document of fixtures.
+// The type of a document with fixtures.
 const (
 	APIVersion = "xfn.dev/v1alpha1"
 	Kind       = "ObserveFixtures"
 )
 
-// A Fixture is what providers report of composed resources.
+// A Fixture is a change that a provider makes to composed resources.
 type Fixture struct {
-	// Match says of which.
+	// Match selects the composed resources.
 	Match Match `json:"match"`
-	// From is the pass after which it holds; the next one is the first to see
-	// it. Less than 1 is 1.
+	// From is the pass after which the fixture applies; the next pass
+	// observes it. Less than 1 means 1.
 	From int `json:"from"`
-	// Ready sets the condition Ready, unless it is nil.
+	// Ready sets the condition Ready. Nil leaves it unchanged.
 	Ready *bool `json:"ready"`
-	// Status is merged into the status that the resource had, and Metadata
-	// into its metadata, where what is rendered wins. Values are as in JSON.
+	// Status is merged into the status of the resource. Metadata is merged
+	// into its metadata, where rendered values win. Values are as in JSON.
 	Status   map[string]any `json:"status"`
 	Metadata map[string]any `json:"metadata"`
-	// Position is where it stands, as "path:line"; it may be empty.
+	// Position is "path:line" of the fixture, or empty.
 	Position string `json:"-"`
 }
 
-// A Match selects composed resources: by their name in the pipeline, or else by
-// type and, unless it is empty, their metadata.name.
+// A Match selects composed resources by their name in the pipeline, or by type
+// and, unless it is empty, metadata.name.
 type Match struct {
 	Resource   string `json:"resource"`
 	APIVersion string `json:"apiVersion"`
@@ -44,7 +44,7 @@ type Match struct {
 	Name       string `json:"name"`
 }
 
-// String names a fixture by its position and by what it matches.
+// String returns the position of a fixture and what it matches.
 func (f Fixture) String() string {
 	what := fmt.Sprintf("resource %q", f.Match.Resource)
 	if f.Match.Resource == "" {
@@ -63,7 +63,7 @@ func (m Match) selects(u *unstructured.Unstructured, resource string) bool {
 	return m.APIVersion == u.GetAPIVersion() && m.Kind == u.GetKind() && (m.Name == "" || m.Name == u.GetName())
 }
 
-// apply returns an object with what the fixture says of it.
+// apply returns an object with the fixture merged into it.
 func (f Fixture) apply(obj map[string]any) map[string]any {
 	says := map[string]any{}
 	if f.Metadata != nil {
@@ -82,8 +82,7 @@ func (f Fixture) apply(obj map[string]any) map[string]any {
 	return obj
 }
 
-// withReady returns conditions with one of type Ready, in its place or at the
-// end.
+// withReady returns conditions with the condition Ready replaced or appended.
 func withReady(conditions []any, ready bool) []any {
 	c := reconciler.Condition{Type: reconciler.TypeReady, Status: "False", Reason: "Creating"}
 	if ready {
@@ -98,9 +97,8 @@ func withReady(conditions []any, ready bool) []any {
 	return slices.Concat(conditions, value)
 }
 
-// ParseFixtures reads documents of the form that the package's comment shows.
-// It returns all that is wrong with them, each as a *manifest.Error; a field
-// that the form lacks is wrong.
+// ParseFixtures parses documents in the format of the package's comment. It
+// returns all errors joined, each a *manifest.Error. Unknown fields are errors.
 func ParseFixtures(docs []manifest.Document) ([]Fixture, error) {
 	var all []Fixture
 	var errs []error
@@ -140,7 +138,7 @@ func parse(doc manifest.Document) ([]Fixture, error) {
 	return fixtures, errors.Join(p.errs...)
 }
 
-// A parser collects what is wrong with a document.
+// A parser collects the errors of a document.
 type parser struct {
 	doc   manifest.Document
 	lines manifest.Lines

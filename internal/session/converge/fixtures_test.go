@@ -56,7 +56,8 @@ fixtures:
 		{Position: "f.yaml:6", From: 1, Match: converge.Match{Resource: "bucket"}, Ready: &no},
 		{
 			Position: "f.yaml:8", From: 2, Match: converge.Match{APIVersion: "v1", Kind: "Pod", Name: "p"},
-			// YAML 1.1 makes a boolean of the key, too.
+			// The key is a string, although YAML 1.1 reads it as a
+			// boolean.
 			Status:   map[string]any{"i": int64(1), "f": 1.5, "true": true},
 			Metadata: map[string]any{"labels": map[string]any{"a": "b"}},
 		},
@@ -73,31 +74,31 @@ func TestParseFixturesRefuses(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"NoYAML":       {"it is YAML", "a: [", []string{"f.yaml:1: "}},
-		"List":         {"it is an object", "[]", []string{"f.yaml:1: expected an object"}},
-		"Kind":         {"it has the kind", "apiVersion: xfn.dev/v1alpha1\nkind: Fixtures\nfixtures: []\n", []string{`f.yaml:2: expected kind ObserveFixtures of xfn.dev/v1alpha1, got "Fixtures" of "xfn.dev/v1alpha1"`}},
-		"APIVersion":   {"it has the version", "apiVersion: v1\nkind: ObserveFixtures\n", []string{`got "ObserveFixtures" of "v1"`}},
-		"Null":         {"it is not null", "null", []string{"f.yaml:1: expected an object"}},
-		"UnknownField": {"a field of the file is misspelt", head + "fixture: []\n", []string{"f.yaml:3: fixture: there is no such field: is it fixtures?"}},
-		"Duplicate":    {"a field stands twice", head + "kind: ObserveFixtures\n", []string{"f.yaml:3: ", `"kind"`}},
-		"NoList":       {"fixtures are a list", head + "fixtures: {}\n", []string{"f.yaml:3: fixtures: expected a list"}},
+		"NoYAML":       {"invalid YAML is an error", "a: [", []string{"f.yaml:1: "}},
+		"List":         {"a document must be an object", "[]", []string{"f.yaml:1: expected an object"}},
+		"Kind":         {"another kind is an error", "apiVersion: xfn.dev/v1alpha1\nkind: Fixtures\nfixtures: []\n", []string{`f.yaml:2: expected kind ObserveFixtures of xfn.dev/v1alpha1, got "Fixtures" of "xfn.dev/v1alpha1"`}},
+		"APIVersion":   {"another apiVersion is an error", "apiVersion: v1\nkind: ObserveFixtures\n", []string{`got "ObserveFixtures" of "v1"`}},
+		"Null":         {"a null document is an error", "null", []string{"f.yaml:1: expected an object"}},
+		"UnknownField": {"an unknown top-level field is an error", head + "fixture: []\n", []string{"f.yaml:3: fixture: there is no such field: is it fixtures?"}},
+		"Duplicate":    {"a duplicate field is an error", head + "kind: ObserveFixtures\n", []string{"f.yaml:3: ", `"kind"`}},
+		"NoList":       {"fixtures must be a list", head + "fixtures: {}\n", []string{"f.yaml:3: fixtures: expected a list"}},
 		"Unknown": {
-			"all fields are known, at each depth, and each is named with its line",
+			"unknown fields at any depth are errors, each with its line",
 			head + "fixtures:\n- match:\n    resource: a\n    names: b\n  ready: true\n- match: {resource: a}\n  Ready: true\n",
 			[]string{"f.yaml:6: fixtures[0].match.names: there is no such field: is it name?", "f.yaml:9: fixtures[1].Ready: there is no such field: is it ready?"},
 		},
-		"NoObject":    {"a fixture is an object", head + "fixtures:\n- a\n", []string{"f.yaml:4: fixtures[0]: expected an object"}},
-		"Boolean":     {"ready is a boolean", head + "fixtures:\n- match: {resource: a}\n  ready: 'True'\n", []string{"f.yaml:5: fixtures[0].ready: expected true or false"}},
-		"Number":      {"from is a number", head + "fixtures:\n- match: {resource: a}\n  from: 1.5\n  ready: true\n", []string{"f.yaml:5: fixtures[0].from: expected a whole number"}},
-		"String":      {"a name is a string", head + "fixtures:\n- match:\n    resource: 5\n  ready: true\n", []string{"f.yaml:5: fixtures[0].match.resource: expected a string"}},
-		"Status":      {"a status is an object", head + "fixtures:\n- match: {resource: a}\n  status: []\n", []string{"f.yaml:5: fixtures[0].status: expected an object"}},
-		"Annotations": {"annotations are strings", head + "fixtures:\n- match: {resource: a}\n  metadata:\n    annotations: {a: 1}\n", []string{"f.yaml:6: fixtures[0].metadata.annotations: expected an object of strings"}},
-		"Zero":        {"no pass is before the first", head + "fixtures:\n- match: {resource: a}\n  from: 0\n  ready: true\n", []string{"f.yaml:5: fixtures[0].from: expected 1 or more"}},
-		"Empty":       {"a fixture says something", head + "fixtures:\n- match: {resource: a}\n", []string{"f.yaml:4: fixtures[0]: expected ready, status or metadata"}},
-		"NoMatch":     {"a fixture is for something", head + "fixtures:\n- ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
-		"NullFixture": {"a fixture is not null", head + "fixtures:\n- null\n", []string{"f.yaml:4: fixtures[0]: expected an object"}},
-		"Both":        {"one form of match is used", head + "fixtures:\n- match: {resource: a, kind: b}\n  ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
-		"Half":        {"a kind has a version", head + "fixtures:\n- match: {kind: b}\n  ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
+		"NoObject":    {"a fixture must be an object", head + "fixtures:\n- a\n", []string{"f.yaml:4: fixtures[0]: expected an object"}},
+		"Boolean":     {"ready must be a boolean", head + "fixtures:\n- match: {resource: a}\n  ready: 'True'\n", []string{"f.yaml:5: fixtures[0].ready: expected true or false"}},
+		"Number":      {"from must be a number", head + "fixtures:\n- match: {resource: a}\n  from: 1.5\n  ready: true\n", []string{"f.yaml:5: fixtures[0].from: expected a whole number"}},
+		"String":      {"a name must be a string", head + "fixtures:\n- match:\n    resource: 5\n  ready: true\n", []string{"f.yaml:5: fixtures[0].match.resource: expected a string"}},
+		"Status":      {"a status must be an object", head + "fixtures:\n- match: {resource: a}\n  status: []\n", []string{"f.yaml:5: fixtures[0].status: expected an object"}},
+		"Annotations": {"annotations must be strings", head + "fixtures:\n- match: {resource: a}\n  metadata:\n    annotations: {a: 1}\n", []string{"f.yaml:6: fixtures[0].metadata.annotations: expected an object of strings"}},
+		"Zero":        {"from must be at least 1", head + "fixtures:\n- match: {resource: a}\n  from: 0\n  ready: true\n", []string{"f.yaml:5: fixtures[0].from: expected 1 or more"}},
+		"Empty":       {"a fixture must change something", head + "fixtures:\n- match: {resource: a}\n", []string{"f.yaml:4: fixtures[0]: expected ready, status or metadata"}},
+		"NoMatch":     {"a fixture must have a match", head + "fixtures:\n- ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
+		"NullFixture": {"a fixture must not be null", head + "fixtures:\n- null\n", []string{"f.yaml:4: fixtures[0]: expected an object"}},
+		"Both":        {"a match must not mix both forms", head + "fixtures:\n- match: {resource: a, kind: b}\n  ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
+		"Half":        {"a match by kind needs an apiVersion", head + "fixtures:\n- match: {kind: b}\n  ready: true\n", []string{"f.yaml:4: fixtures[0].match: expected either"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +133,7 @@ func TestFixtureString(t *testing.T) {
 	}
 }
 
-// FuzzParseFixtures holds parsing to give errors with a place, or fixtures that
-// can be used.
+// FuzzParseFixtures: parsing returns errors with a position, or valid fixtures.
 func FuzzParseFixtures(f *testing.F) {
 	example, err := os.ReadFile("testdata/fixtures.yaml")
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 
 // A loop is the state between two passes.
 type loop struct {
-	// req is what the next pass renders.
+	// req is the request of the next pass.
 	req      render.Request
 	fixtures []Fixture
 	used     []bool
-	// xr is the composite resource as the user gave it, and given what was
-	// observed of composed resources that still exist.
+	// xr is the user's composite resource, and given the user's observed
+	// resources that still exist.
 	xr    map[string]any
 	given []*unstructured.Unstructured
 }
@@ -29,7 +29,7 @@ func begin(req render.Request, fixtures []Fixture) *loop {
 	return l
 }
 
-// feed makes the request for the pass after this one, which rendered r.
+// feed prepares the request of the next pass from the result of this one.
 func (l *loop) feed(r *render.Result, pass int) {
 	existing := reconciler.ByName(l.given)
 	l.req.Observed = make([]*unstructured.Unstructured, len(r.Composed))
@@ -52,12 +52,12 @@ func (l *loop) feed(r *render.Result, pass int) {
 	l.req.XR = &unstructured.Unstructured{Object: l.composite(r.XR)}
 }
 
-// reconciles reports whether the profile is that of the reconciler, whose
-// functions see what Crossplane writes to a composite resource.
+// reconciles reports whether the profile uses the reconciler, whose functions
+// observe what Crossplane writes to a composite resource.
 func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
-// composite returns the composite resource as a pass that rendered doc leaves
-// it. All that the reconciler renders of it besides its identity is its own.
+// composite returns the composite resource after a pass that rendered doc. The
+// reconciler's output has its own values for everything except its identity.
 func (l *loop) composite(doc map[string]any) map[string]any {
 	if l.reconciles() {
 		return merged(without(l.xr, "status"), doc)
@@ -69,15 +69,15 @@ func (l *loop) composite(doc map[string]any) map[string]any {
 	return xr
 }
 
-// isSame reports whether a rendered resource is the one that was observed. One
-// of another kind takes its name, but is new.
+// isSame reports whether a rendered resource is the observed one. A resource of
+// another kind with the same name is new.
 func isSame(observed, rendered *unstructured.Unstructured) bool {
 	return observed.GroupVersionKind().GroupKind() == rendered.GroupVersionKind().GroupKind() &&
 		observed.GetName() == rendered.GetName()
 }
 
-// observe returns a rendered resource as it exists after a pass. Before is what
-// the user gave as observed of it, or nil.
+// observe returns a rendered resource as it exists after a pass. before is the
+// user's observed resource, or nil.
 func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructured, name string, pass int) *unstructured.Unstructured {
 	for i, f := range l.fixtures {
 		if f.From <= pass && f.Match.selects(rendered, name) {
@@ -88,9 +88,9 @@ func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
 }
 
-// keepSecrets moves the observed Secrets that are not desired to where only
-// connection details and functions' requirements find them. Nobody composes
-// those: a provider wrote them, or would have.
+// keepSecrets moves observed Secrets that are not desired to where only
+// connection details and requirements find them. Such Secrets are written by
+// providers.
 func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	for _, o := range l.given {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {
@@ -99,7 +99,7 @@ func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	}
 }
 
-// byReference is the order that a composite resource's references have.
+// byReference orders resources as in the references of a composite resource.
 func (l *loop) byReference(a, b *unstructured.Unstructured) int {
 	key := func(u *unstructured.Unstructured) string {
 		s := u.GetAPIVersion() + u.GetKind() + u.GetName()
@@ -121,8 +121,8 @@ func (l *loop) unused() []string {
 	return names
 }
 
-// merged returns a with b laid over it: objects merge, all else is b's. It
-// changes neither.
+// merged returns a with b merged into it: objects are merged, any other value
+// of b replaces. It changes neither.
 func merged(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {

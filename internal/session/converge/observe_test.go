@@ -39,32 +39,32 @@ func TestObserved(t *testing.T) {
 		path                    []string
 		want                    any
 	}{
-		"StatusIsTheProviders": {"a status that functions desire does not reach the API server", "", "", []string{"status"}, nil},
-		"StatusStays":          {"what the user observed is still there", `{` + given + `, status: {a: 1}}`, "", []string{"status"}, map[string]any{"a": 1.0}},
+		"StatusIsTheProviders": {"a status that functions desire is not observed", "", "", []string{"status"}, nil},
+		"StatusStays":          {"the user's observed fields are kept", `{` + given + `, status: {a: 1}}`, "", []string{"status"}, map[string]any{"a": 1.0}},
 		"StatusMerges": {
-			"fixtures merge objects, and replace all else, in their order",
+			"fixtures are merged in order",
 			`{` + given + `, status: {m: {a: 1, l: [1, 2]}}}`,
 			"- {match: {resource: a}, status: {m: {b: 2, l: [3]}}}\n- {match: {apiVersion: parts.gold.test/v1, kind: Bolt, name: mine}, status: {m: {b: 3}}}\n",
 			[]string{"status"},
 			map[string]any{"m": map[string]any{"a": 1.0, "b": 3.0, "l": []any{3.0}}},
 		},
-		"Ready":   {"a resource without a status gets the condition", "", "- {match: {resource: a}, ready: true}\n", []string{"status", "conditions"}, []any{ready}},
-		"Unready": {"and so it is with one that is not ready", "", "- {match: {resource: a}, ready: false}\n", []string{"status", "conditions"}, []any{unready}},
+		"Ready":   {"a resource without a status gets the condition Ready", "", "- {match: {resource: a}, ready: true}\n", []string{"status", "conditions"}, []any{ready}},
+		"Unready": {"a resource that is not ready gets the condition with status False", "", "- {match: {resource: a}, ready: false}\n", []string{"status", "conditions"}, []any{unready}},
 		"ReadyInPlace": {
-			"conditions of other types, and what else is there, stay",
+			"other conditions and fields are kept",
 			`{` + given + `, status: {conditions: [odd, {type: Ready, status: Unknown}, {type: Synced}]}}`,
 			"- {match: {resource: a}, ready: true}\n",
 			[]string{"status", "conditions"},
 			[]any{"odd", ready, map[string]any{"type": "Synced"}},
 		},
 		"ReadyAfterStatus": {
-			"ready adds to the conditions that its own fixture states", "",
+			"ready is added to the conditions of the same fixture", "",
 			"- {match: {resource: a}, ready: true, status: {conditions: [{type: Synced}]}}\n",
 			[]string{"status", "conditions"},
 			[]any{map[string]any{"type": "Synced"}, ready},
 		},
 		"Metadata": {
-			"fixtures add to metadata; what is rendered wins, and what the user observed stays", `{` + given + `}`,
+			"fixtures are merged into metadata; rendered values win, and observed ones are kept", `{` + given + `}`,
 			"- {match: {resource: a}, metadata: {name: other, uid: v, annotations: {x: added, crossplane.io/composition-resource-name: z}}}\n",
 			[]string{"metadata"},
 			map[string]any{
@@ -73,21 +73,21 @@ func TestObserved(t *testing.T) {
 			},
 		},
 		"Kind": {
-			"a resource of another kind under the same name is new",
+			"a resource of another kind with the same name is new",
 			`{apiVersion: parts.gold.test/v1, kind: Nut, metadata: {name: mine, uid: u, annotations: {crossplane.io/composition-resource-name: a}}, status: {a: 1}}`,
 			"",
 			[]string{"status"},
 			nil,
 		},
 		"Version": {
-			"one of another version of its kind is the same",
+			"a resource of another version of its kind is the same",
 			`{apiVersion: parts.gold.test/v9, kind: Bolt, metadata: {name: mine, annotations: {crossplane.io/composition-resource-name: a}}, status: {a: 1}}`,
 			"",
 			[]string{"status"},
 			map[string]any{"a": 1.0},
 		},
 		"NotDesired": {
-			"what was observed and is not desired is deleted",
+			"an observed resource that is not desired is deleted",
 			`{apiVersion: parts.gold.test/v1, kind: Bolt, metadata: {name: old, annotations: {crossplane.io/composition-resource-name: old}}}`,
 			"",
 			[]string{"spec"},
@@ -118,7 +118,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestDeletedIsForgotten wants a resource that comes back to be a new one.
+// TestDeletedIsForgotten: a resource that is deleted and desired again is new.
 func TestDeletedIsForgotten(t *testing.T) {
 	for _, profile := range profiles {
 		req := request(t, profile)
@@ -143,7 +143,7 @@ func TestDeletedIsForgotten(t *testing.T) {
 	}
 }
 
-// TestFieldThatGoes wants a field that is no longer rendered not to be observed.
+// TestFieldThatGoes: a field that is no longer rendered is not observed.
 func TestFieldThatGoes(t *testing.T) {
 	for _, profile := range profiles {
 		var specs []any
@@ -178,11 +178,11 @@ func TestObservedComposite(t *testing.T) {
 		want    view
 	}{
 		"V2": {
-			"the reconciler's references are where it has them, in its order", render.V2, false,
+			"the reconciler's references are in its field and order", render.V2, false,
 			view{"1", refs, int64(3), 1.0, "Responsive Custom Synced Ready"},
 		},
-		"Legacy":      {"a legacy XR has them elsewhere", render.V2, true, view{"1", refs, int64(3), 1.0, "Responsive Custom Synced Ready"}},
-		"Classic":     {"in a classic profile the XR is as given but for its status", render.Classic, false, view{"1", nil, int64(3), 1.0, "Ready Custom"}},
+		"Legacy":      {"a legacy XR has references in another field", render.V2, true, view{"1", refs, int64(3), 1.0, "Responsive Custom Synced Ready"}},
+		"Classic":     {"in a classic profile only the status of the XR changes", render.Classic, false, view{"1", nil, int64(3), 1.0, "Ready Custom"}},
 		"ClassicBeta": {"the first version writes no conditions", render.V1_14, false, view{"1", nil, int64(3), 1.0, ""}},
 	}
 	for name, tc := range cases {
@@ -223,8 +223,8 @@ func types(conditions any) string {
 	return text
 }
 
-// TestReferencesGo wants a composite resource whose last composed resource is
-// gone to have no references left.
+// TestReferencesGo: a composite resource without composed resources has no
+// references.
 func TestReferencesGo(t *testing.T) {
 	req := request(t, render.V2)
 	req.Observed = []*unstructured.Unstructured{
@@ -237,8 +237,8 @@ func TestReferencesGo(t *testing.T) {
 	}
 }
 
-// TestConnectionDetailsStay wants the Secret that mocks connection details to
-// do so in every pass.
+// TestConnectionDetailsStay: an observed Secret gives connection details in
+// each pass.
 func TestConnectionDetailsStay(t *testing.T) {
 	req := request(t, render.V2)
 	req.Observed = []*unstructured.Unstructured{
@@ -251,7 +251,7 @@ func TestConnectionDetailsStay(t *testing.T) {
 	}
 }
 
-// TestPaused wants an XR for which nothing runs to settle at once.
+// TestPaused: a paused XR settles after the first pass, without function calls.
 func TestPaused(t *testing.T) {
 	req := request(t, render.V2)
 	req.XR.SetAnnotations(map[string]string{reconciler.AnnotationPaused: "true"})
@@ -268,8 +268,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestReferencesInNamespace has two names of which one begins with the other:
-// their order would turn if the namespace counted.
+// TestReferencesInNamespace: references are sorted without the namespace. One
+// of the two names is a prefix of the other.
 func TestReferencesInNamespace(t *testing.T) {
 	req := request(t, render.V2)
 	req.XR.SetNamespace("default")

@@ -15,51 +15,51 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// DefaultMaxTTL is the longest that an answer is kept unless Options say
-// otherwise. It is that of Crossplane's own --xfn-cache-max-ttl.
+// DefaultMaxTTL is the default of CacheOptions.MaxTTL: that of Crossplane's own
+// --xfn-cache-max-ttl.
 const DefaultMaxTTL = 24 * time.Hour
 
-// MaxCachedSize is the largest answer that is kept, in bytes as protobuf: 64 MiB.
+// MaxCachedSize is the maximum size of a cached response, as protobuf: 64 MiB.
 const MaxCachedSize = 64 << 20
 
-// CacheOptions of a cache. Dir and Identity have to be set.
+// CacheOptions configure a cache. Dir and Identity are required.
 type CacheOptions struct {
-	// Dir is the folder that holds the answers; it is made, for its owner
-	// only, if it is not there. Several processes may use it at once. Who can
-	// write to it can answer for any function.
+	// Dir is the folder of responses. It is created with access for its
+	// owner only, and several processes may share it. Whoever can write to
+	// it can forge responses of any function.
 	Dir string
-	// Identity says what the function of a name is: its package's digest or
-	// reference, and whatever else its answers depend on that is not in the
-	// request, such as its environment. Calls of a function whose identity
-	// is "" are passed on.
+	// Identity returns what identifies a function: its package's digest or
+	// reference, and everything else on which its responses depend that is
+	// not in the request, such as its environment. Calls with identity ""
+	// are not cached.
 	Identity func(name string) string
-	// MaxTTL is the longest that an answer is kept, and that one which was
-	// kept before is used. Zero means DefaultMaxTTL.
+	// MaxTTL limits how long a response is used. It also applies to
+	// responses that are cached already. Zero means DefaultMaxTTL.
 	MaxTTL time.Duration
-	// Now is the clock; nil means time.Now.
+	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
-	// Progress is told, once, if the folder cannot be used.
+	// Progress gets one warning if the folder cannot be used.
 	Progress progress.Func
 }
 
-// A cache is the function.Runner that New returns.
+// cache is the Runner that Cache returns.
 type cache struct {
 	runner  function.Runner
 	options CacheOptions
 	warn    sync.Once
 }
 
-// Cache returns a Runner that answers a call as r answered the last one of the
-// same function with the same request, if that answer's TTL is not over. All
-// other calls go to r. An answer without a TTL above zero is not kept, nor one
-// with a fatal result, nor one above MaxSize.
+// Cache returns a Runner that returns cached responses of r for equal requests
+// to the same function until their TTL ends. It passes other calls to r. It
+// does not cache a response without a positive TTL, with a fatal result, or
+// larger than MaxCachedSize.
 //
-// A request's meta does not count: its tag is a digest of the rest and its
-// capabilities are those of the caller, so that profiles share their answers.
+// The request's meta is ignored: its tag is a digest of the other fields, and
+// its capabilities are the caller's. Profiles therefore share responses.
 //
-// No fault of the folder fails a call: it is reported once, and the call goes
-// to r. Answers that are over stay in the folder until they are asked for
-// again, or until Prune.
+// If the folder cannot be used, Cache reports it once and passes calls to r.
+// Expired responses stay in the folder until they are requested again, or until
+// PruneCache.
 func Cache(r function.Runner, o CacheOptions) function.Runner {
 	if o.MaxTTL == 0 {
 		o.MaxTTL = DefaultMaxTTL
@@ -75,7 +75,7 @@ func Cache(r function.Runner, o CacheOptions) function.Runner {
 	return c
 }
 
-// RunFunction answers from the folder, or passes the call on.
+// RunFunction returns a cached response, or passes the call on.
 func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	identity := c.options.Identity(name)
 	if identity == "" {
@@ -90,8 +90,8 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 		return nil, fmt.Errorf("calling function %q: %w", name, context.Cause(ctx))
 	}
 	if rsp := c.load(k); rsp != nil {
-		// A function copies the tag of the request that it answers, and this
-		// one may have another meta than the one that was answered.
+		// A response has the tag of its request, and the cached one may
+		// be for a request with other meta.
 		rsp.Meta.Tag = req.GetMeta().GetTag()
 		return rsp, nil
 	}
@@ -102,7 +102,7 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 	return rsp, err
 }
 
-// load returns the answer that is kept under k, or nil.
+// load returns the cached response for k, or nil.
 func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	path, now := pathOf(c.options.Dir, k), c.options.Now()
 	e, err := read(path, k)
@@ -117,14 +117,14 @@ func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 		c.report(remove(path))
 		return nil
 	}
-	// Somebody kept it under a larger limit, or with a clock that is ahead.
+	// It was cached with a larger limit, or by a clock that is ahead.
 	if e.expires.Sub(now) > c.options.MaxTTL {
 		return nil
 	}
 	return e.response
 }
 
-// keep writes an answer to the folder, if it may be kept at all.
+// keep caches a response if it may be cached.
 func (c *cache) keep(k key, rsp *fnv1.RunFunctionResponse) {
 	ttl := min(lifetime(rsp), c.options.MaxTTL)
 	if ttl <= 0 {
@@ -142,7 +142,7 @@ func (c *cache) report(err error) {
 	})
 }
 
-// lifetime returns for how long rsp stays good, or zero if it must not be kept.
+// lifetime returns the TTL of rsp, or zero if it must not be cached.
 func lifetime(rsp *fnv1.RunFunctionResponse) time.Duration {
 	if reconciler.IsFatal(rsp) {
 		return 0

@@ -26,12 +26,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// noon is when the tests begin: long ago, so that what they write is new.
+// noon is the start time of the tests, long before the times of files.
 var noon = time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-// request asks for size, with a credential and a tag.
+// request returns a request for size, with a credential and a tag.
 func request(size float64, tag string) *fnv1.RunFunctionRequest {
 	return &fnv1.RunFunctionRequest{
 		Meta:  &fnv1.RequestMeta{Tag: tag},
@@ -42,7 +42,7 @@ func request(size float64, tag string) *fnv1.RunFunctionRequest {
 	}
 }
 
-// answer is what the function echo gives for the request.
+// answer returns the response of the function echo to the request.
 func answer(req *fnv1.RunFunctionRequest, ttl time.Duration) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(ttl)},
@@ -50,24 +50,24 @@ func answer(req *fnv1.RunFunctionRequest, ttl time.Duration) *fnv1.RunFunctionRe
 	}
 }
 
-// echo answers with the request's input, which stays good for ttl.
+// echo returns a Runner that responds with the request's input and ttl.
 func echo(ttl time.Duration) function.Runner {
 	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return answer(req, ttl), nil
 	})
 }
 
-// always answers with rsp and err.
+// always returns a Runner that returns rsp and err.
 func always(rsp *fnv1.RunFunctionResponse, err error) function.Runner {
 	return function.RunnerFunc(func(context.Context, string, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return proto.CloneOf(rsp), err
 	})
 }
 
-// byName takes a function's name for its identity.
+// byName uses a function's name as its identity.
 func byName(name string) string { return name }
 
-// options of a cache that fails the test if it has something to say.
+// options returns options that fail the test on any event.
 func options(t *testing.T, dir string) intercept.CacheOptions {
 	t.Helper()
 	return intercept.CacheOptions{Dir: dir, Identity: byName, Now: at(noon), Progress: func(e progress.Event) { t.Errorf("unexpected event: %s", e.Text) }}
@@ -82,8 +82,8 @@ func call(t *testing.T, r function.Runner, name string, req *fnv1.RunFunctionReq
 	return rsp
 }
 
-// A first call is that for size 1 with tag "one" of function "fn" at noon, and
-// its answer stays good for an hour.
+// TestSecondCall: the first call is for size 1 with tag "one" of function "fn"
+// at noon, and its response has a TTL of an hour.
 func TestSecondCall(t *testing.T) {
 	withoutMeta := request(1, "")
 	withoutMeta.Meta = nil
@@ -103,21 +103,21 @@ func TestSecondCall(t *testing.T) {
 		maxTTL   time.Duration
 		wantHit  bool
 	}{
-		"Same":          {"the same call is answered from the folder", request(1, "one"), "v1", noon, 0, true},
-		"Tag":           {"the tag is a digest of the rest, and does not count", request(1, "two"), "v1", noon, 0, true},
-		"Capabilities":  {"what the caller is capable of does not count", capable, "v1", noon, 0, true},
-		"NoMeta":        {"the oldest profile sends no meta at all", withoutMeta, "v1", noon, 0, true},
+		"Same":          {"an equal call uses the cache", request(1, "one"), "v1", noon, 0, true},
+		"Tag":           {"the tag is ignored", request(1, "two"), "v1", noon, 0, true},
+		"Capabilities":  {"the capabilities of the caller are ignored", capable, "v1", noon, 0, true},
+		"NoMeta":        {"a request without meta uses the cache", withoutMeta, "v1", noon, 0, true},
 		"Input":         {"another input is another request", request(2, "one"), "v1", noon, 0, false},
 		"Credentials":   {"other credentials are another request", door, "v1", noon, 0, false},
-		"EmptyResource": {"a requirement that was looked up in vain is another request", resources, "v1", noon, 0, false},
-		"UnknownField":  {"fields of a later protocol count, too", alien, "v1", noon, 0, false},
-		"Identity":      {"another version of the function may answer otherwise", request(1, "one"), "v2", noon, 0, false},
-		"NoIdentity":    {"a function that is not to be cached is called", request(1, "one"), "", noon, 0, false},
-		"LastMoment":    {"an answer is good up to the end of its TTL", request(1, "one"), "v1", noon.Add(time.Hour - 1), 0, true},
-		"Over":          {"and not a moment longer", request(1, "one"), "v1", noon.Add(time.Hour), 0, false},
-		"SmallerMaxTTL": {"an answer that was kept under a larger limit is not used", request(1, "one"), "v1", noon, time.Minute, false},
-		"WithinMaxTTL":  {"until what is left of it is within the limit", request(1, "one"), "v1", noon.Add(59 * time.Minute), time.Minute, true},
-		"ClockBack":     {"a clock that went back does not keep an answer for ever", request(1, "one"), "v1", noon.Add(-24 * time.Hour), 0, false},
+		"EmptyResource": {"a required resource without matches is another request", resources, "v1", noon, 0, false},
+		"UnknownField":  {"unknown fields of a later protocol are compared", alien, "v1", noon, 0, false},
+		"Identity":      {"another identity is another function", request(1, "one"), "v2", noon, 0, false},
+		"NoIdentity":    {"a function without an identity is called", request(1, "one"), "", noon, 0, false},
+		"LastMoment":    {"a response is used until its TTL ends", request(1, "one"), "v1", noon.Add(time.Hour - 1), 0, true},
+		"Over":          {"a response is not used after its TTL", request(1, "one"), "v1", noon.Add(time.Hour), 0, false},
+		"SmallerMaxTTL": {"a response that was cached with a larger limit is not used", request(1, "one"), "v1", noon, time.Minute, false},
+		"WithinMaxTTL":  {"a response is used when its remaining time is within the limit", request(1, "one"), "v1", noon.Add(59 * time.Minute), time.Minute, true},
+		"ClockBack":     {"a clock that was set back does not extend a TTL", request(1, "one"), "v1", noon.Add(-24 * time.Hour), 0, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -158,16 +158,16 @@ func TestWhatIsNotKept(t *testing.T) {
 		err      error
 		wantKept bool
 	}{
-		"TTL":         {"a TTL says that an answer stays good", answer(request(1, ""), time.Nanosecond), nil, true},
-		"Warning":     {"a warning is as good", warning, nil, true},
-		"Forever":     {"no TTL is too long to be cut", answer(request(1, ""), 1<<63-1), nil, true},
-		"NoMeta":      {"without meta nothing says that it stays good", &fnv1.RunFunctionResponse{}, nil, false},
-		"NoTTL":       {"without a TTL nothing says that it stays good", &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: "x"}}, nil, false},
-		"ZeroTTL":     {"a TTL of zero says that it does not", answer(request(1, ""), 0), nil, false},
-		"NegativeTTL": {"nor does a negative one", answer(request(1, ""), -time.Second), nil, false},
-		"Fatal":       {"what made a function refuse may be mended", fatal, nil, false},
-		"TooLarge":    {"an answer above the limit is not kept", large, nil, false},
-		"Error":       {"a call that failed has no answer", nil, broken, false},
+		"TTL":         {"a response with a TTL is cached", answer(request(1, ""), time.Nanosecond), nil, true},
+		"Warning":     {"a response with a warning is cached", warning, nil, true},
+		"Forever":     {"a very long TTL is limited", answer(request(1, ""), 1<<63-1), nil, true},
+		"NoMeta":      {"a response without meta is not cached", &fnv1.RunFunctionResponse{}, nil, false},
+		"NoTTL":       {"a response without a TTL is not cached", &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: "x"}}, nil, false},
+		"ZeroTTL":     {"a response with a TTL of zero is not cached", answer(request(1, ""), 0), nil, false},
+		"NegativeTTL": {"a response with a negative TTL is not cached", answer(request(1, ""), -time.Second), nil, false},
+		"Fatal":       {"a fatal result is not cached", fatal, nil, false},
+		"TooLarge":    {"a response above the size limit is not cached", large, nil, false},
+		"Error":       {"an error is not cached", nil, broken, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,9 +196,9 @@ func TestMaxTTL(t *testing.T) {
 		maxTTL, ttl     time.Duration
 		lasts, endsWith time.Duration
 	}{
-		"Default":  {"a day, as in Crossplane", 0, 100 * time.Hour, 24*time.Hour - 1, 24 * time.Hour},
-		"Given":    {"or what is asked for", time.Minute, time.Hour, time.Minute - 1, time.Minute},
-		"NotLower": {"a shorter TTL stays", 100 * time.Hour, time.Hour, time.Hour - 1, time.Hour},
+		"Default":  {"the default limit is a day, as in Crossplane", 0, 100 * time.Hour, 24*time.Hour - 1, 24 * time.Hour},
+		"Given":    {"the limit can be set", time.Minute, time.Hour, time.Minute - 1, time.Minute},
+		"NotLower": {"a shorter TTL is not extended", 100 * time.Hour, time.Hour, time.Hour - 1, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := noon
@@ -234,7 +234,7 @@ func TestFilesAreTheOwners(t *testing.T) {
 		}
 	}
 	if runtime.GOOS == "windows" {
-		return // which has no such modes
+		return // Windows has no such modes.
 	}
 	for path, want := range map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, files[0]): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -243,19 +243,20 @@ func TestFilesAreTheOwners(t *testing.T) {
 	}
 }
 
-// A folder that cannot be used is said once, and fails no call.
+// TestUnusableFolder: a folder that cannot be used is reported once, and no
+// call fails.
 func TestUnusableFolder(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		dir    func(t *testing.T) (dir string, spoil func())
 		want   string
 	}{
-		"File": {"a file is no folder", func(t *testing.T) (string, func()) {
+		"File": {"a file is not a folder", func(t *testing.T) (string, func()) {
 			path := filepath.Join(t.TempDir(), "f")
 			put(t, path, "x")
 			return path, func() {}
 		}, "making folder"},
-		"Gone": {"a folder may vanish while it is in use", func(t *testing.T) (string, func()) {
+		"Gone": {"a folder can be removed while it is used", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
 				if err := os.RemoveAll(dir); err != nil {
@@ -263,7 +264,7 @@ func TestUnusableFolder(t *testing.T) {
 				}
 			}
 		}, "keeping a response"},
-		"NoFolder": {"a folder may turn into a file", func(t *testing.T) (string, func()) {
+		"NoFolder": {"a folder can be replaced by a file", func(t *testing.T) (string, func()) {
 			dir := filepath.Join(t.TempDir(), "d")
 			return dir, func() {
 				if err := os.RemoveAll(dir); err != nil {
@@ -294,7 +295,7 @@ func TestUnusableFolder(t *testing.T) {
 	}
 }
 
-// What cannot be encoded cannot be looked up or kept; the function decides.
+// TestInvalidUTF8: a message that cannot be encoded is not cached.
 func TestInvalidUTF8(t *testing.T) {
 	bad := request(1, "")
 	bad.Context = &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue("\xff")}}
@@ -338,7 +339,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Calls of all kinds at once, each with its own answer.
+// TestConcurrentCalls: each of many concurrent calls gets its own response.
 func TestConcurrentCalls(t *testing.T) {
 	r := intercept.Cache(echo(time.Hour), options(t, t.TempDir()))
 	var calls sync.WaitGroup
@@ -349,7 +350,7 @@ func TestConcurrentCalls(t *testing.T) {
 			if err != nil || !proto.Equal(rsp, answer(req, time.Hour)) {
 				t.Errorf("got %v, %v", rsp, err)
 			}
-			// An answer is its caller's.
+			// The caller may change its response.
 			rsp.Context.Fields["size"] = structpb.NewStringValue("mine")
 		})
 	}

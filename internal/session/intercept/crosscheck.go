@@ -14,14 +14,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A Side is one of the two, and what people call it: "the builtin".
+// A Side is one implementation and its description, such as "the builtin".
 type Side struct {
 	Name string
 	function.Runner
 }
 
-// Crosscheck returns a function that calls both sides, at once, and gives what the first
-// answers. A *DifferenceError says that the second answers something else.
+// Crosscheck returns a Runner that calls both sides concurrently and returns
+// the response of the first. A *DifferenceError reports that the second one
+// differs.
 func Crosscheck(first, second Side) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		sides := []Side{first, second}
@@ -50,20 +51,20 @@ func Crosscheck(first, second Side) function.Runner {
 	})
 }
 
-// A DifferenceError is the first field, in the order of names, on which answers
+// A DifferenceError is the first field, in lexical order, in which responses
 // differ.
 type DifferenceError struct {
 	Function string
-	// Field is its path in the JSON form of a RunFunctionResponse, as
+	// Field is the path in the JSON form of a RunFunctionResponse, such as
 	// "desired.resources.bucket.ready".
 	Field         string
 	First, Second Value
 }
 
-// A Value is what one side has.
+// A Value is the value of one side.
 type Value struct {
 	Name string
-	// JSON is "" where the side has nothing.
+	// JSON is "" if the side does not have the field.
 	JSON string
 }
 
@@ -74,13 +75,14 @@ func (v Value) String() string {
 	return v.JSON + " by " + v.Name
 }
 
-// Error says where the two differ, and what each has there.
+// Error returns the field and both values.
 func (e *DifferenceError) Error() string {
 	return fmt.Sprintf("crosschecking function %q: %s is %s, but %s", e.Function, e.Field, e.First, e.Second)
 }
 
-// compare returns the first field in which two answers differ, or nil. If only
-// one of them is fatal, that is the difference: all others follow from it.
+// compare returns the first field in which two responses differ, or nil. If
+// only one of them is fatal, that is the difference, because it causes all
+// others.
 func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) {
 	a, err := values(first)
 	if err != nil {

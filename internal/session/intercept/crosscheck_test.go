@@ -16,14 +16,14 @@ import (
 func TestCrosscheck(t *testing.T) {
 	const resource = `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2], "x": null}}}}}`
 	cases := map[string]struct{ reason, first, second, want string }{
-		"Same":     {"answers that are alike are taken", resource, `{"desired": {"resources": {"b": {"resource": {"x": null, "l": [1, 2], "n": 1.0}}}}}`, ""},
-		"Value":    {"a value may differ", resource, `{"desired": {"resources": {"b": {"resource": {"n": "1", "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.n is 1 by the builtin, but "1" by the package`},
-		"Missing":  {"a null is not the same as nothing", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2]}}}}}`, `crosschecking function "f": desired.resources.b.resource.x is null by the builtin, but nothing by the package`},
-		"Element":  {"a list may be shorter", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.l[1] is 2 by the builtin, but nothing by the package`},
-		"More":     {"or there may be more", resource, `{"context": {"a": 1}, "desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": context is nothing by the builtin, but {"a":1} by the package`},
-		"Type":     {"objects are not lists", `{"context": {"a": {}}}`, `{"context": {"a": []}}`, `crosschecking function "f": context.a is {} by the builtin, but [] by the package`},
-		"Fatal":    {"a fatal result comes before all that it keeps from happening", `{"context": {"a": 1}}`, `{"results": [{"severity": "SEVERITY_FATAL", "message": "b"}]}`, `crosschecking function "f": results is nothing by the builtin, but [{"message":"b","severity":"SEVERITY_FATAL"}] by the package`},
-		"Messages": {"words count", `{"results": [{"message": "a"}]}`, `{"results": [{"message": "b"}]}`, `crosschecking function "f": results[0].message is "a" by the builtin, but "b" by the package`},
+		"Same":     {"equal responses pass", resource, `{"desired": {"resources": {"b": {"resource": {"x": null, "l": [1, 2], "n": 1.0}}}}}`, ""},
+		"Value":    {"a different value is an error", resource, `{"desired": {"resources": {"b": {"resource": {"n": "1", "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.n is 1 by the builtin, but "1" by the package`},
+		"Missing":  {"null differs from a missing field", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2]}}}}}`, `crosschecking function "f": desired.resources.b.resource.x is null by the builtin, but nothing by the package`},
+		"Element":  {"a shorter list is an error", resource, `{"desired": {"resources": {"b": {"resource": {"n": 1, "l": [1], "x": null}}}}}`, `crosschecking function "f": desired.resources.b.resource.l[1] is 2 by the builtin, but nothing by the package`},
+		"More":     {"a longer list is an error", resource, `{"context": {"a": 1}, "desired": {"resources": {"b": {"resource": {"n": 1, "l": [1, 2], "x": null}}}}}`, `crosschecking function "f": context is nothing by the builtin, but {"a":1} by the package`},
+		"Type":     {"an object differs from a list", `{"context": {"a": {}}}`, `{"context": {"a": []}}`, `crosschecking function "f": context.a is {} by the builtin, but [] by the package`},
+		"Fatal":    {"a fatal result is reported before the differences that it causes", `{"context": {"a": 1}}`, `{"results": [{"severity": "SEVERITY_FATAL", "message": "b"}]}`, `crosschecking function "f": results is nothing by the builtin, but [{"message":"b","severity":"SEVERITY_FATAL"}] by the package`},
+		"Messages": {"a different message is an error", `{"results": [{"message": "a"}]}`, `{"results": [{"message": "b"}]}`, `crosschecking function "f": results[0].message is "a" by the builtin, but "b" by the package`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,13 +12,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A key is what an answer is kept under: a digest of the function's identity
-// and of the request, which therefore is nowhere in the folder with its
-// credentials.
+// A key identifies a cached response: a digest of the function's identity and
+// of the request. Requests have credentials and are therefore not stored.
 type key [sha256.Size]byte
 
 // keyOf returns the key of a request without its meta. Another version of the
-// protobuf library may give another one, which is a miss and no harm.
+// protobuf library may give another key, which only causes a cache miss.
 func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
 	bare := req.ProtoReflect().New()
 	req.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -33,13 +32,13 @@ func keyOf(identity string, req *fnv1.RunFunctionRequest) (key, error) {
 		return key{}, fmt.Errorf("encoding a request: %w", err)
 	}
 	h := sha256.New()
-	// The length keeps the end of the identity apart from the request's begin.
+	// The length separates the identity from the request.
 	fmt.Fprintf(h, "%s%d %s", magic, len(identity), identity)
 	h.Write(b)
 	return key(h.Sum(nil)), nil
 }
 
-// An entry is an answer and the moment from which it must not be used.
+// An entry is a response and its expiry time.
 type entry struct {
 	response *fnv1.RunFunctionResponse
 	expires  time.Time
@@ -47,10 +46,10 @@ type entry struct {
 
 func (e entry) over(now time.Time) bool { return !now.Before(e.expires) }
 
-// An entry's file is a header, the response as protobuf, and the SHA-256 of
-// both. The header is the magic, the key, the expiry in nanoseconds since the
-// Unix epoch and the response's length, the numbers in 8 bytes each with the
-// most significant first.
+// The file of an entry is a header, the response as protobuf, and the SHA-256
+// of both. The header is the magic, the key, the expiry in nanoseconds since
+// the Unix epoch, and the length of the response. Numbers are 8 bytes,
+// big-endian.
 const (
 	magic      = "xfnrsp1\n"
 	headerSize = int64(len(magic) + len(key{}) + 8 + 8)
@@ -58,7 +57,7 @@ const (
 	maxFile    = headerSize + MaxCachedSize + sumSize
 )
 
-// encode returns the file of e.
+// encode returns the content of the file of e.
 func encode(k key, e entry) ([]byte, error) {
 	rsp, err := proto.Marshal(e.response)
 	if err != nil {
@@ -74,8 +73,7 @@ func encode(k key, e entry) ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
-// parseHeader returns what the first bytes of a file of that size say, if it
-// can be an entry.
+// parseHeader parses the header of a file of the given size.
 func parseHeader(b []byte, size int64) (k key, expires time.Time, ok bool) {
 	if int64(len(b)) < headerSize || !bytes.HasPrefix(b, []byte(magic)) {
 		return k, expires, false
@@ -87,7 +85,7 @@ func parseHeader(b []byte, size int64) (k key, expires time.Time, ok bool) {
 	return k, expires, length <= MaxCachedSize && int64(length) == size-headerSize-sumSize
 }
 
-// parse returns the entry in a file, if it is whole and k's.
+// parse returns the entry in a file, if it is complete and has the key k.
 func parse(k key, b []byte) (e entry, ok bool) {
 	got, expires, ok := parseHeader(b, int64(len(b)))
 	if !ok || got != k {

@@ -22,7 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// entryPath returns the file of the answer to request(1), after a call for it.
+// entryPath calls with request(1) and returns the file of the response.
 func entryPath(t testing.TB, r function.Runner, dir string) string {
 	t.Helper()
 	if _, err := r.RunFunction(t.Context(), "fn", request(1, "")); err != nil {
@@ -35,8 +35,8 @@ func entryPath(t testing.TB, r function.Runner, dir string) string {
 	return files[0]
 }
 
-// file makes a whole file of the format that entry.go describes, for the key
-// that path says.
+// file returns a complete file, in the format that entry.go describes, for the
+// key in path.
 func file(t testing.TB, path string, expires int64, response []byte) []byte {
 	t.Helper()
 	key, err := hex.DecodeString(strings.TrimSuffix(filepath.Base(path), ".response"))
@@ -60,7 +60,7 @@ func marshal(t testing.TB, rsp *fnv1.RunFunctionResponse) []byte {
 	return b
 }
 
-// The content of an answer's file, and whether it is one that is used.
+// TestReading: a file is used or ignored, depending on its content.
 func TestReading(t *testing.T) {
 	fatal := &fnv1.RunFunctionResponse{Meta: answer(nil, time.Hour).GetMeta(), Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_FATAL}}}
 	hour := noon.Add(time.Hour).UnixNano()
@@ -69,28 +69,28 @@ func TestReading(t *testing.T) {
 		spoil   func(t *testing.T, path string, good []byte) []byte
 		wantHit bool
 	}{
-		"Good": {"what was kept is used", func(_ *testing.T, _ string, b []byte) []byte { return b }, true},
-		"Format": {"the format is as described", func(t *testing.T, p string, _ []byte) []byte {
+		"Good": {"a cached response is used", func(_ *testing.T, _ string, b []byte) []byte { return b }, true},
+		"Format": {"the format is as documented", func(t *testing.T, p string, _ []byte) []byte {
 			return file(t, p, hour, marshal(t, answer(request(1, ""), time.Hour)))
 		}, true},
-		"Empty":      {"an empty file is what a full disk leaves", func(*testing.T, string, []byte) []byte { return nil }, false},
-		"Short":      {"a file that ends early is damaged", func(_ *testing.T, _ string, b []byte) []byte { return b[:len(b)-1] }, false},
-		"HeaderOnly": {"even after the header", func(_ *testing.T, _ string, b []byte) []byte { return b[:56] }, false},
-		"Long":       {"a file that goes on is damaged", func(_ *testing.T, _ string, b []byte) []byte { return append(b, 0) }, false},
-		"Bit":        {"one bit is enough", func(_ *testing.T, _ string, b []byte) []byte { b[60] ^= 1; return b }, false},
-		"Expiry":     {"the sum is over the expiry, too", func(_ *testing.T, _ string, b []byte) []byte { b[47] ^= 1; return b }, false},
-		"Version":    {"another version's format is not known", func(_ *testing.T, _ string, b []byte) []byte { b[6] = '2'; return b }, false},
-		"Foreign":    {"another program's file is none of ours", func(*testing.T, string, []byte) []byte { return []byte("hello") }, false},
-		"OtherKey": {"the answer to another request is none to this", func(t *testing.T, _ string, _ []byte) []byte {
+		"Empty":      {"an empty file, as a full disk leaves it, is ignored", func(*testing.T, string, []byte) []byte { return nil }, false},
+		"Short":      {"a file that ends in the header is ignored", func(_ *testing.T, _ string, b []byte) []byte { return b[:len(b)-1] }, false},
+		"HeaderOnly": {"a file that ends after the header is ignored", func(_ *testing.T, _ string, b []byte) []byte { return b[:56] }, false},
+		"Long":       {"a file with trailing bytes is ignored", func(_ *testing.T, _ string, b []byte) []byte { return append(b, 0) }, false},
+		"Bit":        {"a file with a changed bit is ignored", func(_ *testing.T, _ string, b []byte) []byte { b[60] ^= 1; return b }, false},
+		"Expiry":     {"the checksum includes the expiry", func(_ *testing.T, _ string, b []byte) []byte { b[47] ^= 1; return b }, false},
+		"Version":    {"a file of another format version is ignored", func(_ *testing.T, _ string, b []byte) []byte { b[6] = '2'; return b }, false},
+		"Foreign":    {"a file of another program is ignored", func(*testing.T, string, []byte) []byte { return []byte("hello") }, false},
+		"OtherKey": {"a response to another request is ignored", func(t *testing.T, _ string, _ []byte) []byte {
 			return file(t, strings.Repeat("00", 32), hour, marshal(t, answer(request(1, ""), time.Hour)))
 		}, false},
-		"NoProtobuf": {"what is no response is damaged, whatever the sum", func(t *testing.T, p string, _ []byte) []byte { return file(t, p, hour, []byte{0xff}) }, false},
-		"NoTTL":      {"a response that would not be kept is not used", func(t *testing.T, p string, _ []byte) []byte { return file(t, p, hour, nil) }, false},
-		"Fatal":      {"nor is a fatal one", func(t *testing.T, p string, _ []byte) []byte { return file(t, p, hour, marshal(t, fatal)) }, false},
-		"Over": {"what is over is not used", func(t *testing.T, p string, _ []byte) []byte {
+		"NoProtobuf": {"an invalid response with a valid checksum is ignored", func(t *testing.T, p string, _ []byte) []byte { return file(t, p, hour, []byte{0xff}) }, false},
+		"NoTTL":      {"a response that must not be cached is ignored", func(t *testing.T, p string, _ []byte) []byte { return file(t, p, hour, nil) }, false},
+		"Fatal":      {"a fatal response is ignored", func(t *testing.T, p string, _ []byte) []byte { return file(t, p, hour, marshal(t, fatal)) }, false},
+		"Over": {"an expired response is ignored", func(t *testing.T, p string, _ []byte) []byte {
 			return file(t, p, math.MinInt64, marshal(t, answer(request(1, ""), time.Hour)))
 		}, false},
-		"HostileLength": {"a length is not believed", func(_ *testing.T, _ string, b []byte) []byte { copy(b[48:], bytes.Repeat([]byte{0xff}, 8)); return b }, false},
+		"HostileLength": {"a wrong length is ignored", func(_ *testing.T, _ string, b []byte) []byte { copy(b[48:], bytes.Repeat([]byte{0xff}, 8)); return b }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// checkUse calls for request(1), with a function that has no answer to keep.
+// checkUse calls with request(1), by a function whose responses are not cached.
 func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	t.Helper()
 	calls := report.Record(echo(0), time.Now)
@@ -119,15 +119,15 @@ func checkUse(t *testing.T, reason, dir string, wantHit bool) {
 	}
 }
 
-// What is no regular file is not followed, opened or written through.
+// TestIrregularFiles: only regular files are opened or written.
 func TestIrregularFiles(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		put    func(path, outside string) error
 	}{
-		"Link":     {"a link out of the folder is not followed, even to a good answer", func(path, outside string) error { return os.Symlink(outside, path) }},
-		"Folder":   {"an empty folder is in the way of an answer", func(path, _ string) error { return os.Mkdir(path, 0o700) }},
-		"DeadLink": {"a link to nothing is in the way, too", func(path, _ string) error { return os.Symlink("nothing", path) }},
+		"Link":     {"a link to a valid response is not followed", func(path, outside string) error { return os.Symlink(outside, path) }},
+		"Folder":   {"an empty folder blocks a response", func(path, _ string) error { return os.Mkdir(path, 0o700) }},
+		"DeadLink": {"a dangling link is not followed", func(path, _ string) error { return os.Symlink("nothing", path) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,22 +166,22 @@ func TestPrune(t *testing.T) {
 		age          time.Duration
 		wantRemoved  bool
 	}{
-		"Good":    {"an answer that is good stays", key("a") + ".response", func(p string) []byte { return file(t, p, noon.UnixNano()+1, []byte("x")) }, 0, false},
-		"Over":    {"an answer that is over goes", key("a") + ".response", func(p string) []byte { return file(t, p, noon.UnixNano(), []byte("x")) }, 0, true},
-		"Damaged": {"half of an answer goes", key("a") + ".response", func(p string) []byte { return file(t, p, noon.UnixNano()+1, []byte("x"))[:57] }, 0, true},
-		"Overflow": {"a length that wraps around to fit the file is none", key("a") + ".response", func(p string) []byte {
+		"Good":    {"a valid response is kept", key("a") + ".response", func(p string) []byte { return file(t, p, noon.UnixNano()+1, []byte("x")) }, 0, false},
+		"Over":    {"an expired response is removed", key("a") + ".response", func(p string) []byte { return file(t, p, noon.UnixNano(), []byte("x")) }, 0, true},
+		"Damaged": {"an incomplete response is removed", key("a") + ".response", func(p string) []byte { return file(t, p, noon.UnixNano()+1, []byte("x"))[:57] }, 0, true},
+		"Overflow": {"a length that overflows is invalid", key("a") + ".response", func(p string) []byte {
 			b := file(t, p, noon.UnixNano()+1, nil)[:56]
-			binary.BigEndian.PutUint64(b[48:], math.MaxUint64-31) // 32 less than nothing
+			binary.BigEndian.PutUint64(b[48:], math.MaxUint64-31) // -32 as an unsigned number
 			return b
 		}, 0, true},
-		"Foreign":    {"what has an answer's name and is none goes", key("a") + ".response", func(string) []byte { return []byte("hello") }, 0, true},
-		"Misnamed":   {"an answer under another's name goes", key("a") + ".response", func(string) []byte { return file(t, key("b"), noon.UnixNano()+1, []byte("x")) }, 0, true},
-		"Other":      {"the user's own files stay", "notes.txt", func(string) []byte { return nil }, 48 * time.Hour, false},
-		"OtherTemp":  {"even those that look half-written", ".notes.txt.123.tmp", func(string) []byte { return nil }, 48 * time.Hour, false},
-		"ShortName":  {"and those with no whole key", key("a")[1:] + ".response", func(string) []byte { return nil }, 48 * time.Hour, false},
-		"NewHalf":    {"a file that may still be written stays", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour, false},
-		"OldHalf":    {"one that a killed process left goes", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour + time.Second, true},
-		"FutureHalf": {"a clock that is ahead makes none old", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, -48 * time.Hour, false},
+		"Foreign":    {"an invalid file with the name of a response is removed", key("a") + ".response", func(string) []byte { return []byte("hello") }, 0, true},
+		"Misnamed":   {"a response with another name is removed", key("a") + ".response", func(string) []byte { return file(t, key("b"), noon.UnixNano()+1, []byte("x")) }, 0, true},
+		"Other":      {"other files are kept", "notes.txt", func(string) []byte { return nil }, 48 * time.Hour, false},
+		"OtherTemp":  {"other files that look like temporary ones are kept", ".notes.txt.123.tmp", func(string) []byte { return nil }, 48 * time.Hour, false},
+		"ShortName":  {"temporary files without a whole key are kept", key("a")[1:] + ".response", func(string) []byte { return nil }, 48 * time.Hour, false},
+		"NewHalf":    {"a recent temporary file is kept", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour, false},
+		"OldHalf":    {"an old temporary file is removed", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour + time.Second, true},
+		"FutureHalf": {"a clock that is ahead does not make a temporary file old", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, -48 * time.Hour, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -208,9 +208,10 @@ func TestPruneOtherFolders(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "f"), "x")
 	if _, err := intercept.PruneCache(t.Context(), filepath.Join(dir, "f"), noon); err == nil {
-		t.Error("a file is no folder")
+		t.Error("a file is not a folder")
 	}
-	// A folder that is not empty cannot be removed as a file; the rest can.
+	// A folder that is not empty cannot be removed; other files are
+	// removed.
 	full := filepath.Join(dir, strings.Repeat("a", 64)+".response")
 	if err := os.MkdirAll(filepath.Join(full, "x"), 0o700); err != nil {
 		t.Fatal(err)
@@ -221,8 +222,8 @@ func TestPruneOtherFolders(t *testing.T) {
 	}
 }
 
-// FuzzEntry puts foreign bytes where an answer is looked for: as they are, or
-// as the response in a file that is whole.
+// FuzzEntry reads arbitrary bytes as an entry, and as the response in a
+// complete entry.
 func FuzzEntry(f *testing.F) {
 	dir := f.TempDir()
 	path := entryPath(f, intercept.Cache(echo(time.Hour), intercept.CacheOptions{Dir: dir, Identity: byName}), dir)

@@ -16,23 +16,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A file that is being written has a name like that of an entry's, with a dot
-// before and more behind it.
+// A temporary file has the name of an entry with a dot before it and a suffix.
 var (
 	entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
 	halfName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.[0-9a-f]{64}\.response\..*\.tmp$`) })
 )
 
-// abandoned is the age from which a file that is being written belongs to
-// nobody any more: whoever wrote it was killed.
+// abandoned is the age from which a temporary file is considered left by a
+// killed process.
 const abandoned = time.Hour
 
 func pathOf(dir string, k key) string {
 	return filepath.Join(dir, hex.EncodeToString(k[:])+".response")
 }
 
-// write puts e into its file. No one but the owner can read it, since answers
-// may hold connection details.
+// write writes e to its file. Only the owner can read it, because responses may
+// contain connection details.
 func write(path string, k key, e entry) error {
 	b, err := encode(k, e)
 	if err != nil || int64(len(b)) > maxFile {
@@ -44,9 +43,9 @@ func write(path string, k key, e entry) error {
 	return nil
 }
 
-// read returns the entry in a file, or the zero entry if there is none. What
-// is there but is no entry of k is removed; should another process have put a
-// good one into its place by then, that is a call more.
+// read returns the entry in a file, or the zero entry if there is none. It
+// removes an invalid file. If another process replaces the file at that moment,
+// a valid entry is lost, which costs one call.
 func read(path string, k key) (entry, error) {
 	b, err := readFile(path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +61,8 @@ func read(path string, k key) (entry, error) {
 	return e, nil
 }
 
-// readFile returns the first bytes of a regular file, at most so many, and none
-// of anything else, such as a link.
+// readFile returns at most the first bytes of a regular file. It returns
+// nothing for other files, such as links.
 func readFile(path string, most int64) (b []byte, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -83,7 +82,7 @@ func readFile(path string, most int64) (b []byte, err error) {
 	return b, nil
 }
 
-// remove removes a file that may be gone.
+// remove removes a file. A missing file is not an error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing %q: %w", path, fsx.Cause(err))
@@ -91,11 +90,10 @@ func remove(path string) error {
 	return nil
 }
 
-// PruneCache removes the answers in a folder that are over at the time now, what is
-// no whole answer but has the name of one, and what processes that were killed
-// left behind. It returns the number of files that it removed. Other files
-// stay; a folder that is not there is empty. It goes on after an error, and
-// returns all.
+// PruneCache removes responses that expired before now, invalid files with the
+// name of a response, and temporary files of killed processes. It returns the
+// number of files removed. Other files are kept, and a missing folder is empty.
+// It continues after errors, and joins them.
 func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +116,8 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 	return removed, errors.Join(errs...)
 }
 
-// stale reports whether a file is of this package and of no use at the time now.
+// stale reports whether a file is a response or temporary file that is useless
+// at now.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
 	if !entryName().MatchString(name) && !halfName().MatchString(name) {

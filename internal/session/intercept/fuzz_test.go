@@ -6,8 +6,8 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 )
 
-// Whatever a recording holds, reading it and answering from it ends in an answer
-// or an error.
+// FuzzParse: reading and replaying any recording ends in a response or an
+// error.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"function":"f","step":"s","request":{},"response":{"meta":{"tag":"t"}}}`, `{"error":"e"}`, `{"response":null}`, `[]`} {
 		f.Add([]byte(seed))

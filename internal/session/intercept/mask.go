@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// masked stands for what no recording holds.
+// masked replaces values that recordings must not contain.
 const masked = "masked"
 
-// Mask returns a request as JSON values, with "masked" in place of what differs
-// from run to run, or is nobody's business: its tag, which is a hash of all, the
-// time at which the XR was called responsive, and credentials.
+// Mask returns a request as JSON values, with "masked" in place of values that
+// differ between runs or are secret: its tag, which is a hash of the request,
+// the time at which the XR became responsive, and credentials.
 func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	if req.GetMeta().GetTag() != "" {

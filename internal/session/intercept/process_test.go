@@ -21,8 +21,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/session/intercept"
 )
 
-// The test binary is its own child: with these variables set it uses a folder,
-// together with others or until it is killed.
+// With these variables set, the test binary is a child process that uses a
+// folder, concurrently with others or until it is killed.
 const (
 	childDir  = "CACHE_TEST_DIR"
 	childKind = "CACHE_TEST_CHILD"
@@ -44,9 +44,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// hammer calls for eight answers again and again. From one round to the next
-// half an hour goes by, so that each answer is used and written anew in turn.
-// It says when a round is done.
+// hammer requests eight responses repeatedly. The clock advances by half an
+// hour per round, so that each response is read and written in turn. It reports
+// each round.
 func hammer(ctx context.Context, dir string, rounds int) error {
 	var fault error
 	now := noon
@@ -68,7 +68,7 @@ func hammer(ctx context.Context, dir string, rounds int) error {
 	return nil
 }
 
-// right calls for the answer to i, and fails if it is not that.
+// right requests the response to i, and fails if it is wrong.
 func right(ctx context.Context, r function.Runner, i int) error {
 	req := request(float64(i), "tag")
 	want, _ := large(ctx, "fn", req)
@@ -79,7 +79,7 @@ func right(ctx context.Context, r function.Runner, i int) error {
 	return err
 }
 
-// large answers as echo does, with much more to write.
+// large responds as echo does, with a large response.
 var large = function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := answer(req, time.Hour)
 	size := req.GetInput().GetFields()["size"]
@@ -126,7 +126,7 @@ func TestKilledProcess(t *testing.T) {
 	dir := t.TempDir()
 	for range 5 {
 		kill(t, child(t, dir, "endless"))
-		// Whatever it left: every answer is right, and nothing is in the way.
+		// All responses are right, and no file blocks others.
 		r := intercept.Cache(large, options(t, dir))
 		for i := range 8 {
 			if err := right(t.Context(), r, i); err != nil {
@@ -142,7 +142,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// kill starts a child and kills it after its third round, so in a later one.
+// kill starts a child process and kills it after its third round.
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -161,6 +161,6 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The child was killed, so this is an error.
+	// The child was killed, so this returns an error.
 	_ = e2e.Await(t, cmd.Wait)
 }

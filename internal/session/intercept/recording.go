@@ -23,10 +23,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// MaxRecordingSize is the most bytes that the file of one call may have: 256 MiB.
+// MaxRecordingSize is the maximum size of the file of a call: 256 MiB.
 const MaxRecordingSize = 256 << 20
 
-// A call is what the file of one holds. Messages are in protobuf's JSON form.
+// A call is the content of a recorded file. Messages are in protobuf's JSON
+// form.
 type call struct {
 	Function string          `json:"function"`
 	Step     string          `json:"step"`
@@ -35,14 +36,13 @@ type call struct {
 	Error    string          `json:"error,omitempty"`
 }
 
-// Record returns a Runner that passes calls on to r, and keeps each in a file
-// of its own below dir: FUNCTION/STEP.HASH.json, where the hash is that of the
-// request, masked. A call that was kept before is written anew, and one that
-// ends with its context is not kept. It is an error of the call if it cannot be
-// kept.
+// Record returns a Runner that passes calls to r and writes each to a file
+// below dir: FUNCTION/STEP.HASH.json, with the hash of the masked request. It
+// overwrites an earlier recording of a call. It does not record a call whose
+// context ended. If the file cannot be written, the call fails.
 //
-// Recordings hold no credentials, but all else that functions see and say, as
-// connection details.
+// Recordings contain no credentials, but all other input and output of
+// functions, such as connection details.
 func Record(dir string, r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		c, file, err := newCall(ctx, name, req)
@@ -60,7 +60,7 @@ func Record(dir string, r function.Runner) function.Runner {
 	})
 }
 
-// newCall returns a call without its answer, and the name of its file.
+// newCall returns a call without its response, and its file name.
 func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c call, file string, err error) {
 	c = call{Function: name, Step: function.Step(ctx)}
 	if c.Request, err = Mask(req); err != nil {
@@ -76,15 +76,15 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
-// fileName is a name as one of a file, of the same for all systems. Different
-// names may share one: what is in the file counts.
+// fileName converts a name to a file name that is valid on all systems.
+// Different names may share one: the content of the file decides.
 func fileName(name string) string {
 	const longest = 100
 	name = unfit().ReplaceAllString(name, "_")
 	return name[:min(len(name), longest)]
 }
 
-// keep writes a call with its answer.
+// keep writes a call with its response.
 func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error {
 	if err != nil {
 		c.Error = err.Error()
@@ -110,12 +110,12 @@ func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error 
 	return fsx.WriteFile(path, 0o666, text.Bytes())
 }
 
-// A MissError says that a call is not in a recording.
+// A MissError reports that a call is not in a recording.
 type MissError struct {
 	Dir, Function, Step string
-	// Now is the request of the call, and Recorded that of the recorded call of
-	// the function at that step which is most like it, or nil if there is none.
-	// Both are as Mask returns them.
+	// Now is the request of the call. Recorded is the most similar recorded
+	// request of the function at that step, or nil. Both are as Mask
+	// returns them.
 	Now, Recorded map[string]any
 }
 
@@ -127,9 +127,8 @@ func (e *MissError) Error() string {
 	return fmt.Sprintf("function %q at step %q is called with another request than in recording %q", e.Function, e.Step, e.Dir)
 }
 
-// Replay returns a Runner that answers from the recording in dir: to a request
-// that, masked, was recorded, as the function did then. Any other call is a
-// *MissError.
+// Replay returns a Runner that returns the responses of the recording in dir,
+// by the masked request. Any other call returns a *MissError.
 func Replay(dir string) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		now, file, err := newCall(ctx, name, req)
@@ -170,7 +169,7 @@ func (c call) answer(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, e
 	return rsp, nil
 }
 
-// readCall reads the file of a call.
+// readCall reads a recorded file.
 func readCall(root *os.Root, file string) (c call, err error) {
 	f, err := root.Open(file)
 	if err != nil {
@@ -184,7 +183,7 @@ func readCall(root *os.Root, file string) (c call, err error) {
 	return parseCall(file, text)
 }
 
-// parseCall reads a call, which must have an answer.
+// parseCall parses a call, which must have a response or an error.
 func parseCall(file string, text []byte) (c call, err error) {
 	if len(text) > MaxRecordingSize {
 		return c, fmt.Errorf("%s: the file is larger than %d MiB", file, MaxRecordingSize>>20)
@@ -198,11 +197,11 @@ func parseCall(file string, text []byte) (c call, err error) {
 	return c, nil
 }
 
-// mostNear is how many recorded calls are looked at for one that is like
-// another.
+// mostNear limits the number of recorded calls that are compared to find a
+// similar one.
 const mostNear = 100
 
-// miss returns the error of a call that is not recorded.
+// miss returns the error for a call that is not recorded.
 func (c call) miss(dir string, root *os.Root, file string) error {
 	e := &MissError{Dir: dir, Function: c.Function, Step: c.Step, Now: c.Request}
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(filepath.Dir(file)))
@@ -225,7 +224,7 @@ func (c call) miss(dir string, root *os.Root, file string) error {
 	return e
 }
 
-// alike counts the leaves that two values share.
+// alike counts the equal leaves of two values.
 func alike(a, b any) int {
 	switch a := a.(type) {
 	case map[string]any:

@@ -28,7 +28,7 @@ func callRequest(t *testing.T, text string) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// counter answers with how often it was called, and fails where the tag says so.
+// counter responds with the number of calls, and fails if the tag says so.
 type counter int
 
 func (c *counter) RunFunction(_ context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -54,16 +54,16 @@ func TestReplay(t *testing.T) {
 		want             string
 		wantErr, wantWas string
 	}{
-		"Same":     {"a recorded request is answered as it was", "f", "s", first, first, "call 1 of f", "", ""},
-		"Tag":      {"its tag does not count, and the answer has that of now", "f", "s", first, strings.Replace(first, "one", "two", 1), "call 1 of f", "", ""},
-		"Names":    {"names need not be file names", "../f", "a/b c", first, first, "call 1 of ../f", "", ""},
-		"Long":     {"nor short", strings.Repeat("f", 300), "s", first, first, "call 1 of " + strings.Repeat("f", 300), "", ""},
-		"Error":    {"a call that failed fails again", "broken", "s", first, first, "", "it is broken", ""},
-		"Secrets":  {"credentials are neither kept nor compared", "f", "s", withSecret, strings.Replace(withSecret, secret, "b3RoZXI=", 1), "call 1 of f", "", ""},
-		"Changed":  {"another request is none that was recorded, and the nearest is told", "f", "s", first, strings.Replace(first, "1}", "2}", 1), "", `function "f" at step "s" is called with another request than in recording`, "a"},
-		"Nothing":  {"a function that was never called has none", "f", "s", "", first, "", `no call of function "f" at step "s" is in recording`, ""},
-		"OneStep":  {"calls of other steps are not near", "f", "s", "", first, "", "no call", ""},
-		"WithTime": {"when the XR was called responsive differs from run to run", "f", "s", responsive("2026-01-01T00:00:00Z"), responsive("2026-02-02T00:00:00Z"), "call 1 of f", "", ""},
+		"Same":     {"a recorded request gets the recorded response", "f", "s", first, first, "call 1 of f", "", ""},
+		"Tag":      {"the tag is ignored, and the response has the current one", "f", "s", first, strings.Replace(first, "one", "two", 1), "call 1 of f", "", ""},
+		"Names":    {"a function name need not be a file name", "../f", "a/b c", first, first, "call 1 of ../f", "", ""},
+		"Long":     {"a function name can be long", strings.Repeat("f", 300), "s", first, first, "call 1 of " + strings.Repeat("f", 300), "", ""},
+		"Error":    {"a recorded error is returned", "broken", "s", first, first, "", "it is broken", ""},
+		"Secrets":  {"credentials are neither recorded nor compared", "f", "s", withSecret, strings.Replace(withSecret, secret, "b3RoZXI=", 1), "call 1 of f", "", ""},
+		"Changed":  {"an unknown request is an error with the most similar one", "f", "s", first, strings.Replace(first, "1}", "2}", 1), "", `function "f" at step "s" is called with another request than in recording`, "a"},
+		"Nothing":  {"an unknown function has no similar request", "f", "s", "", first, "", `no call of function "f" at step "s" is in recording`, ""},
+		"OneStep":  {"calls of other steps are not similar", "f", "s", "", first, "", "no call", ""},
+		"WithTime": {"the time at which the XR became responsive is ignored", "f", "s", responsive("2026-01-01T00:00:00Z"), responsive("2026-02-02T00:00:00Z"), "call 1 of f", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,8 @@ func responsive(at string) string {
 	return `{"observed": {"composite": {"resource": {"status": {"conditions": [{"type": "Responsive", "lastTransitionTime": "` + at + `"}]}}}}}`
 }
 
-// refuse fails if a file below dir, or its name, holds one of the texts.
+// refuse fails if the name or content of a file below dir contains one of the
+// texts.
 func refuse(t *testing.T, dir string, texts ...string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -122,7 +123,7 @@ func refuse(t *testing.T, dir string, texts ...string) {
 	}
 }
 
-// Of several recorded calls the one that is most like a new one is told.
+// TestNearest: the error has the most similar of several recorded calls.
 func TestNearest(t *testing.T) {
 	dir := t.TempDir()
 	ctx := function.WithStep(t.Context(), "s")
@@ -152,9 +153,9 @@ func TestNearest(t *testing.T) {
 
 func TestReplayRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, content, want string }{
-		"Garbage":     {"a file that is no JSON is named", "{", "s."},
-		"NoAnswer":    {"a call without an answer is none", `{"function": "f", "step": "s"}`, "neither a response nor an error"},
-		"BadResponse": {"nor is one whose answer is something else", `{"response": {"a": 1}}`, "decoding the recorded response"},
+		"Garbage":     {"a file that is not JSON is reported", "{", "s."},
+		"NoAnswer":    {"a call without a response is an error", `{"function": "f", "step": "s"}`, "neither a response nor an error"},
+		"BadResponse": {"an invalid response is an error", `{"response": {"a": 1}}`, "decoding the recorded response"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +182,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// What cannot be kept, or ended with its context, is not.
+// TestRecordRefuses: a call that cannot be written fails, and a cancelled one
+// is not recorded.
 func TestRecordRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
@@ -212,9 +214,9 @@ func TestTwice(t *testing.T) {
 		want         string
 		wantErr      string
 	}{
-		"Same":    {"answers that are equal are one", "f", same, "same", ""},
-		"Differs": {"others are an error with both", "f", new(counter), "", `function "f" at step "s" answers the same request in two ways`},
-		"Broken":  {"an error is an error at once", "broken", flaky, "", "it is broken"},
+		"Same":    {"equal responses pass", "f", same, "same", ""},
+		"Differs": {"different responses are an error with both", "f", new(counter), "", `function "f" at step "s" answers the same request in two ways`},
+		"Broken":  {"an error is returned at once", "broken", flaky, "", "it is broken"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

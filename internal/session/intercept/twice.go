@@ -10,7 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// A DifferError says that a function answered one request in two ways.
+// A DifferError reports that a function gave two responses to one request.
 type DifferError struct {
 	Function, Step string
 	// First and Second are the responses in protobuf's JSON form.
@@ -22,8 +22,8 @@ func (e *DifferError) Error() string {
 	return fmt.Sprintf("function %q at step %q answers the same request in two ways", e.Function, e.Step)
 }
 
-// Twice returns a Runner that calls r twice for each call. Answers that differ
-// are a *DifferError; otherwise the answer is the first.
+// Twice returns a Runner that calls r twice for each call. It returns the first
+// response, or a *DifferError if they differ.
 func Twice(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		first, err := r.RunFunction(ctx, name, proto.CloneOf(req))

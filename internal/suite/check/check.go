@@ -57,14 +57,14 @@ const OfComposition = -1
 type run struct {
 	Checker
 	ctx      context.Context
-	form     spec.Form
+	form     spec.CaseSpec
 	subject  *Subject
 	failures []Failure
 }
 
 // Check returns all expectations of a case that a subject does not meet. It
 // changes nothing but the golden files that are to be updated.
-func (c Checker) Check(ctx context.Context, form spec.Form, s *Subject) []Failure {
+func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Failure {
 	s.index()
 	r := run{Checker: c, ctx: ctx, form: form, subject: s}
 	e := form.Expect

@@ -24,14 +24,14 @@ func value(t *testing.T, text string) map[string]any {
 	return obj
 }
 
-// form decodes what a case expects.
-func form(t *testing.T, expect string) spec.Form {
+// form decodes the expectations of a case.
+func form(t *testing.T, expect string) spec.CaseSpec {
 	t.Helper()
 	s, err := spec.Parse(manifest.Document{Path: "s.yaml", Line: 1, Text: []byte("apiVersion: xfn.dev/v1alpha1\nkind: TestSuite\ncases:\n- name: a\n  expect: " + expect)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Cases[0].Form()
+	f, err := s.Cases[0].Spec()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,61 +69,61 @@ func subject(t *testing.T) *check.Subject {
 	}
 }
 
-// TestCheck tells for each kind of expectation what holds and what does not.
+// TestCheck has each kind of expectation, met and not met.
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, expect string
 		want           []string
 	}{
-		"Nothing": {"nothing may be expected", "{}", nil},
+		"Nothing": {"a case without expectations passes", "{}", nil},
 		"Fields": {
-			"what is expected of fields may hold",
+			"expectations of fields can be met",
 			`{xr: {spec.size: 3, "metadata.labels[example.org/team]": a, status.url: {matches: ^https, length: 9, exists: true, in: [x, "https://x"]}},
 			  resources: {bolt: {spec.tags: [a, b], spec.owner: {equals: {name: x}}, 'spec.tags[1]': b, spec.none: null, spec.gone: {absent: true}, spec.away: {exists: false}, spec.turns: {cel: "self + 1 == 5 && self > xr.spec.size"}, "spec.ports[*].p": {in: [1, 2]}, "spec.ports": {length: 2}}, nut: {spec.size: {equals: 2.5, matches: "^2"}}, Nut: {}, Bolt/alpha-bolt: {}, screw: absent, rivet: present},
 			  context: {"[example.org/env].zone": b}, connectionDetails: {user: ada}}`,
 			nil,
 		},
-		"Equals":       {"or not", "{xr: {spec.size: 4}}", []string{"expect.xr.spec.size: composite resource: spec.size: want 4, got 3"}},
-		"Blame":        {"with the step that set the field last", "{resources: {bolt: {spec.turns: 5}}}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: want 5, got 4 (set by step tune)"}},
-		"BlameBelow":   {"or what is in it", "{resources: {bolt: {spec.owner: {length: 2}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: want a length of 2, got 1: {"name":"x"} (set by step make)`}},
-		"BlameStatus":  {"also of the composite resource", "{xr: {status.url: x}}", []string{`expect.xr.status.url: composite resource: status.url: want "x", got "https://x" (set by step make)`}},
+		"Equals":       {"a failure shows the wanted and the actual value", "{xr: {spec.size: 4}}", []string{"expect.xr.spec.size: composite resource: spec.size: want 4, got 3"}},
+		"Blame":        {"a failure names the step that set the field last", "{resources: {bolt: {spec.turns: 5}}}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: want 5, got 4 (set by step tune)"}},
+		"BlameBelow":   {"values below a field are compared", "{resources: {bolt: {spec.owner: {length: 2}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: want a length of 2, got 1: {"name":"x"} (set by step make)`}},
+		"BlameStatus":  {"fields of the composite resource are compared", "{xr: {status.url: x}}", []string{`expect.xr.status.url: composite resource: status.url: want "x", got "https://x" (set by step make)`}},
 		"Object":       {"objects are compared by field", "{resources: {bolt: {spec.owner: {equals: {name: z, age: 1}}}}}", []string{`expect.resources.bolt.spec.owner: bolt: spec.owner: it differs: age 1 is missing, name: want "z", got "x" (set by step make)`}},
-		"List":         {"so are lists", "{resources: {bolt: {spec.tags: [a, c, d]}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: it differs: [1]: want "c", got "b", [2] "d" is missing`}},
-		"Unlike":       {"different things are shown", "{resources: {bolt: {spec.tags: a}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want "a", got ["a","b"]`}},
-		"NullWanted":   {"a null is a value", "{xr: {spec.size: null}}", []string{"expect.xr.spec.size: composite resource: spec.size: want null, got 3"}},
-		"NullGot":      {"of its own", "{resources: {bolt: {spec.none: 1}}}", []string{"expect.resources.bolt.spec.none: bolt: spec.none: want 1, got null"}},
-		"In":           {"one of several", "{xr: {spec.size: {in: [1, a]}}}", []string{`expect.xr.spec.size: composite resource: spec.size: want one of [1,"a"], got 3`}},
-		"Matches":      {"a text like this", "{xr: {status.url: {matches: ^http:}}}", []string{`expect.xr.status.url: composite resource: status.url: want a match of ^http:, got "https://x" (set by step make)`}},
-		"MatchesList":  {"a list is no text", "{resources: {bolt: {spec.tags: {matches: a}}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want a text that matches a, got ["a","b"]`}},
-		"BadPattern":   {"a pattern may be none", "{xr: {status.url: {matches: '('}}}", []string{"expect.xr.status.url: composite resource: status.url: this is no regular expression: error parsing regexp: missing closing ): `(`"}},
-		"Length":       {"characters, elements or keys", "{xr: {status.url: {length: 3}, spec.size: {length: 1}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want a length of 1, but 3 has none", `expect.xr.status.url: composite resource: status.url: want a length of 3, got 9: "https://x" (set by step make)`}},
-		"Absent":       {"a field may be one too many", "{xr: {spec.size: {absent: true}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want no such field, got 3"}},
-		"ExistsNot":    {"in two ways", "{xr: {spec.size: {exists: false}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want no such field, got 3"}},
-		"Missing":      {"or missing: then what is there is shown", "{resources: {bolt: {spec.trns: 4}}}", []string{"expect.resources.bolt.spec.trns: bolt: spec.trns: there is no such field: spec has none, owner, ports, tags, turns: is it turns?"}},
-		"MissingTop":   {"at the top", "{xr: {sepc.size: {exists: true}}}", []string{"expect.xr.sepc.size: composite resource: sepc.size: there is no such field: composite resource has apiVersion, kind, metadata, spec, status: is it spec?"}},
-		"MissingIndex": {"in a list", "{resources: {bolt: {'spec.tags[7]': x}}}", []string{"expect.resources.bolt.spec.tags[7]: bolt: spec.tags[7]: there is no such field: spec.tags has 2 elements"}},
-		"MissingDeep":  {"below a value", "{xr: {spec.size.x: {absent: false}}}", []string{"expect.xr.spec.size.x: composite resource: spec.size.x: there is no such field: spec.size is 3"}},
-		"MissingEmpty": {"in nothing", "{resources: {rivet: {spec.x: 1}}}", []string{"expect.resources.rivet.spec.x: rivet: spec.x: there is no such field: spec is empty"}},
-		"BadPath":      {"a path may be none", "{xr: {'spec[': 1}}", []string{`expect.xr.spec[: composite resource: spec[: this is no path of a field: cannot parse path "spec[": unterminated '[' at position 4`}},
-		"Each":         {"a wildcard means all", "{resources: {bolt: {'spec.ports[*].p': 1}}}", []string{"expect.resources.bolt.spec.ports[*].p: bolt: spec.ports[1].p: want 1, got 2"}},
-		"EachNone":     {"of which there have to be some", "{resources: {bolt: {'spec.prts[*].p': 1}}}", []string{"expect.resources.bolt.spec.prts[*].p: bolt: spec.prts[*].p: there is no such field: spec has none, owner, ports, tags, turns: is it ports?"}},
-		"CEL":          {"an expression may be false", "{resources: {bolt: {spec.turns: {cel: self > 9}}}, cel: xr.spec.size == 4}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: CEL self > 9 is false of 4 (set by step tune)", "expect.cel[0]: CEL xr.spec.size == 4 is false"}},
-		"CELError":     {"or none", "{cel: [\"size(resources) == 3 && results.exists(r, r.step == 'ready')\", xr.spec.nope == 1, xr..]}", []string{"expect.cel[1]: CEL xr.spec.nope == 1: no such key: nope", "expect.cel[2]: CEL xr..: it does not compile: Syntax error: no viable alternative at input '..' at column 4"}},
-		"Resource":     {"a resource may be missing", "{resources: {blot: {}, anything: present, Bolt: {}}}", []string{"expect.resources.Bolt: there are 2 resources of kind Bolt: name one of bolt, rivet", `expect.resources.anything: there is no resource "anything", only bolt, nut, rivet`, `expect.resources.blot: there is no resource "blot": is it "bolt"?`}},
-		"AbsentThere":  {"or one too many", "{resources: {nut: absent, Bolt: absent}}", []string{"expect.resources.Bolt: Bolt: there is such a resource", "expect.resources.nut: nut: there is such a resource (set by step make)"}},
-		"Only":         {"there may be some too many", "{only: [bolt, Nut, rivets]}", []string{`expect.only[2]: there is no resource "rivets": is it "rivet"?`, "expect.only: rivet: this resource (Bolt/alpha-rivet) is unexpected"}},
-		"OnlyNone":     {"or any at all", "{only: []}", []string{"expect.only: bolt: this resource (Bolt/alpha-bolt) is unexpected (set by step make)", "expect.only: nut: this resource (Nut/alpha-nut) is unexpected (set by step make)", "expect.only: rivet: this resource (Bolt/alpha-rivet) is unexpected"}},
-		"Count":        {"numbers of resources", "{count: {total: 3, Bolt: 2, parts.gold.test/v1/Nut: 1, Screw: 0}}", nil},
-		"CountOther":   {"that differ", "{count: {total: 1, Nut: 2}}", []string{"expect.count.Nut: want 2 resources of kind Nut, got 1: there are bolt (Bolt), nut (Nut), rivet (Bolt)", "expect.count.total: want 1 resource in total, got 3: there are bolt (Bolt), nut (Nut), rivet (Bolt)"}},
-		"Results":      {"results that are there", "{results: [{severity: Warning, message: is small, step: make, reason: {equals: Small}}, {message: {matches: '^do'}}, {severity: Warning, step: ready, absent: true}]}", nil},
-		"ResultsOther": {"or not", "{results: [{severity: Warning, message: big}, {message: done, absent: true}, {message: {matches: '('}}]}", []string{`expect.results[0]: there is no result of severity Warning, with a message that contains "big"; there are: Warning of step make: "size 3 is small"; Normal of step ready: "done"`, `expect.results[1]: want no result with a message that contains "done", got Normal of step ready: "done"`, "expect.results[2]: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`"}},
+		"List":         {"lists are compared by element", "{resources: {bolt: {spec.tags: [a, c, d]}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: it differs: [1]: want "c", got "b", [2] "d" is missing`}},
+		"Unlike":       {"values of different types are shown", "{resources: {bolt: {spec.tags: a}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want "a", got ["a","b"]`}},
+		"NullWanted":   {"null is a value of its own", "{xr: {spec.size: null}}", []string{"expect.xr.spec.size: composite resource: spec.size: want null, got 3"}},
+		"NullGot":      {"a field that is null is not missing", "{resources: {bolt: {spec.none: 1}}}", []string{"expect.resources.bolt.spec.none: bolt: spec.none: want 1, got null"}},
+		"In":           {"in lists the allowed values", "{xr: {spec.size: {in: [1, a]}}}", []string{`expect.xr.spec.size: composite resource: spec.size: want one of [1,"a"], got 3`}},
+		"Matches":      {"matches is a regular expression on a string", "{xr: {status.url: {matches: ^http:}}}", []string{`expect.xr.status.url: composite resource: status.url: want a match of ^http:, got "https://x" (set by step make)`}},
+		"MatchesList":  {"a list is not a string", "{resources: {bolt: {spec.tags: {matches: a}}}}", []string{`expect.resources.bolt.spec.tags: bolt: spec.tags: want a text that matches a, got ["a","b"]`}},
+		"BadPattern":   {"an invalid regular expression is an error", "{xr: {status.url: {matches: '('}}}", []string{"expect.xr.status.url: composite resource: status.url: this is no regular expression: error parsing regexp: missing closing ): `(`"}},
+		"Length":       {"length counts characters, elements or keys", "{xr: {status.url: {length: 3}, spec.size: {length: 1}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want a length of 1, but 3 has none", `expect.xr.status.url: composite resource: status.url: want a length of 3, got 9: "https://x" (set by step make)`}},
+		"Absent":       {"absent fails for a field that exists", "{xr: {spec.size: {absent: true}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want no such field, got 3"}},
+		"ExistsNot":    {"absent and exists: false are the same", "{xr: {spec.size: {exists: false}}}", []string{"expect.xr.spec.size: composite resource: spec.size: want no such field, got 3"}},
+		"Missing":      {"a missing field is reported with the fields that exist", "{resources: {bolt: {spec.trns: 4}}}", []string{"expect.resources.bolt.spec.trns: bolt: spec.trns: there is no such field: spec has none, owner, ports, tags, turns: is it turns?"}},
+		"MissingTop":   {"a top-level field can be missing", "{xr: {sepc.size: {exists: true}}}", []string{"expect.xr.sepc.size: composite resource: sepc.size: there is no such field: composite resource has apiVersion, kind, metadata, spec, status: is it spec?"}},
+		"MissingIndex": {"a list element can be missing", "{resources: {bolt: {'spec.tags[7]': x}}}", []string{"expect.resources.bolt.spec.tags[7]: bolt: spec.tags[7]: there is no such field: spec.tags has 2 elements"}},
+		"MissingDeep":  {"a scalar has no fields", "{xr: {spec.size.x: {absent: false}}}", []string{"expect.xr.spec.size.x: composite resource: spec.size.x: there is no such field: spec.size is 3"}},
+		"MissingEmpty": {"an empty object has no fields", "{resources: {rivet: {spec.x: 1}}}", []string{"expect.resources.rivet.spec.x: rivet: spec.x: there is no such field: spec is empty"}},
+		"BadPath":      {"an invalid path is an error", "{xr: {'spec[': 1}}", []string{`expect.xr.spec[: composite resource: spec[: invalid field path: cannot parse path "spec[": unterminated '[' at position 4`}},
+		"Each":         {"a wildcard matches all elements", "{resources: {bolt: {'spec.ports[*].p': 1}}}", []string{"expect.resources.bolt.spec.ports[*].p: bolt: spec.ports[1].p: want 1, got 2"}},
+		"EachNone":     {"a wildcard must match at least one element", "{resources: {bolt: {'spec.prts[*].p': 1}}}", []string{"expect.resources.bolt.spec.prts[*].p: bolt: spec.prts[*].p: there is no such field: spec has none, owner, ports, tags, turns: is it ports?"}},
+		"CEL":          {"a CEL expression can be false", "{resources: {bolt: {spec.turns: {cel: self > 9}}}, cel: xr.spec.size == 4}", []string{"expect.resources.bolt.spec.turns: bolt: spec.turns: CEL self > 9 is false of 4 (set by step tune)", "expect.cel[0]: CEL xr.spec.size == 4 is false"}},
+		"CELError":     {"a CEL expression can fail or not compile", "{cel: [\"size(resources) == 3 && results.exists(r, r.step == 'ready')\", xr.spec.nope == 1, xr..]}", []string{"expect.cel[1]: CEL xr.spec.nope == 1: no such key: nope", "expect.cel[2]: CEL xr..: it does not compile: Syntax error: no viable alternative at input '..' at column 4"}},
+		"Resource":     {"a missing resource is reported", "{resources: {blot: {}, anything: present, Bolt: {}}}", []string{"expect.resources.Bolt: there are 2 resources of kind Bolt: name one of bolt, rivet", `expect.resources.anything: there is no resource "anything", only bolt, nut, rivet`, `expect.resources.blot: there is no resource "blot": is it "bolt"?`}},
+		"AbsentThere":  {"a resource that must be absent is reported", "{resources: {nut: absent, Bolt: absent}}", []string{"expect.resources.Bolt: Bolt: there is such a resource", "expect.resources.nut: nut: there is such a resource (set by step make)"}},
+		"Only":         {"only reports resources that are not listed", "{only: [bolt, Nut, rivets]}", []string{`expect.only[2]: there is no resource "rivets": is it "rivet"?`, "expect.only: rivet: this resource (Bolt/alpha-rivet) is unexpected"}},
+		"OnlyNone":     {"an empty only reports every resource", "{only: []}", []string{"expect.only: bolt: this resource (Bolt/alpha-bolt) is unexpected (set by step make)", "expect.only: nut: this resource (Nut/alpha-nut) is unexpected (set by step make)", "expect.only: rivet: this resource (Bolt/alpha-rivet) is unexpected"}},
+		"Count":        {"count compares numbers of resources", "{count: {total: 3, Bolt: 2, parts.gold.test/v1/Nut: 1, Screw: 0}}", nil},
+		"CountOther":   {"a wrong number of resources is reported", "{count: {total: 1, Nut: 2}}", []string{"expect.count.Nut: want 2 resources of kind Nut, got 1: there are bolt (Bolt), nut (Nut), rivet (Bolt)", "expect.count.total: want 1 resource in total, got 3: there are bolt (Bolt), nut (Nut), rivet (Bolt)"}},
+		"Results":      {"results can be matched", "{results: [{severity: Warning, message: is small, step: make, reason: {equals: Small}}, {message: {matches: '^do'}}, {severity: Warning, step: ready, absent: true}]}", nil},
+		"ResultsOther": {"a missing result is reported", "{results: [{severity: Warning, message: big}, {message: done, absent: true}, {message: {matches: '('}}]}", []string{`expect.results[0]: there is no result of severity Warning, with a message that contains "big"; there are: Warning of step make: "size 3 is small"; Normal of step ready: "done"`, `expect.results[1]: want no result with a message that contains "done", got Normal of step ready: "done"`, "expect.results[2]: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`"}},
 		"Conditions":   {"conditions", "{conditions: {Ready: {status: False, reason: Creating, message: {contains: nut}}, Synced: True}}", nil},
 		"ConditionsNo": {"that are otherwise", "{conditions: {Ready: True, Redy: True, Synced: {reason: x, message: {matches: '('}}}}", []string{"expect.conditions.Ready: condition Ready: want status True, got False (Creating: Unready resources: nut)", "expect.conditions.Redy: condition Redy: there is none: the composite resource has Ready, Synced: is it Ready?", `expect.conditions.Synced: condition Synced: want a reason that contains "x", got ""`, "expect.conditions.Synced: condition Synced: \"(\" is no regular expression: error parsing regexp: missing closing ): `(`"}},
 		"Ready":        {"readiness", "{ready: {xr: false, resources: [bolt, rivet], unready: nut}}", nil},
-		"ReadyNot":     {"that is otherwise", "{ready: {xr: true, after: 3, resources: [nut, x], unready: bolt}}", []string{"expect.ready: the composite resource is not ready (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready: the composite resource is not ready after 3 passes (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready.resources[0]: nut: functions do not call this resource ready", `expect.ready.resources[1]: there is no resource "x", only bolt, nut, rivet`, "expect.ready.unready[0]: bolt: functions do call this resource ready"}},
+		"ReadyNot":     {"readiness that differs is reported", "{ready: {xr: true, after: 3, resources: [nut, x], unready: bolt}}", []string{"expect.ready: the composite resource is not ready (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready: the composite resource is not ready after 3 passes (Creating: Unready resources: nut); resources that are not ready: nut", "expect.ready.resources[0]: nut: functions do not call this resource ready", `expect.ready.resources[1]: there is no resource "x", only bolt, nut, rivet`, "expect.ready.unready[0]: bolt: functions do call this resource ready"}},
 		"Passes":       {"passes", "{passes: 3}", nil},
-		"PassesMore":   {"that are more", "{passes: 2}", []string{"expect.passes: want nothing to change after 2 passes, but that takes 3"}},
-		"Context":      {"what functions leave", "{context: {'[example.org/env].zone': c}, connectionDetails: {usr: x}}", []string{`expect.context[example.org/env].zone: context: [example.org/env].zone: want "c", got "b"`, "expect.connectionDetails.usr: connection details: usr: there is no such field: connection details has user: is it user?"}},
+		"PassesMore":   {"more passes than expected are reported", "{passes: 2}", []string{"expect.passes: want nothing to change after 2 passes, but that takes 3"}},
+		"Context":      {"context and connection details are compared", "{context: {'[example.org/env].zone': c}, connectionDetails: {usr: x}}", []string{`expect.context[example.org/env].zone: context: [example.org/env].zone: want "c", got "b"`, "expect.connectionDetails.usr: connection details: usr: there is no such field: connection details has user: is it user?"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// files are Goldens in memory.
+// files implements Goldens in memory.
 type files struct {
 	docs   map[string][]map[string]any
 	update bool
@@ -170,7 +170,8 @@ func (f files) Update(path string, docs []map[string]any) (bool, error) {
 	return f.update, nil
 }
 
-// TestGolden compares with files, whole or in parts, and writes them.
+// TestGolden compares with golden files of all and of single resources, and
+// updates them.
 func TestGolden(t *testing.T) {
 	const expect = "{golden: {file: all, xr: xr, resources: {bolt: bolt, nuts: nut, nut: broken}}}"
 	f := files{docs: map[string][]map[string]any{}}
@@ -211,7 +212,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestValid shows what a schema does not allow, of which object, and by whom.
+// TestValid reports violations of a schema with the object and the step.
 func TestValid(t *testing.T) {
 	c := check.Checker{Validate: func(_ context.Context, _ []spec.Source, objects []map[string]any, ignore []string) ([]check.Fault, error) {
 		if len(ignore) > 0 {
@@ -243,7 +244,8 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestNothingComposed says so.
+// TestNothingComposed reports that there are no resources, results or
+// readiness.
 func TestNothingComposed(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	got := c.Check(t.Context(), form(t, "{resources: {a: {}}, count: {total: 1}, results: [{step: x}], ready: true, cel: size(resources) == 0, passes: 1}"), &check.Subject{XR: map[string]any{}, Passes: 4})
@@ -260,7 +262,8 @@ func TestNothingComposed(t *testing.T) {
 	}
 }
 
-// Readiness that comes later than it should is told, whatever the last pass says.
+// TestReadyLate reports readiness that comes too late, whatever the last pass
+// says.
 func TestReadyLate(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	s := func() *check.Subject {
@@ -282,7 +285,7 @@ func TestReadyLate(t *testing.T) {
 	}
 }
 
-// Of an object that is not as it should be, the step counts that set what differs.
+// TestBlameWithin names the step that set the part of an object that differs.
 func TestBlameWithin(t *testing.T) {
 	c := check.Checker{Expressions: &check.Env{}}
 	for expect, want := range map[string]string{

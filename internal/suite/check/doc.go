@@ -1,2 +1,3 @@
-// Package check holds what a render made to what a case expects of it.
+// Package check compares the output of a render with the expectations of a
+// case.
 package check

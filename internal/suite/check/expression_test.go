@@ -23,23 +23,23 @@ func TestEval(t *testing.T) {
 		want               bool
 		err                string
 	}{
-		"True":      {"values are known by their names", "self <= xr.spec.max && xr.spec.half < 1", true, ""},
-		"False":     {"a condition may not hold", "self > xr.spec.max", false, ""},
+		"True":      {"values are variables", "self <= xr.spec.max && xr.spec.half < 1", true, ""},
+		"False":     {"a condition can be false", "self > xr.spec.max", false, ""},
 		"Whole":     {"whole numbers are ints, in lists too", "self + 1 == 4 && xr.spec.list[0] + 1 == 2 && xr.spec.list[1] == 'a'", true, ""},
 		"Resource":  {"resources are looked up by name", "resources['a-b'].kind == 'Bolt'", true, ""},
-		"Absent":    {"what is not given is null", "context == null", true, ""},
-		"Library":   {"functions of Kubernetes are there", "quantity(xr.spec.memory).isGreaterThan(quantity('1Mi')) && 'ab'.matches('^a') && isURL('https://example.org')", true, ""},
-		"Syntax":    {"an expression that does not compile says where", "self ==", false, "it does not compile: Syntax error: mismatched input '<EOF>'"},
-		"Unknown":   {"so does a name that nobody knows", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1"},
-		"NoBool":    {"a number is no condition", "1 + 1", false, "it is no condition, but gives a value of type int"},
-		"NoBoolDyn": {"nor is one that is only known when it runs", "self", false, "it is no condition, but gives a value of type int"},
+		"Absent":    {"a variable without a value is null", "context == null", true, ""},
+		"Library":   {"the CEL functions of Kubernetes are available", "quantity(xr.spec.memory).isGreaterThan(quantity('1Mi')) && 'ab'.matches('^a') && isURL('https://example.org')", true, ""},
+		"Syntax":    {"an expression that does not compile is reported with its position", "self ==", false, "it does not compile: Syntax error: mismatched input '<EOF>'"},
+		"Unknown":   {"an unknown variable does not compile", "selv == 1", false, "undeclared reference to 'selv' (in container '') at column 1"},
+		"NoBool":    {"a number is not a condition", "1 + 1", false, "it is no condition, but gives a value of type int"},
+		"NoBoolDyn": {"a dynamic value that is not a bool is an error", "self", false, "it is no condition, but gives a value of type int"},
 		"Failing":   {"a missing field is an error", "xr.spec.min > 1", false, "no such key: min"},
-		"Forever":   {"what would never end is stopped", forever, false, "it costs too much"},
+		"Forever":   {"an expression that exceeds the cost limit is stopped", forever, false, "it costs too much"},
 	}
 	var env check.Env
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // compiled once, or not
+			for range 2 { // The second evaluation uses the cached program.
 				got, err := env.Eval(t.Context(), tc.expression, values)
 				if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 					t.Fatalf("%s: got error %v, want %q", tc.reason, err, tc.err)
@@ -52,7 +52,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// TestCancel: an evaluation ends with its context.
+// TestCancel ends an evaluation with its context.
 func TestCancel(t *testing.T) {
 	gone := errors.New("the time is up")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -64,7 +64,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestConcurrent compiles the same and others from many goroutines.
+// TestConcurrent compiles equal and different expressions in many goroutines.
 func TestConcurrent(t *testing.T) {
 	var env check.Env
 	var wg sync.WaitGroup

@@ -14,23 +14,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// width is how many columns a value is shown in.
+// width is the largest number of columns in which a value is shown.
 const width = 200
 
 func show(v any) string { return report.Text(v, width) }
 
-// fieldsOf is an object whose fields are checked.
+// fieldsOf is an object and how failures name it.
 type fieldsOf struct {
-	// what names it, and resource is its name in the Composition, or "" for the
-	// composite resource.
+	// what describes the object. resource is its name in the Composition,
+	// or "" for the composite resource.
 	what, resource string
 	object         map[string]any
 	path           []string
-	// unset says that no step sets its fields, as far as a trace tells.
+	// unset is true if the trace shows that no step sets fields of the
+	// object.
 	unset bool
 }
 
-// fields checks fields by their paths, in the order of these.
+// fields checks matchers in the order of their paths.
 func (r *run) fields(of fieldsOf, all map[string]spec.Matcher) {
 	for _, text := range slices.Sorted(maps.Keys(all)) {
 		c := field{run: r, of: of, text: text, path: append(slices.Clone(of.path), text)}
@@ -38,7 +39,7 @@ func (r *run) fields(of fieldsOf, all map[string]spec.Matcher) {
 	}
 }
 
-// A field is one of an object, by a path that may have wildcards.
+// A field is a path, which may have wildcards, in an object.
 type field struct {
 	*run
 	of   fieldsOf
@@ -49,7 +50,7 @@ type field struct {
 func (f field) check(m spec.Matcher) {
 	p, err := fieldpath.Parse(f.text)
 	if err != nil || len(p) == 0 {
-		f.failf(f.path, "%s: %s: this is no path of a field: %v", f.of.what, f.text, err)
+		f.failf(f.path, "%s: %s: invalid field path: %v", f.of.what, f.text, err)
 		return
 	}
 	paths, err := p.Expand(f.of.object)
@@ -68,7 +69,7 @@ func (f field) check(m spec.Matcher) {
 	}
 }
 
-// absent is what a field that is not there has to say to a matcher.
+// absent checks a matcher against a field that does not exist.
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
 		return
@@ -76,7 +77,7 @@ func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	f.fail(Failure{Path: f.path, Resource: f.of.resource, Field: f.text, Text: fmt.Sprintf("%s: %s: there is no such field%s", f.of.what, f.text, f.nearby(p))})
 }
 
-// nearby says what there is where a path stops leading anywhere.
+// nearby describes the fields next to the first missing segment of a path.
 func (f field) nearby(p fieldpath.Path) string {
 	var at any = f.of.object
 	for i, segment := range p {
@@ -111,10 +112,10 @@ func among(around, key string, names []string) string {
 	return fmt.Sprintf(": %s has %s", around, list(names))
 }
 
-// wrong adds a failure of the field, with the step that set it.
+// wrong adds a failure of the field and names the step that set it.
 func (f field) wrong(format string, args ...any) { f.wrongAt(f.text, format, args...) }
 
-// wrongAt is wrong for what is at a path below the field.
+// wrongAt adds a failure for a path below the field.
 func (f field) wrongAt(path, format string, args ...any) {
 	step := ""
 	if !f.of.unset {
@@ -152,7 +153,7 @@ func (f field) match(v any, m spec.Matcher) {
 	}
 }
 
-// blame adds to a failure which step set the field.
+// blame adds the step that set the field to a failure.
 func (f field) blame(failure *Failure) {
 	failure.Resource, failure.Field = f.of.resource, f.text
 	if !f.of.unset {
@@ -161,7 +162,8 @@ func (f field) blame(failure *Failure) {
 	}
 }
 
-// same reports whether two values are equal, as numbers are: 1 is 1.0.
+// same reports whether two values are equal. Numbers are compared by value: 1
+// equals 1.0.
 func same(a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -189,7 +191,7 @@ func (f field) equals(want, got any) {
 	f.wrong("want %s, got %s", show(want), show(got))
 }
 
-// below is the path of a field of an object, or of a list, at another path.
+// below joins the path of an object or a list with the path of a field in it.
 func below(parent, path string) string {
 	if path == "" || path[0] == '[' {
 		return parent + path
@@ -212,7 +214,7 @@ func change(c report.Change) string {
 	}
 }
 
-// kind tells values that have others in them.
+// kind returns "object" or "list", or "" for other values.
 func kind(v any) string {
 	switch v.(type) {
 	case map[string]any:

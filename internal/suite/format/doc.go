@@ -1,3 +1,3 @@
-// Package format tells what became of cases: to people as `go test` does, to
-// programs as JSON, and to CI systems as JUnit.
+// Package format writes the outcomes of cases as text in the style of go test,
+// as JSON and as JUnit.
 package format

@@ -6,7 +6,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite"
 )
 
-// A Document is what became of all cases, for programs.
+// A Document is the JSON report of a run.
 type Document struct {
 	Passed  int    `json:"passed"`
 	Failed  int    `json:"failed"`
@@ -16,7 +16,7 @@ type Document struct {
 	Spell hint.Speller `json:"-"`
 }
 
-// A Case is what became of one.
+// A Case is the outcome of one case.
 type Case struct {
 	Suite string `json:"suite"`
 	// Case is empty for a suite that could not run.
@@ -30,7 +30,7 @@ type Case struct {
 	Updated  []string     `json:"updated,omitempty"`
 }
 
-// A Failure is what one failed with.
+// A Failure is one reason why a case failed.
 type Failure struct {
 	Path     string           `json:"path"`
 	Line     int              `json:"line,omitempty"`
@@ -42,8 +42,8 @@ type Failure struct {
 	Diffs    []report.DocDiff `json:"diffs,omitempty"`
 }
 
-// Take adds an outcome.
-func (d *Document) Take(o suite.Outcome) {
+// Add adds an outcome.
+func (d *Document) Add(o suite.Outcome) {
 	switch o.Status {
 	case suite.Failed:
 		d.Failed++
@@ -62,7 +62,7 @@ func (d *Document) Take(o suite.Outcome) {
 	d.Cases = append(d.Cases, c)
 }
 
-// JUnit collects outcomes as JUnit's suites, which are those of files.
+// JUnit collects outcomes as JUnit suites, one for each file.
 type JUnit struct {
 	// Spell names the options of hints.
 	Spell hint.Speller
@@ -71,8 +71,8 @@ type JUnit struct {
 	index  map[string]int
 }
 
-// Take adds an outcome.
-func (j *JUnit) Take(o suite.Outcome) error {
+// Add adds an outcome.
+func (j *JUnit) Add(o suite.Outcome) error {
 	i, ok := j.index[o.Suite]
 	if !ok {
 		if j.index == nil {
@@ -98,10 +98,11 @@ func (j *JUnit) Take(o suite.Outcome) error {
 	return nil
 }
 
-// Suites returns what was taken.
+// Suites returns the suites of the outcomes that were added.
 func (j *JUnit) Suites() []report.JUnitSuite { return j.suites }
 
-// failure says in one line what is wrong first, and in others all.
+// failure returns a JUnit failure: the first failure in one line, and all in
+// the text.
 func failure(o suite.Outcome, spell hint.Speller) (*report.JUnitFailure, error) {
 	text, err := Failures(o, spell)
 	message := ""

@@ -16,7 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
 
-// outcomes are some of each kind, with a stranger's words.
+// outcomes returns outcomes of each status, with control characters in their
+// texts.
 func outcomes() []suite.Outcome {
 	return []suite.Outcome{
 		{Suite: "one", Case: "good", Path: "one.yaml", Line: 4, Status: suite.Passed, Took: 1500 * time.Millisecond, Updated: []string{"g.yaml"}},
@@ -58,19 +59,19 @@ func TestText(t *testing.T) {
 		want   string
 	}{
 		"Plain": {
-			"what fails is told, and each suite",
+			"failures and suites are written",
 			format.Text{},
 			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
 		"Quiet": {
-			"suites that pass need not be told",
+			"quiet omits suites that pass",
 			format.Text{Quiet: true},
 			"updated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "FAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
 		},
 		"Verbose": {
-			"or each case",
+			"verbose writes each case",
 			format.Text{Verbose: true},
 			"--- PASS: one/good (1.50s)\nupdated g.yaml\n--- FAIL: one/bad (0.02s)\n" + indented() + "--- SKIP: one/odd (0.00s)\n    later\nFAIL one (3 cases, 1 failed, 1 skipped, 1.52s)\n" +
 				"--- FAIL: two (0.00s)\n    two.yaml: broken\nFAIL two (1 case, 1 failed, 0.00s)\n--- PASS: three/x (0.00s)\nok   three (1 case, 0.00s)\nFAIL (5 cases, 2 failed, 1 skipped, 2.00s)\n",
@@ -81,7 +82,7 @@ func TestText(t *testing.T) {
 			var b bytes.Buffer
 			tc.text.W = &b
 			for _, o := range outcomes() {
-				if err := tc.text.Take(o); err != nil {
+				if err := tc.text.Add(o); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -99,7 +100,7 @@ func TestColor(t *testing.T) {
 	var b bytes.Buffer
 	text := format.Text{W: &b, Color: true}
 	for _, o := range outcomes()[1:2] {
-		if err := text.Take(o); err != nil {
+		if err := text.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,18 +118,18 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("the pipe is clo
 
 func TestWriteErrors(t *testing.T) {
 	text := format.Text{W: broken{}, Verbose: true}
-	if err := text.Take(outcomes()[0]); err == nil {
-		t.Error("an outcome that cannot be written is no error")
+	if err := text.Add(outcomes()[0]); err == nil {
+		t.Error("a failed write of an outcome returns no error")
 	}
 	if err := text.End(0); err == nil {
-		t.Error("nor is the end")
+		t.Error("a failed write of the summary returns no error")
 	}
 }
 
 func TestJUnit(t *testing.T) {
 	var j format.JUnit
 	for _, o := range outcomes() {
-		if err := j.Take(o); err != nil {
+		if err := j.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,7 +150,7 @@ func TestJUnit(t *testing.T) {
 func TestDocument(t *testing.T) {
 	d := format.Document{}
 	for _, o := range outcomes() {
-		d.Take(o)
+		d.Add(o)
 	}
 	if d.Passed != 2 || d.Failed != 2 || d.Skipped != 1 || len(d.Cases) != 5 {
 		t.Errorf("got %+v", d)

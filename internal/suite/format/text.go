@@ -45,9 +45,9 @@ func (t *tally) add(o suite.Outcome) {
 	}
 }
 
-// Take writes what is to be told of an outcome. Outcomes of one suite have to
+// Add writes what is to be told of an outcome. Outcomes of one suite have to
 // come one after another.
-func (t *Text) Take(o suite.Outcome) error {
+func (t *Text) Add(o suite.Outcome) error {
 	if o.Suite != t.suite {
 		if err := t.endSuite(); err != nil {
 			return err

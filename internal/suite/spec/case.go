@@ -12,7 +12,7 @@ import (
 
 // A Case is a case of a suite, or one row of its table.
 type Case struct {
-	// Name is unique in its suite, unless Form returns an error.
+	// Name is unique in its suite, unless Spec returns an error.
 	Name string
 
 	suite  *Suite
@@ -21,29 +21,29 @@ type Case struct {
 	row    any
 	hasRow bool
 	err    error
-	// renamed are keys as the file has them, by the path of what they became.
+	// renamed has the original keys, before variables were replaced, by
+	// path.
 	renamed map[string]string
 }
 
-// mergeable are the fields in which a case adds to the defaults.
+// mergeable are the fields that are merged with the defaults.
 var mergeable = []string{"context", "contextFiles", "mocks", "expect"}
 
-// Form returns what the case says, with what it takes over from the defaults
-// and with its row of the table put in. The error is all that is wrong with it,
-// each as a *manifest.Error. Position knows the row's keys from then on: who uses
-// a case at the same time as others has to have a copy of it.
-func (c *Case) Form() (Form, error) {
+// Spec returns the case merged with the defaults, with the variables of its row
+// replaced. The error joins all errors, each a *manifest.Error. Spec records
+// replaced keys for Position: concurrent callers need copies of the case.
+func (c *Case) Spec() (CaseSpec, error) {
 	if c.err != nil {
-		return Form{}, c.err
+		return CaseSpec{}, c.err
 	}
 	said := merged(c.suite.defaults, c.raw)
 	delete(said, "each")
 	c.renamed = map[string]string{}
 	value, err := c.replace(said, nil)
 	if err != nil {
-		return Form{}, err
+		return CaseSpec{}, err
 	}
-	var f Form
+	var f CaseSpec
 	var errs []error
 	for _, fault := range manifest.DecodeStrict(value, &f) {
 		errs = append(errs, c.errorAt(fault.Path, fault))
@@ -52,7 +52,7 @@ func (c *Case) Form() (Form, error) {
 }
 
 // DefaultXR returns the composite resource of the suite's defaults, with the
-// case's row put in.
+// variables of the case's row replaced.
 func (c *Case) DefaultXR() (XR, bool, error) {
 	raw, ok := c.suite.defaults["xr"]
 	if !ok {
@@ -70,7 +70,7 @@ func (c *Case) DefaultXR() (XR, bool, error) {
 	return xr, true, nil
 }
 
-// merged returns what a case says, with what the defaults add to it.
+// merged returns the fields of a case merged with the defaults.
 func merged(defaults, own map[string]any) map[string]any {
 	all := maps.Clone(defaults)
 	if all == nil {
@@ -78,7 +78,7 @@ func merged(defaults, own map[string]any) map[string]any {
 	}
 	for key, v := range own {
 		was, is := all[key], v
-		if slices.Contains(mergeable, key) && !(key == "expect" && ends(v)) {
+		if slices.Contains(mergeable, key) && !(key == "expect" && expectsFailure(v)) {
 			is = added(was, v)
 		}
 		if all[key] = is; is == nil {
@@ -88,15 +88,15 @@ func merged(defaults, own map[string]any) map[string]any {
 	return all
 }
 
-// ends reports whether expectations are those of a render that does not succeed,
-// of which the defaults' would not hold.
-func ends(expect any) bool {
+// expectsFailure reports whether the render is expected to fail. The expectations of the
+// defaults do not apply then.
+func expectsFailure(expect any) bool {
 	m, _ := expect.(map[string]any)
 	return m["fatal"] != nil || m["error"] != nil
 }
 
-// added returns a value with what another adds to it: objects merge, a null takes
-// out what is there, all else takes its place.
+// added returns value merged with other: objects merge, null removes a key, and
+// any other value replaces.
 func added(value, other any) any {
 	to, ok := value.(map[string]any)
 	with, isObject := other.(map[string]any)
@@ -114,8 +114,7 @@ func added(value, other any) any {
 	return to
 }
 
-// MergePatch returns what a JSON merge patch (RFC 7386) makes of a value, which
-// stays as it is.
+// MergePatch applies a JSON merge patch (RFC 7386) to a copy of value.
 func MergePatch(value, patch any) any {
 	with, ok := patch.(map[string]any)
 	if !ok {
@@ -134,20 +133,19 @@ func MergePatch(value, patch any) any {
 	return to
 }
 
-// Line is the line of the file on which the case begins.
+// Line returns the line on which the case begins.
 func (c *Case) Line() int { return c.suite.lines().Of(c.at(nil)) }
 
-// Position returns the line of the file on which a field of the case stands, in
-// the case or, if it says nothing of the kind, in the defaults. The path has
-// keys, and indices as "[0]".
+// Position returns the line of a field of the case, or of the defaults if only
+// they have it. The path has keys, and indices as "[0]".
 func (c *Case) Position(path ...string) int { return c.suite.lines().Of(c.at(path)) }
 
 func (c *Case) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: c.suite.Document.Path, Line: c.Position(path...), Err: err}
 }
 
-// at returns the field of the document that a path of the case stands for: that
-// of the case or of the defaults, whichever has more of it.
+// at returns the path in the document for a path in the case. It chooses the
+// case or the defaults, whichever has more segments of the path.
 func (c *Case) at(path []string) string {
 	path = c.original(path)
 	own := "cases[" + strconv.Itoa(c.index) + "]"
@@ -157,7 +155,7 @@ func (c *Case) at(path []string) string {
 	return manifest.JoinPath(append([]string{own}, path...))
 }
 
-// original puts back what was put into keys.
+// original replaces keys by those in the file.
 func (c *Case) original(path []string) []string {
 	out := slices.Clone(path)
 	for i := range path {
@@ -168,7 +166,7 @@ func (c *Case) original(path []string) []string {
 	return out
 }
 
-// depth returns how many segments of a path a value has.
+// depth returns how many segments of path exist in v.
 func depth(v any, path []string) int {
 	for i, key := range path {
 		next, ok := get(v, key)

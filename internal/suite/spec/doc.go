@@ -1,3 +1,3 @@
-// Package spec is the form of a suite's file: what it may say, how cases take
-// over from defaults and become several by a table, and where each thing stands.
+// Package spec defines the file format of suites: the fields, how cases inherit
+// from defaults, how tables expand to cases, and the position of each field.
 package spec

@@ -10,53 +10,53 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// The type of a document that holds a suite.
+// The type of a document that contains a suite.
 const (
 	APIVersion = "xfn.dev/v1alpha1"
 	Kind       = "TestSuite"
 )
 
-// file is the whole of a suite's file.
+// file is the content of a suite's file.
 type file struct {
-	APIVersion string   `json:"apiVersion" required:"" enum:"xfn.dev/v1alpha1" doc:"The version of this format."`
-	Kind       string   `json:"kind" required:"" enum:"TestSuite"`
-	Metadata   Metadata `json:"metadata"`
-	Defaults   Form     `json:"defaults" doc:"What holds for every case that does not say otherwise. What a case says of context, mocks and expect is added to what is said here, key by key; null takes a key out. All else takes its place."`
-	Cases      []Form   `json:"cases" required:"" doc:"The cases. Each renders one composite resource, and says what to expect of it."`
+	APIVersion string     `json:"apiVersion" required:"" enum:"xfn.dev/v1alpha1" doc:"The version of this format."`
+	Kind       string     `json:"kind" required:"" enum:"TestSuite"`
+	Metadata   Metadata   `json:"metadata"`
+	Defaults   CaseSpec   `json:"defaults" doc:"Values for all cases. The context, mocks and expect of a case are merged with these, key by key; null removes a key. Any other field of a case replaces the default."`
+	Cases      []CaseSpec `json:"cases" required:"" doc:"The cases. Each renders one composite resource and checks the output."`
 }
 
 // Metadata names a suite.
 type Metadata struct {
-	Name        string            `json:"name" doc:"What reports call the suite. Else it is the file's path."`
+	Name        string            `json:"name" doc:"Name of the suite in reports. The default is the file's path."`
 	Labels      map[string]string `json:"labels" doc:"For your own use."`
 	Annotations map[string]string `json:"annotations" doc:"For your own use."`
 }
 
-// A Form is what a case may say. Paths are relative to the suite's file.
-type Form struct {
-	Name    string   `json:"name" doc:"What reports call the case. It may hold ${each.key}; else the cases of a table are numbered from 1."`
-	Skip    string   `json:"skip" doc:"Why the case does not run, for now."`
-	Each    []any    `json:"each" doc:"A table: the case runs once for each element, whose fields stand for ${each.key} wherever a string says so, keys included. A string that is nothing but ${each.key} becomes the value with its type."`
-	Timeout Duration `json:"timeout" doc:"How long the case may take, as 30s."`
+// CaseSpec is the content of a case. Paths are relative to the suite's file.
+type CaseSpec struct {
+	Name    string   `json:"name" doc:"Name of the case in reports. It may contain ${each.key}; otherwise the cases of a table are numbered from 1."`
+	Skip    string   `json:"skip" doc:"The reason why the case does not run."`
+	Each    []any    `json:"each" doc:"A table: the case runs once for each element. ${each.key} in strings and keys is replaced by the element's field. A string that is exactly ${each.key} becomes the value with its type."`
+	Timeout Duration `json:"timeout" doc:"Timeout of the case, such as 30s."`
 
 	XR          XR                `json:"xr" doc:"The composite resource: a file, the object itself, or a patch of another one."`
-	XRD         string            `json:"xrd" doc:"File of the composite resource's definition, for its defaults and scope."`
+	XRD         string            `json:"xrd" doc:"File of the CompositeResourceDefinition, for its defaults and scope."`
 	Composition Source            `json:"composition" doc:"The Composition: a file, or the object itself."`
-	Functions   []Source          `json:"functions" single:"" doc:"Functions: files, folders or the objects themselves. May be left out if each step is a builtin or mocked."`
-	Observed    []Source          `json:"observed" single:"" doc:"The composed resources that exist already: files, folders or objects."`
+	Functions   []Source          `json:"functions" single:"" doc:"Functions: files, folders or objects. Optional if each step is a builtin or mocked."`
+	Observed    []Source          `json:"observed" single:"" doc:"Existing composed resources: files, folders or objects."`
 	Required    []Source          `json:"required" single:"" doc:"Resources that functions may require: files, folders or objects."`
-	Extra       []Source          `json:"extraResources" single:"" doc:"The same, for functions that ask for extra resources."`
+	Extra       []Source          `json:"extraResources" single:"" doc:"Resources for functions that request extra resources: files, folders or objects."`
 	Credentials []Source          `json:"credentials" single:"" doc:"Secrets for the functions' credentials: files, folders or objects."`
 	OpenAPI     []string          `json:"requiredSchemas" single:"" doc:"JSON files or folders of OpenAPI schemas that functions may require."`
-	Context     map[string]any    `json:"context" doc:"What the first function finds in its context, by key."`
-	ContextFile map[string]string `json:"contextFiles" doc:"The same, out of files."`
-	Observe     Observe           `json:"observe" doc:"Observe what was rendered and render again, until nothing changes."`
+	Context     map[string]any    `json:"context" doc:"Context of the first function, by key."`
+	ContextFile map[string]string `json:"contextFiles" doc:"Files with context of the first function, by key."`
+	Observe     Observe           `json:"observe" doc:"Add the output to the observed state and render again, until nothing changes."`
 	Profile     string            `json:"profile" enum:"v2,classic,v1.20,v1.14,alpha" doc:"The Crossplane to imitate."`
-	Crossplane  string            `json:"crossplaneVersion" doc:"The same by its version, as v1.20. Beats profile."`
-	Mocks       map[string]Mock   `json:"mocks" doc:"What stands in for steps of the pipeline, by their names."`
+	Crossplane  string            `json:"crossplaneVersion" doc:"Version of the Crossplane to imitate, such as v1.20. Overrides profile."`
+	Mocks       map[string]Mock   `json:"mocks" doc:"Mocks of pipeline steps, by step name."`
 	Schemas     []Source          `json:"schemas" single:"" doc:"CRDs and XRDs for expect.valid: files, folders or objects."`
 
-	Expect Expect `json:"expect" doc:"What has to come of it. With nothing here, the render has to succeed."`
+	Expect Expect `json:"expect" doc:"The expected output. If empty, the render must succeed."`
 }
 
 // A Source is a file, or an object in its place.
@@ -65,30 +65,30 @@ type Source struct {
 	Object map[string]any `whole:"" doc:"The object itself."`
 }
 
-// An XR says which composite resource is rendered.
+// An XR selects the composite resource to render.
 type XR struct {
-	File   string         `json:"file" short:"" doc:"Path of the file that holds it."`
-	From   string         `json:"from" doc:"Name of the case whose composite resource is taken."`
-	Patch  map[string]any `json:"patch" doc:"A JSON merge patch (RFC 7386) of it: objects merge, null removes, all else takes the place of what was there. Without file and from it is one of the defaults' composite resource."`
+	File   string         `json:"file" short:"" doc:"File of the composite resource."`
+	From   string         `json:"from" doc:"Name of the case whose composite resource is used."`
+	Patch  map[string]any `json:"patch" doc:"A JSON merge patch (RFC 7386): objects merge, null removes, any other value replaces. Without file and from, it patches the composite resource of the defaults."`
 	Object map[string]any `whole:"apiVersion,kind" doc:"The object itself."`
 }
 
-// Observe is how often what was rendered is observed.
+// Observe configures repeated renders with observed state.
 type Observe struct {
-	Passes   int      `json:"passes" doc:"The most passes, the first one included."`
-	Fixtures []Source `json:"fixtures" single:"" doc:"What comes to observed resources in between: files of kind ObserveFixtures, or single fixtures (match, ready, status, metadata, from)."`
+	Passes   int      `json:"passes" doc:"The maximum number of passes, including the first."`
+	Fixtures []Source `json:"fixtures" single:"" doc:"Changes to observed resources between passes: files of kind ObserveFixtures, or single fixtures (match, ready, status, metadata, from)."`
 }
 
-// A Mock answers for a step. Exactly one of its fields is set.
+// A Mock replaces the function of a step. Exactly one field is set.
 type Mock struct {
-	Response  map[string]any `json:"response" doc:"A RunFunctionResponse in the JSON form of protobuf. As with functions made by an SDK, desired state and context of earlier steps are kept where it does not replace them."`
-	Recording string         `json:"recording" doc:"A recording of the function's calls to answer from."`
+	Response  map[string]any `json:"response" doc:"A RunFunctionResponse in the JSON form of protobuf. As in the function SDKs, desired state and context of earlier steps are kept unless it replaces them."`
+	Recording string         `json:"recording" doc:"A recording of the function's calls, which is replayed."`
 }
 
-// Duration is a time in Go's form.
+// Duration is a duration in Go's format.
 type Duration struct{ time.Duration }
 
-// UnmarshalText reads the form of time.ParseDuration.
+// UnmarshalText parses a duration with time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) (err error) {
 	d.Duration, err = time.ParseDuration(string(text))
 	if err != nil || d.Duration <= 0 {
@@ -97,10 +97,10 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// Status is that of a condition.
+// Status is the status of a condition.
 type Status string
 
-// UnmarshalText takes True, False and Unknown, which YAML may have taken for
+// UnmarshalText accepts True, False and Unknown. YAML may have read them as
 // booleans.
 func (s *Status) UnmarshalText(text []byte) error {
 	for _, known := range []Status{"True", "False", "Unknown"} {
@@ -112,13 +112,13 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return errors.New("expected True, False or Unknown")
 }
 
-// JSONSchema is that of the three, and of what YAML makes of them.
+// JSONSchema allows the three statuses and the booleans that YAML reads.
 func (Status) JSONSchema() map[string]any {
 	return map[string]any{"enum": []any{"True", "False", "Unknown", true, false}}
 }
 
-// RenderProfile returns the profile that the case asks for.
-func (f Form) RenderProfile() (render.Profile, error) {
+// RenderProfile returns the profile of the case.
+func (f CaseSpec) RenderProfile() (render.Profile, error) {
 	if f.Crossplane == "" {
 		return render.Profile(f.Profile), nil
 	}
@@ -129,6 +129,6 @@ func (f Form) RenderProfile() (render.Profile, error) {
 func Schema() map[string]any {
 	s := manifest.JSONSchema(reflect.TypeFor[file]())
 	s["title"] = "xfn TestSuite"
-	s["description"] = "A suite of `xfn test`: what Compositions have to make of composite resources."
+	s["description"] = "A suite of `xfn test`: the expected output of Compositions for composite resources."
 	return s
 }

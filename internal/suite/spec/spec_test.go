@@ -27,24 +27,24 @@ func parse(t *testing.T, text string) *spec.Suite {
 	return s
 }
 
-// TestParseErrors: what is wrong with all of a suite is told at once, each with
-// its line.
+// TestParseErrors: all errors of a suite are returned together, each with its
+// line.
 func TestParseErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason, text string
 		want         []string
 	}{
-		"Syntax":     {"it has to be YAML", "a: [", []string{"s.yaml:1: did not find expected node content"}},
-		"Twice":      {"a key that occurs twice would hide one", head + "cases: []\ncases: []\n", []string{`s.yaml:4: key "cases" already set in map`}},
-		"List":       {"it has to be an object", "[]", []string{"s.yaml:1: expected an object, got a list"}},
-		"Version":    {"of a version that is known", "apiVersion: xfn.dev/v9\nkind: TestSuite\ncases: [{name: a}]", []string{`s.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "xfn.dev/v9"`}},
-		"Kind":       {"and of its kind", "apiVersion: xfn.dev/v1alpha1\nkind: Testsuite\ncases: [{name: a}]", []string{`s.yaml:2: kind: expected TestSuite, got "Testsuite"`}},
-		"NoCases":    {"with cases", head + "cases: []", []string{"s.yaml:3: the suite has no cases"}},
-		"Missing":    {"that are there", head, []string{"s.yaml:1: cases is missing"}},
-		"Field":      {"all unknown fields are named", head + "case: []\ndefaults:\n  compositon: c.yaml\n  expect: {fatl: x}\ncases: [{name: a}]", []string{"s.yaml:3: case: there is no such field: is it cases?", "s.yaml:5: defaults.compositon: there is no such field: is it composition?", "s.yaml:6: defaults.expect.fatl: there is no such field: is it fatal?"}},
-		"Default":    {"defaults are no case", head + "defaults: {name: x}\ncases: [{name: a}]", []string{"s.yaml:3: defaults.name: only a case has that"}},
-		"TooMany":    {"there is a most", head + "cases: [{name: a, each: [" + strings.Repeat("1,", spec.MostCases+1) + "]}]", []string{"s.yaml:3: the suite has more than 100000 cases"}},
-		"NotEndless": {"aliases cannot multiply", head + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\ncases: [{name: a}]", []string{"s.yaml:1: document contains excessive aliasing"}},
+		"Syntax":     {"invalid YAML is an error", "a: [", []string{"s.yaml:1: did not find expected node content"}},
+		"Twice":      {"a duplicate key is an error", head + "cases: []\ncases: []\n", []string{`s.yaml:4: key "cases" already set in map`}},
+		"List":       {"a suite must be an object", "[]", []string{"s.yaml:1: expected an object, got a list"}},
+		"Version":    {"an unknown apiVersion is an error", "apiVersion: xfn.dev/v9\nkind: TestSuite\ncases: [{name: a}]", []string{`s.yaml:1: apiVersion: expected xfn.dev/v1alpha1, got "xfn.dev/v9"`}},
+		"Kind":       {"another kind is an error", "apiVersion: xfn.dev/v1alpha1\nkind: Testsuite\ncases: [{name: a}]", []string{`s.yaml:2: kind: expected TestSuite, got "Testsuite"`}},
+		"NoCases":    {"a suite without cases is an error", head + "cases: []", []string{"s.yaml:3: the suite has no cases"}},
+		"Missing":    {"a missing cases field is an error", head, []string{"s.yaml:1: cases is missing"}},
+		"Field":      {"all unknown fields are reported", head + "case: []\ndefaults:\n  compositon: c.yaml\n  expect: {fatl: x}\ncases: [{name: a}]", []string{"s.yaml:3: case: there is no such field: is it cases?", "s.yaml:5: defaults.compositon: there is no such field: is it composition?", "s.yaml:6: defaults.expect.fatl: there is no such field: is it fatal?"}},
+		"Default":    {"defaults cannot have a name", head + "defaults: {name: x}\ncases: [{name: a}]", []string{"s.yaml:3: defaults.name: only a case can have this field"}},
+		"TooMany":    {"the number of cases is limited", head + "cases: [{name: a, each: [" + strings.Repeat("1,", spec.MaxCases+1) + "]}]", []string{"s.yaml:3: the suite has more than 100000 cases"}},
+		"NotEndless": {"excessive aliasing is an error", head + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\ncases: [{name: a}]", []string{"s.yaml:1: document contains excessive aliasing"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,22 +56,22 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestCaseErrors: what is wrong with a case is its own.
+// TestCaseErrors: errors of a case do not affect other cases.
 func TestCaseErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, name, want string }{
-		"Scalar":      {"a case is an object", "- 3", "case 2", "s.yaml:6: expected an object, got a number"},
-		"NameNoText":  {"of text, which YAML takes y not to be", "- {name: y}", "case 2", "s.yaml:6: name: expected text, got a boolean"},
-		"NoName":      {"with a name", "- {skip: x}", "case 2", "s.yaml:6: the case has no name"},
-		"SameName":    {"of its own", "- name: good", "good", `s.yaml:6: the name "good" is that of the case on line 5, too`},
-		"Unknown":     {"and known fields", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},
-		"Deep":        {"at any depth", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec.size: {equal: 3}\n    ready: {resorces: [a]}", "a", "s.yaml:11: expect.ready.resorces: there is no such field: is it resources?\ns.yaml:10: expect.resources.bolt.spec.size.equal: there is no such field: is it equals?"},
-		"NoTable":     {"a variable needs a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} stands in a case without a table (each)"},
-		"EmptyTable":  {"a table has rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},
-		"TableObject": {"in a list", "- name: a\n  each: {}", "a", "s.yaml:7: each: expected a list, got an object"},
-		"Variable":    {"a variable is in the row", "- name: a\n  each: [{size: 1}]\n  xrd: x-${each.sise}.yaml", "a/1", "s.yaml:8: ${each.sise}: the row of the table has no sise: is it size?"},
-		"NoObject":    {"if the row has any", "- name: a\n  each: [3]\n  xrd: ${each.size}", "a/1", "s.yaml:8: ${each.size}: the row of the table is no object"},
-		"Name":        {"also that of a name", "- name: a ${each.q}\n  each: [{size: 1}]", "a ${each.q}/1", "s.yaml:6: name: ${each.q}: the row of the table has no q, only size"},
-		"Default":     {"a fault of the defaults that a row makes is shown there", "- name: a\n  each: [{size: x}]", "a/1", "s.yaml:3: expect.passes: expected a whole number, got a string"},
+		"Scalar":      {"a case must be an object", "- 3", "case 2", "s.yaml:6: expected an object, got a number"},
+		"NameNoText":  {"a name that YAML reads as a boolean is an error", "- {name: y}", "case 2", "s.yaml:6: name: expected text, got a boolean"},
+		"NoName":      {"a case must have a name", "- {skip: x}", "case 2", "s.yaml:6: the case has no name"},
+		"SameName":    {"a name must be unique", "- name: good", "good", `s.yaml:6: the name "good" is already used by the case on line 5`},
+		"Unknown":     {"unknown fields are errors", "- name: a\n  exect: {}\n  timeout: soon", "a", "s.yaml:7: exect: there is no such field: is it expect?\ns.yaml:8: timeout: expected a time such as 30s or 2m"},
+		"Deep":        {"unknown fields are errors at any depth", "- name: a\n  expect:\n    resources:\n      bolt:\n        spec.size: {equal: 3}\n    ready: {resorces: [a]}", "a", "s.yaml:11: expect.ready.resorces: there is no such field: is it resources?\ns.yaml:10: expect.resources.bolt.spec.size.equal: there is no such field: is it equals?"},
+		"NoTable":     {"a variable needs a table", "- name: a\n  xrd: ${each.x}", "a", "s.yaml:7: ${each.x} is used in a case without a table (each)"},
+		"EmptyTable":  {"a table must have rows", "- name: a\n  each: []", "a", "s.yaml:7: each: the table has no rows"},
+		"TableObject": {"a table must be a list", "- name: a\n  each: {}", "a", "s.yaml:7: each: expected a list, got an object"},
+		"Variable":    {"a variable must be a key of the row", "- name: a\n  each: [{size: 1}]\n  xrd: x-${each.sise}.yaml", "a/1", "s.yaml:8: ${each.sise}: the row of the table has no sise: is it size?"},
+		"NoObject":    {"a row must be an object if a variable has a key", "- name: a\n  each: [3]\n  xrd: ${each.size}", "a/1", "s.yaml:8: ${each.size}: the row of the table is not an object"},
+		"Name":        {"a variable in a name must be a key of the row", "- name: a ${each.q}\n  each: [{size: 1}]", "a ${each.q}/1", "s.yaml:6: name: ${each.q}: the row of the table has no q, only size"},
+		"Default":     {"an error that a row causes in the defaults has the line of the defaults", "- name: a\n  each: [{size: x}]", "a/1", "s.yaml:3: expect.passes: expected a whole number, got a string"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,11 +80,11 @@ func TestCaseErrors(t *testing.T) {
 				defaults = "defaults: {expect: {passes: '${each.size}'}}"
 			}
 			s := parse(t, defaults+"\ncases:\n- {name: good, expect: {passes: 1}}\n"+tc.text+"\n")
-			if _, err := s.Cases[0].Form(); err != nil {
+			if _, err := s.Cases[0].Spec(); err != nil {
 				t.Errorf("the other case: %v", err)
 			}
 			c := s.Cases[1]
-			if _, err := c.Form(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
+			if _, err := c.Spec(); c.Name != tc.name || fmt.Sprint(err) != tc.want {
 				t.Errorf("%s: got case %q with\n%v\nwant\n%s", tc.reason, c.Name, err, tc.want)
 			}
 		})
@@ -122,7 +122,7 @@ cases:
 - name: fatal
   expect: {fatal: boom}
 `)
-	f, err := s.Cases[0].Form()
+	f, err := s.Cases[0].Spec()
 	if err != nil || s.Name != "bolts" {
 		t.Fatal(err, s.Name)
 	}
@@ -154,13 +154,14 @@ cases:
 	if _, ok := xr["spec.old"]; ok || len(xr["spec.size"].In) != 2 || xr["spec.none"].Value == nil || xr["spec.none"].Value.Any != nil {
 		t.Errorf("fields: got %+v", xr)
 	}
-	fatal, err := s.Cases[1].Form()
+	fatal, err := s.Cases[1].Spec()
 	if err != nil || fatal.Expect.Fatal == nil || fatal.Expect.Count != nil {
 		t.Errorf("a case that ends in a fatal result: got %+v, %v, and what defaults expect does not hold there", fatal.Expect, err)
 	}
 }
 
-// TestTable puts rows into texts, keys and whole values, which keep their types.
+// TestTable replaces variables in strings, keys and whole values, which keep
+// their types.
 func TestTable(t *testing.T) {
 	s := parse(t, `defaults:
   xr: {file: "${each.file}.yaml", patch: {spec: {size: "${each.size}"}}}
@@ -186,7 +187,7 @@ cases:
 	if diff := cmp.Diff([]string{"size 1", "size two", "rows/1", "rows/2"}, names); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	f, err := s.Cases[0].Form()
+	f, err := s.Cases[0].Spec()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,12 +205,12 @@ cases:
 	if err != nil || !ok || xr.File != "other.yaml" || cmp.Diff(map[string]any{"spec": map[string]any{"size": "two"}}, xr.Patch) != "" {
 		t.Errorf("the defaults' XR: got %+v, %v", xr, err)
 	}
-	if f, err = s.Cases[3].Form(); err != nil || f.XRD != "2.yaml" {
+	if f, err = s.Cases[3].Spec(); err != nil || f.XRD != "2.yaml" {
 		t.Errorf("a row that is no object: got %q, %v", f.XRD, err)
 	}
 }
 
-// TestPosition: what a case takes over stands with the defaults.
+// TestPosition: an inherited field has the line of the defaults.
 func TestPosition(t *testing.T) {
 	s := parse(t, `defaults:
   xrd: x.yaml
@@ -275,7 +276,7 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text makes a suite that cannot be asked for its cases.
+// FuzzParse: the cases of any suite that is parsed can be read without a panic.
 func FuzzParse(f *testing.F) {
 	f.Add(head + "defaults: {each: [1]}\ncases: [{name: '${each}', xr: x, expect: {xr: {a: 1}}}]")
 	f.Add(head + "cases: [{name: a, each: [{b: 1}], expect: {resources: {'${each.b}': {x: {in: [1]}}}}}]")
@@ -289,7 +290,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for i, c := range s.Cases[:min(len(s.Cases), 100)] {
-			if _, err := c.Form(); err != nil && !strings.Contains(err.Error(), "s.yaml:") {
+			if _, err := c.Spec(); err != nil && !strings.Contains(err.Error(), "s.yaml:") {
 				t.Errorf("case %d: the error has no line: %v", i, err)
 			}
 			_, _, _ = c.DefaultXR()

@@ -11,31 +11,31 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// MostCases is how many cases a suite may have, those of tables included.
-const MostCases = 100_000
+// MaxCases limits the number of cases of a suite, including those of tables.
+const MaxCases = 100_000
 
-// A Suite is a document of kind TestSuite. Its cases are decoded one by one, so
-// that what is wrong with one is no matter for the others.
+// A Suite is a document of kind TestSuite. Its cases are decoded separately, so
+// that an error in one does not affect the others.
 type Suite struct {
 	// Name is metadata.name, or "".
 	Name string
-	// Document is where it was read from.
+	// Document is the source of the suite.
 	Document manifest.Document
-	// Cases are those of the file, in its order, each row of a table one.
+	// Cases are in the order of the file. Each row of a table is a case.
 	Cases []*Case
 
 	defaults map[string]any
 	lines    func() manifest.Lines
 }
 
-// Is reports whether an object says that it is a suite, of whatever version.
+// Is reports whether an object has the kind of a suite, in any version.
 func Is(obj map[string]any) bool {
 	apiVersion, _ := obj["apiVersion"].(string)
 	return obj["kind"] == Kind && strings.HasPrefix(apiVersion, "xfn.dev/")
 }
 
-// Parse reads a suite. What is wrong with it as a whole, its defaults included,
-// is returned, all of it, each as a *manifest.Error.
+// Parse parses a suite. It returns all errors of the suite as a whole and of
+// its defaults, each as a *manifest.Error.
 func Parse(doc manifest.Document) (*Suite, error) {
 	s := &Suite{Document: doc, lines: sync.OnceValue(doc.Lines)}
 	if _, err := doc.StrictJSON(); err != nil {
@@ -48,7 +48,7 @@ func Parse(doc manifest.Document) (*Suite, error) {
 	outer := maps.Clone(obj)
 	list, isList := obj["cases"].([]any)
 	if isList {
-		outer["cases"] = []any{} // each is looked at by itself
+		outer["cases"] = []any{} // Spec decodes each case.
 	}
 	var f file
 	var errs []error
@@ -71,8 +71,8 @@ func Parse(doc manifest.Document) (*Suite, error) {
 	return s, nil
 }
 
-// isVariable reports whether what does not fit is a text that a table's row is
-// still to replace.
+// isVariable reports whether the value at path is a string with a variable,
+// whose type is known only when a row is inserted.
 func (s *Suite) isVariable(obj map[string]any, path []string) bool {
 	text, ok := lookup(obj, path).(string)
 	return ok && hasVariable(text)
@@ -81,20 +81,20 @@ func (s *Suite) isVariable(obj map[string]any, path []string) bool {
 func (s *Suite) checkDefaults() error {
 	for _, field := range []string{"name", "skip"} {
 		if _, ok := s.defaults[field]; ok {
-			return s.errorAt([]string{"defaults", field}, fmt.Errorf("defaults.%s: only a case has that", field))
+			return s.errorAt([]string{"defaults", field}, fmt.Errorf("defaults.%s: only a case can have this field", field))
 		}
 	}
 	return nil
 }
 
-// fault turns a fault of decoding into an error with its line.
+// fault returns a decoding error with its line.
 func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, f) }
 
 func (s *Suite) errorAt(path []string, err error) error {
 	return &manifest.Error{Path: s.Document.Path, Line: s.lines().Of(manifest.JoinPath(path)), Err: err}
 }
 
-// addCases adds the cases, a row of a table each.
+// addCases adds the cases of the list, one for each row of a table.
 func (s *Suite) addCases(list []any) error {
 	if len(list) == 0 {
 		return s.errorAt([]string{"cases"}, errors.New("the suite has no cases"))
@@ -104,19 +104,19 @@ func (s *Suite) addCases(list []any) error {
 		obj, _ := raw.(map[string]any)
 		for _, c := range s.rows(i, raw, obj) {
 			if other := names[c.Name]; other != nil && c.err == nil {
-				c.err = hint.Wrap(c.errorAt([]string{"name"}, fmt.Errorf("the name %q is that of the case on line %d, too", c.Name, other.Line())), "of a table, say ${each.key} in the name")
+				c.err = hint.Wrap(c.errorAt([]string{"name"}, fmt.Errorf("the name %q is already used by the case on line %d", c.Name, other.Line())), "of a table, say ${each.key} in the name")
 			}
 			names[c.Name] = c
 			s.Cases = append(s.Cases, c)
 		}
-		if len(s.Cases) > MostCases {
-			return s.errorAt([]string{"cases"}, fmt.Errorf("the suite has more than %d cases", MostCases))
+		if len(s.Cases) > MaxCases {
+			return s.errorAt([]string{"cases"}, fmt.Errorf("the suite has more than %d cases", MaxCases))
 		}
 	}
 	return nil
 }
 
-// rows returns the cases that an element of the list stands for.
+// rows returns the cases of an element of the list.
 func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 	one := &Case{suite: s, index: i, raw: obj, Name: fmt.Sprintf("case %d", i+1)}
 	name, named := obj["name"].(string)

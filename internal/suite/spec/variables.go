@@ -14,15 +14,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// variable is what stands for a value of a table's row: ${each.key}, or ${each}
-// for the row itself. Two dollars make it plain text.
+// variable matches ${each.key} and ${each}, the row itself. Two dollars escape
+// it.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
 
 func hasVariable(s string) bool {
 	return strings.Contains(s, "${each") && variable().MatchString(s)
 }
 
-// replace returns a value with the case's row put in.
+// replace returns a copy of v with the variables of the case's row replaced.
 func (c *Case) replace(v any, path []string) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -76,8 +76,8 @@ func (c *Case) replaceObject(v map[string]any, path []string) (any, error) {
 	return out, nil
 }
 
-// substitute returns a text with the variables in it replaced. One that is
-// nothing but a variable is the variable's value.
+// substitute returns a string with its variables replaced. A string that is
+// exactly one variable becomes the variable's value.
 func (c *Case) substitute(s string) (any, error) {
 	if m := variable().FindString(s); m == s && !strings.HasPrefix(s, "$$") {
 		return c.value(s)
@@ -97,10 +97,10 @@ func (c *Case) substitute(s string) (any, error) {
 	return out, failed
 }
 
-// value returns what a variable stands for.
+// value returns the value of a variable.
 func (c *Case) value(name string) (any, error) {
 	if !c.hasRow {
-		return nil, fmt.Errorf("%s stands in a case without a table (each)", name)
+		return nil, fmt.Errorf("%s is used in a case without a table (each)", name)
 	}
 	key := variable().FindStringSubmatch(name)[1]
 	if key == "" {
@@ -116,7 +116,7 @@ func (c *Case) value(name string) (any, error) {
 	}
 	row, ok := c.row.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s: the row of the table is no object", name)
+		return nil, fmt.Errorf("%s: the row of the table is not an object", name)
 	}
 	names := slices.Sorted(maps.Keys(row))
 	if near := hint.Nearest(key, names); near != "" {
@@ -125,7 +125,7 @@ func (c *Case) value(name string) (any, error) {
 	return nil, fmt.Errorf("%s: the row of the table has no %s, only %s", name, key, strings.Join(names, ", "))
 }
 
-// text returns a value as it stands in a text.
+// text formats a value for use in a string.
 func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
