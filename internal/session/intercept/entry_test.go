@@ -179,9 +179,9 @@ func TestPrune(t *testing.T) {
 		"Other":      {"the user's own files stay", "notes.txt", func(string) []byte { return nil }, 48 * time.Hour, false},
 		"OtherTemp":  {"even those that look half-written", ".notes.txt.123.tmp", func(string) []byte { return nil }, 48 * time.Hour, false},
 		"ShortName":  {"and those with no whole key", key("a")[1:] + ".response", func(string) []byte { return nil }, 48 * time.Hour, false},
-		"NewHalf":    {"a file that may still be written stays", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour, false},
-		"OldHalf":    {"one that a killed process left goes", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour + time.Second, true},
-		"FutureHalf": {"a clock that is ahead makes none old", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, -48 * time.Hour, false},
+		"NewHalf":    {"a file that may still be written stays", ".xfn-" + strings.Repeat("a", 26) + ".tmp", func(string) []byte { return nil }, time.Hour, false},
+		"OldHalf":    {"one that a killed process left goes", ".xfn-" + strings.Repeat("a", 26) + ".tmp", func(string) []byte { return nil }, time.Hour + time.Second, true},
+		"FutureHalf": {"a clock that is ahead makes none old", ".xfn-" + strings.Repeat("a", 26) + ".tmp", func(string) []byte { return nil }, -48 * time.Hour, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
