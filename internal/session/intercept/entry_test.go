@@ -179,9 +179,9 @@ func TestPrune(t *testing.T) {
 		"Other":      {"other files are kept", "notes.txt", func(string) []byte { return nil }, 48 * time.Hour, false},
 		"OtherTemp":  {"other files that look like temporary ones are kept", ".notes.txt.123.tmp", func(string) []byte { return nil }, 48 * time.Hour, false},
 		"ShortName":  {"temporary files without a whole key are kept", key("a")[1:] + ".response", func(string) []byte { return nil }, 48 * time.Hour, false},
-		"NewHalf":    {"a recent temporary file is kept", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour, false},
-		"OldHalf":    {"an old temporary file is removed", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, time.Hour + time.Second, true},
-		"FutureHalf": {"a clock that is ahead does not make a temporary file old", "." + key("a") + ".response.123.tmp", func(string) []byte { return nil }, -48 * time.Hour, false},
+		"NewHalf":    {"a recent temporary file is kept", ".xfn-" + strings.Repeat("a", 26) + ".tmp", func(string) []byte { return nil }, time.Hour, false},
+		"OldHalf":    {"an old temporary file is removed", ".xfn-" + strings.Repeat("a", 26) + ".tmp", func(string) []byte { return nil }, time.Hour + time.Second, true},
+		"FutureHalf": {"a clock that is ahead does not make a temporary file old", ".xfn-" + strings.Repeat("a", 26) + ".tmp", func(string) []byte { return nil }, -48 * time.Hour, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

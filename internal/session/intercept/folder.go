@@ -16,11 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A temporary file has the name of an entry with a dot before it and a suffix.
-var (
-	entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
-	halfName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.[0-9a-f]{64}\.response\..*\.tmp$`) })
-)
+// entryName matches the name of an entry. A file that is being written has a
+// temporary name of fsx.
+var entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
 
 // abandoned is the age from which a temporary file is considered left by a
 // killed process.
@@ -120,7 +118,7 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 // at now.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
-	if !entryName().MatchString(name) && !halfName().MatchString(name) {
+	if !entryName().MatchString(name) && !fsx.IsTemporary(name) {
 		return false, nil
 	}
 	info, err := os.Lstat(path)
@@ -129,7 +127,7 @@ func stale(path string, now time.Time) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
-	case halfName().MatchString(name):
+	case fsx.IsTemporary(name):
 		return now.Sub(info.ModTime()) > abandoned, nil
 	}
 	header, err := readFile(path, headerSize)
