@@ -1,3 +1,3 @@
-// Package impact says what Compositions would do to the composite resources of a
-// cluster, by a dump of it, and to what those have composed.
+// Package clusterdiff computes how Compositions would change the composite resources
+// in a dump of a cluster, and their composed resources.
 package clusterdiff

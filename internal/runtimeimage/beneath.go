@@ -34,9 +34,9 @@ func (f folders) header(name string) *tar.Header {
 	return h
 }
 
-// beneath returns the tree's directories that exist in a base image. It reads
-// the image's layers only if the tree is not at DefaultWorkdir, which base
-// images do not have.
+// beneath returns the tree's directories that exist in a base image. It does not
+// read the image's layers if the tree is at a top-level directory, such as
+// DefaultWorkdir, which base images do not have.
 func (t *tree) beneath(ctx context.Context, base v1.Image) (folders, error) {
 	if t.at != "" && !strings.Contains(t.at, "/") {
 		return nil, nil
