@@ -16,7 +16,6 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/alpha"
 	"github.com/xfn-dev/xfn/cmd/xfn/cache"
-	"github.com/xfn-dev/xfn/cmd/xfn/completion"
 	"github.com/xfn-dev/xfn/cmd/xfn/docs"
 	"github.com/xfn-dev/xfn/cmd/xfn/function"
 	"github.com/xfn-dev/xfn/cmd/xfn/registry"
@@ -58,14 +57,14 @@ type app struct {
 	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
 	Cache      cache.Cmd           `cmd:"" help:"Show and prune what was pulled."`
 	Registry   registry.Cmd        `cmd:"" help:"Serve a registry of your own."`
-	Completion completion.Cmd      `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 
-	Complete    completion.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
-	Docs        docs.Cmd               `cmd:"" hidden:"" model:"all"`
-	Beta        beta                   `cmd:"" hidden:""`
-	Composition composition            `cmd:"" hidden:""`
-	Resource    resource               `cmd:"" hidden:""`
+	Complete    docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
+	Docs        docs.Cmd         `cmd:"" hidden:"" model:"all"`
+	Beta        beta             `cmd:"" hidden:""`
+	Composition composition      `cmd:"" hidden:""`
+	Resource    resource         `cmd:"" hidden:""`
 }
 
 // beta, composition and resource are where the crossplane CLI has had its commands.

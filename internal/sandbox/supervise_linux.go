@@ -14,8 +14,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/xfn-dev/xfn/internal/sandbox/carry"
 )
 
 // defaultPath lists the directories to search for programs if the environment
@@ -124,7 +122,7 @@ func forwarder(o request) (func(), error) {
 		return nil, fmt.Errorf("opening the listening socket: %w", err)
 	}
 	to := net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port))
-	return func() { _ = carry.Carry(l, "tcp4", to) }, nil
+	return func() { _ = ForwardConnections(l, "tcp4", to) }, nil
 }
 
 // closeInherited closes every inherited descriptor that this process does not

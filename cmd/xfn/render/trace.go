@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/page"
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
@@ -90,7 +89,7 @@ func title(r session.Result) string {
 // finish writes what was asked for.
 func (t *tracer) finish() error {
 	if t.flags.TraceHTML != "" {
-		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return page.Write(w, "xfn render", t.traces) })
+		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn render", t.traces) })
 		if err != nil {
 			return fmt.Errorf("writing the trace: %w", err)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/page"
 	"github.com/xfn-dev/xfn/internal/suite"
 	"github.com/xfn-dev/xfn/internal/suite/format"
 )
@@ -114,7 +113,7 @@ func (r *reporter) page(o suite.Outcome) error {
 		if trace.Error, err = format.Failures(o, r.term.Spell); err != nil {
 			return err
 		}
-		return page.Write(w, "xfn test", []report.Trace{trace})
+		return report.WritePage(w, "xfn test", []report.Trace{trace})
 	})
 	if err != nil {
 		return fmt.Errorf("writing the trace of %s: %w", o.Name(), err)

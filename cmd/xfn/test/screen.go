@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/page"
 )
 
 // A screen shows rounds: each in place of the one before, or, where the output is
@@ -230,7 +229,7 @@ func (s *screen) writePage(path string) error {
 			}
 		}
 	}
-	err := fsx.Write(path, 0o644, func(w io.Writer) error { return page.Write(w, "xfn dev", traces) })
+	err := fsx.Write(path, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn dev", traces) })
 	if err != nil {
 		return fmt.Errorf("writing the trace: %w", err)
 	}

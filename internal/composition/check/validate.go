@@ -11,7 +11,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
-	"github.com/xfn-dev/xfn/internal/schema/kinds"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
@@ -60,6 +59,6 @@ func builtIn(obj map[string]any, at string) bool {
 	}
 	base, _ := value.(map[string]any)
 	u := unstructured.Unstructured{Object: base}
-	_, ok := kinds.Find(u.GroupVersionKind())
+	_, ok := schema.FindKind(u.GroupVersionKind())
 	return ok
 }

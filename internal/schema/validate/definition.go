@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
-	"github.com/xfn-dev/xfn/internal/schema/kinds"
 )
 
 // A Definition is a CRD, or one that Crossplane makes, and where it comes from.
@@ -145,5 +144,5 @@ func words(at *field.Path, s map[string]any) []schema.Fault {
 		}
 		delete(own, "properties")
 	}
-	return append(found, kinds.Decode(at, own, reflect.TypeFor[extv1.JSONSchemaProps]())...)
+	return append(found, schema.DecodeKind(at, own, reflect.TypeFor[extv1.JSONSchemaProps]())...)
 }

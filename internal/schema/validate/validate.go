@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
-	"github.com/xfn-dev/xfn/internal/schema/kinds"
 )
 
 // Options say how objects are validated. The zero value works.
@@ -230,7 +229,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 		}
 		return Valid, v.custom(ctx, def, v.placed(obj, def.Namespaced), gvk), nil
 	}
-	k, ok := kinds.Find(gvk)
+	k, ok := schema.FindKind(gvk)
 	if !ok {
 		return NoSchema, nil, nil
 	}

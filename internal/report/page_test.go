@@ -1,4 +1,4 @@
-package page_test
+package report_test
 
 import (
 	"bytes"
@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/report"
-	"github.com/xfn-dev/xfn/internal/report/page"
 )
 
 func write(t testing.TB, title string, traces ...report.Trace) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := page.Write(&b, title, traces); err != nil {
+	if err := report.WritePage(&b, title, traces); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -229,12 +228,12 @@ func TestWriteIsStable(t *testing.T) {
 	}
 }
 
-type fullDisk struct{}
+type pageFullDisk struct{}
 
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+func (pageFullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestWriteFails(t *testing.T) {
-	err := page.Write(fullDisk{}, "Render", []report.Trace{storage()})
+func TestPageWriteFails(t *testing.T) {
+	err := report.WritePage(pageFullDisk{}, "Render", []report.Trace{storage()})
 	if err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("got error %v, want that of the writer", err)
 	}
@@ -247,7 +246,7 @@ func BenchmarkWrite(b *testing.B) {
 		traces[i].Steps[0].Took = time.Duration(i) * time.Millisecond
 	}
 	for b.Loop() {
-		if err := page.Write(io.Discard, "Render", traces); err != nil {
+		if err := report.WritePage(io.Discard, "Render", traces); err != nil {
 			b.Fatal(err)
 		}
 	}

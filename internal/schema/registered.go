@@ -1,4 +1,4 @@
-package kinds
+package schema
 
 import (
 	"maps"

@@ -1,12 +1,10 @@
-package page
+package report
 
 import (
 	"time"
-
-	"github.com/xfn-dev/xfn/internal/report"
 )
 
-func took(t report.Trace) time.Duration {
+func took(t Trace) time.Duration {
 	var sum time.Duration
 	for _, s := range t.Steps {
 		sum += s.Took
@@ -15,7 +13,7 @@ func took(t report.Trace) time.Duration {
 }
 
 // share returns the duration of a step in percent of the slowest step's.
-func share(t report.Trace, s report.Step) int {
+func share(t Trace, s Step) int {
 	var slowest time.Duration
 	for _, other := range t.Steps {
 		slowest = max(slowest, other.Took)
@@ -26,7 +24,7 @@ func share(t report.Trace, s report.Step) int {
 	return max(1, int(100*s.Took/slowest))
 }
 
-func countRows(t report.Trace) int {
+func countRows(t Trace) int {
 	n := 0
 	for _, s := range t.Steps {
 		n += stepRows(s)
@@ -35,7 +33,7 @@ func countRows(t report.Trace) int {
 }
 
 // stepRows returns the number of rows of a step on the page.
-func stepRows(s report.Step) int {
+func stepRows(s Step) int {
 	n := len(s.ContextChanges) + len(s.Results) + len(s.Conditions) + len(s.Requirements)
 	for _, r := range s.Changes {
 		n += max(1, resourceRows(r))
@@ -43,7 +41,7 @@ func stepRows(s report.Step) int {
 	return n
 }
 
-func resourceRows(r report.ResourceChange) int {
+func resourceRows(r ResourceChange) int {
 	n := len(r.Fields) + len(r.ConnectionDetails)
 	if r.Ready != nil {
 		n++
@@ -52,7 +50,7 @@ func resourceRows(r report.ResourceChange) int {
 }
 
 // results counts the results of one severity.
-func results(s report.Step, severity string) int {
+func results(s Step, severity string) int {
 	n := 0
 	for _, r := range s.Results {
 		if r.Severity == severity {
@@ -62,17 +60,17 @@ func results(s report.Step, severity string) int {
 	return n
 }
 
-// counts are numbers of added, changed and removed things.
-type counts struct{ Added, Changed, Removed int }
+// changeCounts are the numbers of added, changed and removed things.
+type changeCounts struct{ Added, Changed, Removed int }
 
-func tally(s report.Step) counts {
+func tally(s Step) changeCounts {
 	added, changed, removed := s.Count()
-	return counts{added, changed, removed}
+	return changeCounts{added, changed, removed}
 }
 
 // A part is the data of a step's template.
 type part struct {
-	Step report.Step
+	Step Step
 	Open bool
 }
 
@@ -80,5 +78,5 @@ type part struct {
 // otherwise it says what changed.
 type row struct {
 	Name   string
-	Change report.Change
+	Change Change
 }

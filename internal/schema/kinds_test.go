@@ -1,4 +1,4 @@
-package kinds_test
+package schema_test
 
 import (
 	"bufio"
@@ -16,19 +16,19 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/schema/kinds"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-func find(t testing.TB, apiVersion, kind string) kinds.Kind {
+func find(t testing.TB, apiVersion, kind string) schema.Kind {
 	t.Helper()
-	k, ok := kinds.Find(kschema.FromAPIVersionAndKind(apiVersion, kind))
+	k, ok := schema.FindKind(kschema.FromAPIVersionAndKind(apiVersion, kind))
 	if !ok {
 		t.Fatalf("there is no kind %s of %s", kind, apiVersion)
 	}
 	return k
 }
 
-func object(t testing.TB, text string) map[string]any {
+func kindsObject(t testing.TB, text string) map[string]any {
 	t.Helper()
 	obj, err := manifest.Document{Path: "f.yaml", Line: 1, Text: []byte(text)}.Object()
 	if err != nil {
@@ -59,7 +59,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			k, ok := kinds.Find(kschema.FromAPIVersionAndKind(tc.apiVersion, tc.kind))
+			k, ok := schema.FindKind(kschema.FromAPIVersionAndKind(tc.apiVersion, tc.kind))
 			if ok != tc.want || k.Namespaced != tc.namespaced {
 				t.Errorf("%s: got %t, namespaced %t", tc.reason, ok, k.Namespaced)
 			}
@@ -67,7 +67,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestKindsNames(t *testing.T) {
 	cases := map[string]struct {
 		reason, apiVersion, kind, name string
 		want                           bool
@@ -139,7 +139,7 @@ func compareScopes(t *testing.T, dir, version string) {
 			case scopeMark.MatchString(line):
 				cluster = true
 			case m != nil:
-				k, ok := kinds.Find(kschema.GroupVersionKind{Group: group, Version: version, Kind: m[1]})
+				k, ok := schema.FindKind(kschema.GroupVersionKind{Group: group, Version: version, Kind: m[1]})
 				if ok && k.Namespaced == cluster {
 					t.Errorf("%s of %s: got namespaced %t", m[1], group, k.Namespaced)
 				}
@@ -191,7 +191,7 @@ func TestDecode(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range find(t, tc.apiVersion, tc.kind).Decode(object(t, tc.text)) {
+			for _, f := range find(t, tc.apiVersion, tc.kind).Decode(kindsObject(t, tc.text)) {
 				got = append(got, fmt.Sprintf("%s (%s)", f, f.Nearest))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

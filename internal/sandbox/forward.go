@@ -1,4 +1,4 @@
-package carry
+package sandbox
 
 import (
 	"errors"
@@ -21,11 +21,11 @@ const (
 	lastPause  = 10 * time.Millisecond
 )
 
-// Carry accepts connections and forwards each to an address of a network. It
+// ForwardConnections accepts connections and forwards each to an address of a network. It
 // dials until a server listens there, so a client may connect before the server
-// starts. Carry returns when l fails to accept, for example because it was
+// starts. ForwardConnections returns when l fails to accept, for example because it was
 // closed, with that error; pending dials stop then.
-func Carry(l net.Listener, network, address string) error {
+func ForwardConnections(l net.Listener, network, address string) error {
 	closed := make(chan struct{})
 	defer close(closed)
 	free := make(chan struct{}, maxConnections)

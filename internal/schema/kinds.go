@@ -1,4 +1,4 @@
-package kinds
+package schema
 
 import (
 	"reflect"
@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	own "github.com/xfn-dev/xfn/internal/schema"
 )
 
 // A Kind is one of an API server.
@@ -17,28 +15,28 @@ type Kind struct {
 	// Namespaced says that its objects are in namespaces.
 	Namespaced bool
 	// Name says what is wrong with the name of one.
-	Name own.NameFunc
+	Name NameFunc
 
 	fields reflect.Type
 }
 
-// Find returns the kind of objects of an apiVersion and kind, and false if it is
+// FindKind returns the kind of objects of an apiVersion and kind, and false if it is
 // none of those that are always there. It is safe for concurrent use.
-func Find(gvk schema.GroupVersionKind) (Kind, bool) {
-	t, ok := types()[gvk]
+func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
+	t, ok := kindTypes()[gvk]
 	if !ok {
 		return Kind{}, false
 	}
-	name := own.NameFunc(validation.NameIsDNSSubdomain)
+	name := NameFunc(validation.NameIsDNSSubdomain)
 	if special, ok := names[gvk.GroupKind()]; ok {
 		name = special
 	}
 	return Kind{Namespaced: !clusterScoped()[gvk.GroupKind()], Name: name, fields: t}, true
 }
 
-// types returns the Go types of all kinds that are objects of their own.
-var types = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
-	all := kubernetes()
+// kindTypes returns the Go types of all kinds that are objects of their own.
+var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
+	all := kubernetesKinds()
 	for gvk, t := range registered() {
 		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == reflect.TypeFor[metav1.ObjectMeta]() {
 			all[gvk] = t
@@ -49,7 +47,7 @@ var types = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 
 // names are the rules for names that are not subdomains (k8s.io/kubernetes,
 // pkg/apis/*/validation; Kubernetes' documentation, "Object Names and IDs").
-var names = map[schema.GroupKind]own.NameFunc{
+var names = map[schema.GroupKind]NameFunc{
 	{Kind: "Namespace"}: validation.NameIsDNSLabel,
 	{Kind: "Service"}:   validation.NameIsDNS1035Label,
 	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               path.ValidatePathSegmentName,

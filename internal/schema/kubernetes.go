@@ -1,4 +1,4 @@
-package kinds
+package schema
 
 import (
 	_ "embed"
@@ -46,9 +46,9 @@ func leaves() []reflect.Type {
 	}
 }
 
-// kubernetes returns the Go types of the kinds of kubernetesJSON, with fields as
+// kubernetesKinds returns the Go types of the kinds of kubernetesJSON, with fields as
 // those of the Kubernetes types have.
-func kubernetes() map[schema.GroupVersionKind]reflect.Type {
+func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
 		// The file is part of the program, and tested.

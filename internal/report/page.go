@@ -1,4 +1,4 @@
-package page
+package report
 
 import (
 	"bufio"
@@ -10,8 +10,6 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"github.com/xfn-dev/xfn/internal/report"
 )
 
 //go:embed page.html page.css page.js
@@ -32,19 +30,19 @@ type view struct {
 	CSP    string
 	CSS    template.CSS
 	JS     template.JS
-	Traces []report.Trace
+	Traces []Trace
 	Took   time.Duration
 	Failed int
 	// Open unfolds all steps and resources.
 	Open bool
 }
 
-// Write writes a page about the traces, in order, with the given title. The
+// WritePage writes a page about the traces, in order, with the given title. The
 // page is self-contained, and long values are cut. Output of functions is
 // escaped, and a content security policy prevents loading, sending and other
 // scripts.
-func Write(w io.Writer, title string, traces []report.Trace) error {
-	v := view{Title: report.Printable(title), Traces: traces}
+func WritePage(w io.Writer, title string, traces []Trace) error {
+	v := view{Title: Printable(title), Traces: traces}
 	if err := v.dress(); err != nil {
 		return err
 	}
@@ -93,12 +91,12 @@ func hash(content []byte) string {
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"add":      func(a, b int) int { return a + b },
-		"count":    report.Count,
-		"deref":    func(c *report.Change) report.Change { return *c },
-		"duration": report.Duration,
+		"count":    Count,
+		"deref":    func(c *Change) Change { return *c },
+		"duration": Duration,
 		"lines":    lines,
-		"literal":  literal,
-		"part":     func(s report.Step, open bool) part { return part{s, open} },
+		"literal":  jsonLiteral,
+		"part":     func(s Step, open bool) part { return part{s, open} },
 		"results":  results,
 		"rows":     stepRows,
 		"said":     func(v any) string { return words(fmt.Sprint(v)) },
@@ -107,13 +105,13 @@ func functions() template.FuncMap {
 		"tally":    tally,
 		"took":     took,
 		"type":     typeOf,
-		"change":   func(name string, c report.Change) row { return row{name, c} },
+		"change":   func(name string, c Change) row { return row{name, c} },
 		"words":    words,
 	}
 }
 
 // words cuts and escapes text of functions.
-func words(s string) string { return printable(report.Cut(s, longest)) }
+func words(s string) string { return printable(Cut(s, longest)) }
 
 // printable escapes characters that do not print, except line breaks, which the
 // page can show.
@@ -122,7 +120,7 @@ func printable(s string) string {
 	for i, l := range lines {
 		cells := strings.Split(l, "\t")
 		for j, c := range cells {
-			cells[j] = report.Printable(c)
+			cells[j] = Printable(c)
 		}
 		lines[i] = strings.Join(cells, "\t")
 	}
@@ -146,16 +144,16 @@ func lines(s string) []line {
 	return all
 }
 
-// literal formats a value: a string of several lines unchanged, others as JSON.
-func literal(v any) string {
+// jsonLiteral formats a value: a string of several lines unchanged, others as JSON.
+func jsonLiteral(v any) string {
 	if s, ok := v.(string); ok && strings.Contains(s, "\n") {
 		return words(s)
 	}
-	return report.Text(v, longest)
+	return Text(v, longest)
 }
 
 // severity returns the CSS class of a result.
-func severity(r report.Result) string {
+func severity(r Result) string {
 	switch r.Severity {
 	case "Fatal", "Warning":
 		return strings.ToLower(r.Severity)

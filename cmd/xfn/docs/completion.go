@@ -1,4 +1,4 @@
-package completion
+package docs
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
-// Cmd prints a completion script.
-type Cmd struct {
+// CompletionCmd prints a completion script.
+type CompletionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"${enum}"`
 }
 
 // Help is shown by --help.
-func (Cmd) Help() string {
+func (CompletionCmd) Help() string {
 	return `Examples:
 
     source <(xfn completion bash)
@@ -51,7 +51,7 @@ complete -c %[1]s -a '(__xfn_complete)'
 }
 
 // Run prints the script.
-func (c *Cmd) Run(term *terminal.Terminal, p terminal.Program) error {
+func (c *CompletionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
 	if _, err := fmt.Fprintf(term.Stdout, scripts[c.Shell], p.Name); err != nil {
 		return fmt.Errorf("printing the script: %w", err)
 	}

@@ -1,4 +1,4 @@
-package carry_test
+package sandbox_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/sandbox/carry"
+	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
 // limit is how long a test waits for what takes milliseconds.
@@ -44,11 +44,11 @@ func start(t *testing.T, to string) (socket string) {
 	t.Helper()
 	l := listen(t, "unix", filepath.Join(t.TempDir(), "s"))
 	ended := make(chan error, 1)
-	go func() { ended <- carry.Carry(l, "tcp", to) }()
+	go func() { ended <- sandbox.ForwardConnections(l, "tcp", to) }()
 	t.Cleanup(func() {
 		l.Close()
 		if err := e2e.Receive(t, ended); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Carry() after its socket was closed: got error %v", err)
+			t.Errorf("ForwardConnections() after its socket was closed: got error %v", err)
 		}
 	})
 	return l.Addr().String()
@@ -86,7 +86,7 @@ func echo(l net.Listener) {
 	}
 }
 
-func TestCarry(t *testing.T) {
+func TestForward(t *testing.T) {
 	server := listen(t, "tcp", "127.0.0.1:0")
 	go echo(server)
 	socket := start(t, server.Addr().String())
@@ -97,7 +97,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-func TestCarryBeforeTheServer(t *testing.T) {
+func TestForwardBeforeTheServer(t *testing.T) {
 	reserved := listen(t, "tcp", "127.0.0.1:0")
 	address := reserved.Addr().String()
 	reserved.Close()
@@ -119,8 +119,8 @@ func TestCarryBeforeTheServer(t *testing.T) {
 	}
 }
 
-// A reset may arrive before or after Carry's dial returns, so that many are made.
-func TestCarryBreaks(t *testing.T) {
+// A reset may arrive before or after a dial of ForwardConnections returns, so that many are made.
+func TestForwardBreaks(t *testing.T) {
 	server := listen(t, "tcp", "127.0.0.1:0")
 	socket := start(t, server.Addr().String())
 	for range 200 {

@@ -1,4 +1,4 @@
-package kinds_test
+package schema_test
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/xfn-dev/xfn/internal/schema/kinds"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
 var update = flag.Bool("update", false, "write kubernetes.json anew")
@@ -56,7 +56,7 @@ func TestKubernetes(t *testing.T) {
 		}
 		apiVersion, kind := gvk.ToAPIVersionAndKind()
 		d.Kinds[apiVersion+" "+kind] = d.name(goType)
-		if _, ok := kinds.Find(gvk); !ok {
+		if _, ok := schema.FindKind(gvk); !ok {
 			t.Errorf("%s is not known", gvk)
 		}
 	}

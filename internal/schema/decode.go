@@ -1,4 +1,4 @@
-package kinds
+package schema
 
 import (
 	"encoding"
@@ -14,26 +14,25 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// Decode returns each field of an object that the kind's type does not have, and
+// DecodeKind returns each field of an object that the kind's type does not have, and
 // each value that it cannot hold: all that keeps an API server from decoding it
 // strictly. The object is as JSON decodes, but for whole numbers, which must be
 // int64.
-func (k Kind) Decode(obj map[string]any) []schema.Fault {
-	return Decode(nil, obj, k.fields)
+func (k Kind) Decode(obj map[string]any) []Fault {
+	return DecodeKind(nil, obj, k.fields)
 }
 
-// Decode is Kind.Decode for any value at a path, and any type of Go.
-func Decode(at *field.Path, v any, into reflect.Type) []schema.Fault {
+// DecodeKind is Kind.Decode for any value at a path, and any type of Go.
+func DecodeKind(at *field.Path, v any, into reflect.Type) []Fault {
 	var d decoder
 	d.value(at, v, into)
 	return d.found
 }
 
 // A decoder walks a value and the type that is to hold it.
-type decoder struct{ found []schema.Fault }
+type decoder struct{ found []Fault }
 
 func (d *decoder) value(at *field.Path, v any, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
@@ -78,8 +77,8 @@ func (d *decoder) object(at *field.Path, v any, t reflect.Type) {
 			d.value(at.Child(key), obj[key], f)
 			continue
 		}
-		d.found = append(d.found, schema.Fault{
-			Field: schema.FieldName(at.Child(key).String()), Unknown: true, Text: "unknown field",
+		d.found = append(d.found, Fault{
+			Field: FieldName(at.Child(key).String()), Unknown: true, Text: "unknown field",
 			Nearest: hint.Nearest(key, slices.Sorted(maps.Keys(fields))),
 		})
 	}
@@ -96,14 +95,14 @@ func (d *decoder) scalar(at *field.Path, v any, t reflect.Type) {
 	switch {
 	case err == nil:
 	case decodesItself(t) && !strings.Contains(err.Error(), "cannot unmarshal"):
-		d.found = append(d.found, schema.Of(field.Invalid(at, v, err.Error())))
+		d.found = append(d.found, Of(field.Invalid(at, v, err.Error())))
 	default:
 		d.misfit(at, v, t)
 	}
 }
 
 func (d *decoder) misfit(at *field.Path, v any, t reflect.Type) {
-	d.found = append(d.found, schema.Of(field.TypeInvalid(at, shown(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
+	d.found = append(d.found, Of(field.TypeInvalid(at, shown(v), fmt.Sprintf("must be %s, not %s", kindOf(t), valueKind(v)))))
 }
 
 // shown is what a message shows of a value: no object or list.

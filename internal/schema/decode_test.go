@@ -1,4 +1,4 @@
-package kinds_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/xfn-dev/xfn/internal/schema/kinds"
+	kinds "github.com/xfn-dev/xfn/internal/schema"
 )
 
 // FuzzDecode compares with the decoder that API servers have: a document has a
@@ -52,8 +52,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		into := types[int(n)%len(types)]
 		strict, err = kjson.UnmarshalStrict(data, reflect.New(into).Interface())
-		found := kinds.Decode(nil, obj, into)
-		if kind, ok := kinds.Find(kindOf[into]); !ok || len(kind.Decode(obj)) != len(found) {
+		found := kinds.DecodeKind(nil, obj, into)
+		if kind, ok := kinds.FindKind(kindOf[into]); !ok || len(kind.Decode(obj)) != len(found) {
 			t.Errorf("%s: of %s the type says %v, and the kind %v", into, data, found, kind.Decode(obj))
 		}
 		if refused := err != nil || len(strict) > 0; refused != (len(found) > 0) {
