@@ -1,4 +1,4 @@
-package main
+package e2e_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // memoryFiles are a composite resource, the function-go-templating, and a package
@@ -127,17 +129,17 @@ func TestMemoryLimit(t *testing.T) {
 			reason:   "a call that takes hours does not keep the render from its end",
 			template: `{{ until 1000000 | uniq }}`,
 			args:     render + " --timeout=1s",
-			want:     `xfn: error: rendering composite resource "p": running pipeline step "compose": executing the template: .*1s.*\n`,
+			want:     `xfn: error: rendering composite resource "p": running pipeline step "compose": executing the template: timed out after 1s\nhint: raise the limit with --timeout\n`,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			text, wantCode := tc.template, failed
+			text, wantCode := tc.template, 1
 			if text == "" {
 				text = named
 			}
 			if tc.want == "" {
-				wantCode = done
+				wantCode = 0
 			}
 			code, stderr := runLimited(t, withTemplate(text), strings.Fields(tc.args))
 			if code != wantCode {
@@ -153,10 +155,6 @@ func TestMemoryLimit(t *testing.T) {
 // runLimited runs the program in a folder with memoryFiles and a Composition.
 func runLimited(t *testing.T, composition string, args []string) (code int, stderr string) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	files := memoryFiles()
 	files["composition.yaml"] = composition
@@ -170,7 +168,7 @@ func runLimited(t *testing.T, composition string, args []string) (code int, stde
 		}
 	}
 	var errs strings.Builder
-	cmd := exec.CommandContext(t.Context(), exe)
+	cmd := exec.CommandContext(t.Context(), e2e.Binary(t))
 	cmd.Args = append([]string{"xfn"}, args...)
 	cmd.Dir, cmd.Stderr = dir, &errs
 	cmd.Env = append(os.Environ(), "HOME="+dir, "NO_COLOR=1", "GITHUB_ACTIONS=")
