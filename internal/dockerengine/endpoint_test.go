@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 		"Nothing":     {"an address needs a path or host", dockerengine.Environment{Host: "unix://"}, dockerengine.Endpoint{}, `"unix://" is not the address of an engine`},
 		"Current":     {"the configuration selects a context", dockerengine.Environment{Config: config}, dockerengine.Endpoint{Host: "tcp://there:2375", From: `Docker context "current"`}, ""},
 		"Context":     {"DOCKER_CONTEXT takes precedence over the configuration", dockerengine.Environment{Config: config, Context: "certified"}, dockerengine.Endpoint{Host: "tcp://there:2376", From: `Docker context "certified"`, TLS: &dockerengine.TLS{CA: ca, SkipVerify: true}}, ""},
-		"Unknown":     {"a context must exist", dockerengine.Environment{Config: config, Context: "nowhere"}, dockerengine.Endpoint{}, `Docker context "nowhere" does not exist; DOCKER_CONTEXT selects it`},
+		"Unknown":     {"a context must exist", dockerengine.Environment{Config: config, Context: "nowhere"}, dockerengine.Endpoint{}, `DOCKER_CONTEXT selects Docker context "nowhere", which does not exist`},
 		"Odd":         {"a context needs the address of an engine", dockerengine.Environment{Config: config, Context: "odd"}, dockerengine.Endpoint{}, `reading Docker context "odd": "fd://" is not the address of an engine`},
 		"Broken":      {"the file of a context must be valid JSON", dockerengine.Environment{Config: config, Context: "broken"}, dockerengine.Endpoint{}, "meta.json\": unexpected EOF"},
 		"BrokenThere": {"the configuration must be valid JSON", dockerengine.Environment{Config: broken}, dockerengine.Endpoint{}, "config.json\": unexpected EOF"},
