@@ -159,7 +159,7 @@ func TestDevKeys(t *testing.T) {
 	t.Parallel()
 	p := inTerminal(t)
 	before := p.modes()
-	p.says("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it by key a", "? help  q quit")
+	p.says("\x1b[H\x1b[2J", "round 1: start", "+ Widget", "--- FAIL: widgets/golden", "hint: write it with key a", "? help  q quit")
 	p.put("composition.yaml", strings.Replace(typed["composition.yaml"], "colour: red", "colour: blue", 1))
 	p.says("\x1b[H\x1b[2J", "composition.yaml changed", `spec.colour: "red" → "blue"`, "q quit")
 	p.types("r")
