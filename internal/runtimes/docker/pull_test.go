@@ -159,7 +159,7 @@ func TestPullPinned(t *testing.T) {
 		t.Error("the registry got a request for a digest that the engine has")
 	}
 	for _, other := range []runtimes.Function{fn(host + "/acme/f:v2"), fn(image, "image", host+"/acme/f:v2")} {
-		if _, err := docker.New(config).Start(t.Context(), other); err == nil || err.Error() != `starting function "f": it is not pinned` {
+		if _, err := docker.New(config).Start(t.Context(), other); err == nil || err.Error() != `starting function "f": the lock has no such image` {
 			t.Errorf("got %v", err)
 		}
 	}
