@@ -6,26 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/v1/google"
-
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
 // productName is how Linux names the machine: "Google Compute Engine".
 const productName = "/sys/class/dmi/id/product_name"
 
-// clouds are the keychains of clouds that this machine has something of. Asking
-// in vain takes seconds, which whoever pulls a public image need not wait.
-func clouds(env []string, productName string) []credentials.Other {
-	if !hasGoogle(env, productName) {
-		return nil
-	}
-	return []credentials.Other{{Name: "Google Cloud", Keychain: google.Keychain}}
-}
-
-// hasGoogle looks for Application Default Credentials, gcloud, and a machine of
-// Google's.
+// hasGoogle reports whether there are Application Default Credentials or gcloud,
+// or the machine is one of Google's.
 func hasGoogle(env []string, productName string) bool {
 	get := func(key string) string { return proc.Getenv(env, key) }
 	if get("GOOGLE_APPLICATION_CREDENTIALS") != "" || get("GCE_METADATA_HOST") != "" {
