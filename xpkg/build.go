@@ -193,14 +193,6 @@ func isPackage(p parts) bool {
 	return slices.ContainsFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == BaseMark })
 }
 
-// object returns the object at key of m, or an empty one.
-func object(m map[string]any, key string) map[string]any {
-	if o, ok := m[key].(map[string]any); ok {
-		return o
-	}
-	return map[string]any{}
-}
-
 // compose adds the package's own layers to base.
 func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)

@@ -2,44 +2,35 @@ package xpkg
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// content is what rules judge: the objects of a package, with the documents
-// that they come from. Documents that cannot be decoded are not in it.
+// content is the decoded documents of a package. Documents that cannot be decoded
+// are missing.
 type content struct {
-	// meta is the package metadata, the first if there are several, and the
-	// zero value if there is none.
+	// meta is the first package metadata object, or the zero value.
 	meta decoded
-	// objects are the others, and examples those of the examples, of any kind.
+	// objects are the other objects of the package. Examples may be of any kind.
 	objects, examples []decoded
 }
 
 // yaml returns package.yaml.
 func (c content) yaml() []byte {
-	const separator = "---\n"
 	parts := [][]byte{nil, c.meta.yaml}
 	for _, d := range c.objects {
 		parts = append(parts, d.yaml)
 	}
-	return bytes.Join(append(parts, nil), []byte(separator))
+	return bytes.Join(append(parts, nil), []byte("---\n"))
 }
 
-// documents returns the objects, with the text of each.
-func (c content) documents() []Document {
-	all := make([]Document, len(c.objects))
-	for i, d := range c.objects {
-		all[i] = Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line}
-	}
-	return all
-}
-
-// assemble finds the one metadata object of a package and checks that the
-// others may be in its kind of package. Where names the package in problems. If
-// broken, there may be metadata that could not be decoded.
+// assemble finds the one metadata object of a package and checks that this kind of
+// package can contain the other objects. Problems name the package by where. If
+// broken, metadata may be among the documents that could not be decoded.
 func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	var c content
 	var metas []decoded
@@ -62,7 +53,15 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	}
 	c.meta = metas[0]
 	if len(metas) > 1 {
-		return c, Problems{metasProblem(where, metas)}
+		at := make([]string, len(metas))
+		for i, m := range metas {
+			at[i] = fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name)
+		}
+		return c, Problems{{
+			Rule: "metadata-count", Refused: true,
+			Text: fmt.Sprintf("%s contains %d package metadata objects, and must contain one: %s", where, len(metas), strings.Join(at, ", ")),
+			Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
+		}}
 	}
 	var found Problems
 	for _, d := range c.objects {
@@ -74,14 +73,87 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	return c, found
 }
 
-func metasProblem(where string, metas []decoded) Problem {
-	at := make([]string, 0, len(metas))
-	for _, m := range metas {
-		at = append(at, fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name))
+// rules check the decoded documents of a package. LintRules describes them.
+var rules = []func(context.Context, content, *finder){
+	crossplaneVersion, dependencies, capabilities,
+	names, duplicates, removedAPIs, schemas,
+	examples,
+}
+
+// A Rule finds problems in the objects of a package, without its metadata. Read
+// and Lint call it after their own rules. It returns early once ctx is done.
+type Rule func(ctx context.Context, objects []Document) Problems
+
+// A Document is an object of a package and its YAML.
+type Document struct {
+	Object
+	// Text is the YAML document without its "---" line, and TextLine the line of
+	// the file on which Text begins. It may begin with comments, so that Line is
+	// the same or later.
+	Text     []byte
+	TextLine int
+}
+
+// lint returns the problems that all rules find. If ctx is done, lint returns its
+// cause, because the rules stop early.
+func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
+	var f finder
+	for _, r := range rules {
+		r(ctx, c, &f)
 	}
-	return Problem{
-		Rule: "metadata-count", Refused: true,
-		Text: fmt.Sprintf("%s contains %d package metadata objects, and must contain one: %s", where, len(metas), strings.Join(at, ", ")),
-		Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
+	var objects []Document
+	if len(others) > 0 {
+		for _, d := range c.objects {
+			objects = append(objects, Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line})
+		}
 	}
+	for _, r := range others {
+		f.found = append(f.found, r(ctx, objects)...)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return f.found, nil
+}
+
+// A finder collects problems with fields of one document after the other.
+type finder struct {
+	found Problems
+	doc   manifest.Document
+	lines *manifest.Lines
+}
+
+// in sets the document of further problems.
+func (f *finder) in(d decoded) { f.doc, f.lines = d.doc, nil }
+
+// add adds a problem with a field, which is not refused.
+func (f *finder) add(rule, field, hint, text string, args ...any) {
+	if f.lines == nil {
+		lines := f.doc.Lines()
+		f.lines = &lines
+	}
+	f.found = append(f.found, Problem{
+		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field),
+		Text: fmt.Sprintf(text, args...), Hint: hint,
+	})
+}
+
+// object returns the object at key of m, or an empty one.
+func object(m map[string]any, key string) map[string]any {
+	if o, ok := m[key].(map[string]any); ok {
+		return o
+	}
+	return map[string]any{}
+}
+
+// list returns the list at key of m, or nil.
+func list(m map[string]any, key string) []any {
+	l, _ := m[key].([]any)
+	return l
+}
+
+// text returns the string at key of m, or "".
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
 }

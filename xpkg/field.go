@@ -13,41 +13,31 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// lostFields returns the fields of the document that are not in out, the JSON
-// that its type makes of it. Most are fields that the type lacks, which are
-// known by name; the others got lost in parts of the type that decode
-// themselves.
+// lostFields returns the fields of the document that are missing in out, the JSON
+// of its Go type: unknown fields, and those that types with their own decoder drop.
 func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	var kept any
 	if err := json.Unmarshal(out, &kept); err != nil {
 		return Problems{d.refused("syntax", "decoding it: "+err.Error(), "")}
 	}
 	paths := map[string]bool{}
-	lost("", d.data, kept, func(path string) { paths[path] = true })
+	lost("", d.data, kept, paths)
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
 			paths[field.FieldPath()] = true
 		}
 	}
-	if len(paths) == 0 {
-		return nil
-	}
-	lines := d.doc.Lines()
-	found := make(Problems, 0, len(paths))
+	f := finder{doc: d.doc}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		found = append(found, Problem{
-			Rule: "unknown-field", Path: d.Path, Line: lines.Of(path),
-			Text: fmt.Sprintf("kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path),
-			Hint: "correct the field's name or remove it",
-		})
+		f.add("unknown-field", path, "correct the field's name or remove it", "kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path)
 	}
-	return found
+	return f.found
 }
 
-// lost calls found with the path of each field of in that is not in out. Empty
-// values may be missing.
-func lost(path string, in, out any, found func(path string)) {
+// lost adds to paths each field of in that is not in out. Empty values may be
+// missing.
+func lost(path string, in, out any, paths map[string]bool) {
 	switch in := in.(type) {
 	case map[string]any:
 		got, ok := out.(map[string]any)
@@ -58,23 +48,20 @@ func lost(path string, in, out any, found func(path string)) {
 			at := strings.TrimPrefix(path+"."+key, ".")
 			value, ok := got[key]
 			if !ok && !empty(from) {
-				found(at)
+				paths[at] = true
 				continue
 			}
-			lost(at, from, value, found)
+			lost(at, from, value, paths)
 		}
 	case []any:
-		got, ok := out.([]any)
-		if !ok {
-			return
-		}
+		got, _ := out.([]any)
 		for i := range min(len(in), len(got)) {
-			lost(fmt.Sprintf("%s[%d]", path, i), in[i], got[i], found)
+			lost(fmt.Sprintf("%s[%d]", path, i), in[i], got[i], paths)
 		}
 	}
 }
 
-// empty reports whether v is a zero value, or holds nothing else.
+// empty reports whether v is a zero value or has only empty values.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -93,51 +80,40 @@ func empty(v any) bool {
 	}
 }
 
-// wrongType says which field holds a value of the wrong type, in the words of
-// YAML: the decoder's error is full of Go types.
+// wrongType returns the problem of a field that has another type than its kind, in
+// the words of YAML and not of Go.
 func (d decoded) wrongType(err error) Problem {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
 		return d.refused("wrong-type", strings.TrimPrefix(err.Error(), "json: "), "")
 	}
-	// Names of embedded Go structs stand between those of fields.
+	// The path has the names of embedded Go structs, too.
 	parts := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool {
 		return p != "" && unicode.IsUpper(rune(p[0]))
 	})
 	path := strings.Join(parts, ".")
+	want := t.Type
+	for want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
 	value, _, _ := strings.Cut(t.Value, " ")
-	p := d.refused("wrong-type", fmt.Sprintf("%s: expected %s, got %s", path, wanted(t.Type), article(value)), "")
+	p := d.refused("wrong-type", fmt.Sprintf("%s: expected %s, got %s", path, article(want.Kind().String()), article(value)), "")
 	p.Line = d.doc.Lines().Of(path)
 	return p
 }
 
-func wanted(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
+// article returns the YAML name of a kind of Go or JSON values.
+func article(kind string) string {
+	switch kind {
+	case "object", "struct", "map":
 		return "an object"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "a boolean"
-	default:
-		return "a number"
-	}
-}
-
-func article(jsonType string) string {
-	switch jsonType {
-	case "object":
-		return "an object"
-	case "array":
+	case "array", "slice":
 		return "a list"
 	case "bool":
 		return "a boolean"
+	case "string":
+		return "a string"
 	default:
-		return "a " + jsonType
+		return "a number"
 	}
 }

@@ -8,11 +8,11 @@ import (
 
 const separator = string(filepath.Separator)
 
-// ignored are patterns of paths, cut at their separators.
+// ignored are patterns of paths below a root, split at their separators.
 type ignored [][]string
 
-// add adds a pattern of paths below root, whose path from the top is abs. The
-// pattern may begin with either, or with "./", and go round by "..".
+// add adds a pattern that is relative to root or begins with its path. abs is the
+// absolute path of root.
 func (i *ignored) add(pattern, root, abs string) error {
 	if _, err := filepath.Match(pattern, ""); err != nil {
 		return err
@@ -21,44 +21,36 @@ func (i *ignored) add(pattern, root, abs string) error {
 	if err != nil {
 		return err
 	}
-	*i = append(*i, strings.Split(rel, separator))
+	patterns := []string{rel}
 	for _, dir := range []string{root, abs} {
 		if below, ok := strings.CutPrefix(filepath.Clean(pattern), dir+separator); ok {
-			*i = append(*i, strings.Split(below, separator))
+			patterns = append(patterns, below)
 		}
+	}
+	for _, p := range patterns {
+		same := func(a, b string) bool { return a == "**" && b == "**" }
+		*i = append(*i, slices.CompactFunc(strings.Split(p, separator), same))
 	}
 	return nil
 }
 
-// match reports whether path, from the root, is to be left out. It is asked
-// for a directory before what that holds.
+// match reports whether a pattern matches path. The walk does not enter a
+// directory that matches.
 func (i ignored) match(path string) bool {
 	parts := strings.Split(path, separator)
 	return slices.ContainsFunc(i, func(pattern []string) bool { return matchParts(pattern, parts) })
 }
 
-// matchParts is filepath.Match, where "**" stands for any number of directories,
-// or none.
+// matchParts is filepath.Match in which "**" matches any number of directories.
 func matchParts(pattern, path []string) bool {
-	for ; len(pattern) > 0; pattern, path = pattern[1:], path[1:] {
-		if pattern[0] == "**" {
-			rest := slices.IndexFunc(pattern, func(p string) bool { return p != "**" })
-			if rest < 0 {
-				return true
-			}
-			for from := range path {
-				if matchParts(pattern[rest:], path[from:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(path) == 0 {
-			return false
-		}
-		if ok, err := filepath.Match(pattern[0], path[0]); !ok || err != nil {
-			return false
-		}
+	switch {
+	case len(pattern) == 0:
+		return len(path) == 0
+	case pattern[0] == "**":
+		return matchParts(pattern[1:], path) || len(path) > 0 && matchParts(pattern, path[1:])
+	case len(path) == 0:
+		return false
 	}
-	return len(path) == 0
+	ok, err := filepath.Match(pattern[0], path[0])
+	return ok && err == nil && matchParts(pattern[1:], path[1:])
 }

@@ -38,15 +38,20 @@ func ParseLevel(name string) (Level, error) {
 	}
 }
 
-// Judge returns the problems that are errors at a level as an error, or if there are
-// none, the others as warnings, sorted by file and line.
+// Judge returns the problems that are errors at the level as an error. Without any,
+// it returns the other problems as warnings. Problems are sorted by file and line.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 	switch {
 	case l == Strict && len(found) > 0:
-		return nil, found.withWayOut()
+		for i, p := range found {
+			if !p.Refused {
+				found[i].Hint = strings.TrimPrefix(p.Hint+", or build it all the same with "+string(hint.Lint)+"=warn", ", or ")
+			}
+		}
+		return nil, found
 	case found.refused():
 		return nil, slices.DeleteFunc(found, func(p Problem) bool { return !p.Refused })
 	case l == Warn:
@@ -54,16 +59,6 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	default:
 		return nil, nil
 	}
-}
-
-// withWayOut adds to the hints how to go on all the same, where one can.
-func (ps Problems) withWayOut() Problems {
-	for i, p := range ps {
-		if !p.Refused {
-			ps[i].Hint = strings.TrimPrefix(p.Hint+", or build it all the same with "+string(hint.Lint)+"=warn", ", or ")
-		}
-	}
-	return ps
 }
 
 // A Problem is an error in a package.
@@ -99,21 +94,20 @@ func (p Problem) Err() error {
 // They are the error of Read for a package with invalid content.
 type Problems []Problem
 
-// Error returns one line for each.
+// Error returns a line for each problem.
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Err().Error()
+	if len(ps) == 0 {
+		return ""
 	}
-	return strings.Join(lines, "\n")
+	return errors.Join(ps.Unwrap()...).Error()
 }
 
-// refused reports whether any of them is.
+// refused reports whether any problem is refused.
 func (ps Problems) refused() bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Refused })
 }
 
-// Unwrap returns the error that each problem is.
+// Unwrap returns the error of each problem.
 func (ps Problems) Unwrap() []error {
 	errs := make([]error, len(ps))
 	for i, p := range ps {

@@ -4,9 +4,9 @@ package xpkg
 type LintRule struct {
 	// Name is the value of Problem.Rule.
 	Name string
-	// Severity is that of the rule's problems at the level Warn: "error",
-	// "warning", or "error or warning" if it depends on the problem. At the level
-	// Strict every problem is an error.
+	// Severity of the rule's problems at the level Warn: "error", "warning", or
+	// "error or warning" if it depends on the problem. At the level Strict every
+	// problem is an error.
 	Severity string
 	// Finds says what the rule reports, in at most 56 characters, so that a help
 	// text of 80 columns has it on one line.
@@ -22,13 +22,8 @@ const (
 )
 
 // LintRules returns all lint rules, in the order of the documentation: the
-// documents of a package, its metadata, its objects, its images. A new rule needs
-// a line here.
+// documents of a package, its metadata, its objects, its images.
 func LintRules() []LintRule {
-	return append(append(documentRules(), metadataRules()...), append(objectRules(), imageRules()...)...)
-}
-
-func documentRules() []LintRule {
 	return []LintRule{
 		{"file", errorOrWarnable, "a file that cannot be read", "The file would be missing in the package. It is a warning if the path is not a regular file or if the folder of examples does not exist, and an error if reading fails."},
 		{"link", errorOrWarnable, "a symbolic link that cannot be followed", "A link to nothing or to a directory would leave files out of the package. A link that leads out of the package root is always an error, because a package holds only what is in its root."},
@@ -39,11 +34,7 @@ func documentRules() []LintRule {
 		{"object-type", alwaysError, "a document without `apiVersion` or `kind`", "Every document of a package is a Kubernetes object with `apiVersion` and `kind`. An example needs a `kind`."},
 		{"wrong-type", alwaysError, "a value of another type than its field", "The control plane could not decode the object."},
 		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake."},
-	}
-}
 
-func metadataRules() []LintRule {
-	return []LintRule{
 		{"metadata-count", alwaysError, "no package metadata object, or more than one", "A package has exactly one object of the group `meta.pkg.crossplane.io`, usually in `crossplane.yaml`."},
 		{"metadata-name", warnable, "a package name that Kubernetes does not allow", "The name must be a DNS subdomain (RFC 1123): lower case letters, digits, `-` and `.`."},
 		{"crossplane-version", alwaysError, "`spec.crossplane.version` is not a version constraint", "The control plane refuses to install a package with `spec.crossplane` but without a valid constraint, such as `>=v2.0.0`."},
@@ -52,11 +43,7 @@ func metadataRules() []LintRule {
 		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or takes a digest. It finds no version for anything else, `latest` included."},
 		{"duplicate-dependency", warnable, "two dependencies on the same package", "The package manager would try to satisfy both constraints at once."},
 		{"capability", warnable, "a capability twice, or one with a likely typo", "Crossplane looks capabilities up by name and ignores those that it does not know. A capability that is one letter away from a known one has no effect."},
-	}
-}
 
-func objectRules() []LintRule {
-	return []LintRule{
 		{"unknown-kind", alwaysError, "an object of a kind that no package can contain", "The control plane decodes only the kinds that packages can contain, and refuses a package with any other."},
 		{"kind-not-allowed", alwaysError, "an object that this kind of package cannot contain", "A Configuration contains XRDs and Compositions, a Provider CRDs, MRDs and webhooks, a Function CRDs. The control plane refuses the package otherwise."},
 		{"object-name", warnable, "a missing or invalid object name", "The API server would refuse the object. The name of a CRD, XRD or MRD must be `<plural>.<group>`."},
@@ -65,11 +52,7 @@ func objectRules() []LintRule {
 		{"schema", warnable, "a CRD, XRD or MRD with an invalid schema", "The API server would refuse a schema that is not structural, has defaults that do not fit, or has CEL rules that do not compile."},
 		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed."},
 		{"example", warnable, "an example that the package's schemas do not allow", "Users copy examples. An example, or the input of a pipeline step in one, must validate against the CRDs and XRDs of the package: version, unknown fields, types, values and CEL rules."},
-	}
-}
 
-func imageRules() []LintRule {
-	return []LintRule{
 		{"digest", alwaysError, "a layer with another digest than its manifest", "The layer is damaged, so registries and container runtimes refuse it."},
 		{"diff-id", warnable, "a layer that the image config does not describe", "A container runtime compares the unpacked layer with the config's `rootfs.diff_ids`, and refuses to unpack the image if they differ."},
 		{"layer", warnable, "a layer that is not a tar archive", "A container runtime could not unpack the image."},

@@ -3,45 +3,36 @@ package xpkg
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// crossplaneVersion finds a spec.crossplane whose version is no constraint, or
-// missing, which the control plane refuses.
-func crossplaneVersion(_ context.Context, c content) Problems {
+// crossplaneVersion finds a spec.crossplane without a valid version constraint.
+func crossplaneVersion(_ context.Context, c content, f *finder) {
 	constraints, ok := object(c.meta.data, "spec")["crossplane"].(map[string]any)
-	if !ok {
-		return nil
+	version := text(constraints, "version")
+	if _, err := semver.NewConstraint(version); !ok || err == nil {
+		return
 	}
 	const key = "spec.crossplane.version"
-	f := finding{doc: c.meta.doc}
-	version := text(constraints, "version")
-	if _, err := semver.NewConstraint(version); err == nil {
-		return nil
-	}
 	what := fmt.Sprintf("%s is %q, which is not a version constraint", key, version)
 	if version == "" {
 		what = key + " is missing"
 	}
+	f.in(c.meta)
 	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0", or leave spec.crossplane out`, "%s", what)
-	f.problems[0].Refused = true
-	return f.problems
+	f.found[len(f.found)-1].Refused = true
 }
 
-// oldForms are the fields of a dependency that name a package and its kind, in
-// the order in which the control plane looks for them; apiVersion, kind and
-// package together come before.
-var oldForms = []string{"configuration", "provider", "function"}
-
-// dependencies finds those that the control plane could not install.
-func dependencies(_ context.Context, c content) Problems {
-	f := finding{doc: c.meta.doc}
+// dependencies finds dependencies that the control plane cannot install.
+func dependencies(_ context.Context, c content, f *finder) {
+	f.in(c.meta)
 	seen := map[string]string{}
 	for i, entry := range list(object(c.meta.data, "spec"), "dependsOn") {
 		dep, _ := entry.(map[string]any)
@@ -59,12 +50,11 @@ func dependencies(_ context.Context, c content) Problems {
 		}
 		seen[pkg] = at
 	}
-	return f.problems
 }
 
-// dependencySource returns the field that names the package for the control
-// plane, or "" if none does.
-func (f *finding) dependencySource(at string, dep map[string]any) string {
+// dependencySource returns the field from which the control plane reads the name of
+// the package, or "".
+func (f *finder) dependencySource(at string, dep map[string]any) string {
 	var named, missing []string
 	for _, key := range []string{"apiVersion", "kind", "package"} {
 		if dep[key] == nil {
@@ -74,7 +64,8 @@ func (f *finding) dependencySource(at string, dep map[string]any) string {
 	if len(missing) == 0 {
 		named = append(named, "package")
 	}
-	for _, key := range oldForms {
+	// The control plane reads these fields in this order, after package.
+	for _, key := range []string{"configuration", "provider", "function"} {
 		if dep[key] != nil {
 			named = append(named, key)
 		}
@@ -96,9 +87,9 @@ func (f *finding) dependencySource(at string, dep map[string]any) string {
 	return named[0]
 }
 
-// dependencyPackage finds a reference that names no registry, or is none. The
+// dependencyPackage finds a reference that is invalid or has no registry. The
 // control plane adds the version to it.
-func (f *finding) dependencyPackage(at, pkg string) {
+func (f *finder) dependencyPackage(at, pkg string) {
 	repo, err := name.NewRepository(pkg, name.StrictValidation)
 	if err == nil && repo.Name() == pkg {
 		return
@@ -115,34 +106,33 @@ func (f *finding) dependencyPackage(at, pkg string) {
 	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
 }
 
-// dependencyVersion finds what is neither a version constraint nor a digest.
-func (f *finding) dependencyVersion(at, version string) {
+// dependencyVersion finds a version that is neither a constraint nor a digest.
+func (f *finder) dependencyVersion(at, version string) {
 	if _, err := semver.NewConstraint(version); err == nil {
 		return
 	}
 	if _, err := v1.NewHash(version); err == nil {
 		return
 	}
-	const rule, hint = "dependency-version", `write a constraint such as ">=v0.5.0", or a digest`
+	const rule, next = "dependency-version", `write a constraint such as ">=v0.5.0", or a digest`
 	if version == "" {
-		f.add(rule, at, hint, "%s.version is missing", at)
+		f.add(rule, at, next, "%s.version is missing", at)
 		return
 	}
-	f.add(rule, at+".version", hint, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
+	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
 }
 
-// knownCapabilities are those that the v2 control plane acts on. Others may mean
-// something to somebody else.
+// knownCapabilities are those that the v2 control plane uses. Other programs may
+// use others.
 var knownCapabilities = map[string][]string{
 	function: {"composition", "operation"},
 	provider: {"safe-start"},
 }
 
-// capabilities finds those that occur twice, and those that look like a known
-// one but are not. Letters and digits count for the control plane, whatever
-// their case.
-func capabilities(_ context.Context, c content) Problems {
-	f := finding{doc: c.meta.doc}
+// capabilities finds those that occur twice, and those that look like a known one.
+// The control plane compares their letters and digits, without case.
+func capabilities(_ context.Context, c content, f *finder) {
+	f.in(c.meta)
 	seen := map[string]bool{}
 	for i, entry := range list(object(c.meta.data, "spec"), "capabilities") {
 		written, _ := entry.(string)
@@ -152,13 +142,16 @@ func capabilities(_ context.Context, c content) Problems {
 			continue
 		}
 		seen[got] = true
-		known := knownCapabilities[c.meta.Kind]
-		i := slices.IndexFunc(known, func(k string) bool { return oneEdit(fold(k), got) })
-		if i >= 0 && !slices.ContainsFunc(known, func(k string) bool { return fold(k) == got }) {
-			f.add("capability", at, "", "%s is %q, which is not %q", at, written, known[i])
+		near, distance := "", 2
+		for _, known := range knownCapabilities[c.meta.Kind] {
+			if d := hint.EditDistance(fold(known), got); d < distance {
+				near, distance = known, d
+			}
+		}
+		if distance == 1 {
+			f.add("capability", at, "", "%s is %q, which is not %q", at, written, near)
 		}
 	}
-	return f.problems
 }
 
 func fold(s string) string {
@@ -168,24 +161,4 @@ func fold(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, s)
-}
-
-// oneEdit reports whether b is a with one letter more, less or changed, or with
-// two neighbours swapped.
-func oneEdit(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i == len(a) {
-		return false
-	}
-	swapped := i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-	return a[i+1:] == b[i+1:] || swapped
 }
