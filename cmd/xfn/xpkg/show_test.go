@@ -122,7 +122,7 @@ func TestInspectPlainImage(t *testing.T) {
 	got := printed(t, func(term *terminal.Terminal) error {
 		return (&cmd.InspectCmd{Package: path, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, terminal.Program{})
 	})
-	for _, want := range []string{"An image that is no package", "2 images", "Image for linux/arm64"} {
+	for _, want := range []string{"An image that is not a package", "2 images", "Image for linux/arm64"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
