@@ -287,7 +287,7 @@ func TestNotes(t *testing.T) {
 	}{
 		"Text": {"what it says is told", text("hello"), ""},
 		"Link": {"a link could show any file of this machine", link("/etc/passwd"), "NOTES.txt is not a regular file"},
-		"Long": {"nobody reads a megabyte", text(strings.Repeat("x", 1<<20+1)), "NOTES.txt is larger than"},
+		"Long": {"nobody reads a megabyte", text(strings.Repeat("x", 1<<20+1)), "reading NOTES.txt: it is longer than"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -254,8 +254,8 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("credentials of the URL open the repository: got %+v, %v", g, err)
 	}
 	cases := map[string]struct{ reason, url, err string }{
-		"Wrong":     {"the server's page is not repeated, nor what it was shown", "http://ann:t0ken@" + host, "wants other credentials"},
-		"TokenOnly": {"a token for a user is secret too", "http://t0ken@" + host, "wants other credentials"},
+		"Wrong":     {"the server's page is not repeated, nor what it was shown", "http://ann:t0ken@" + host, "refuses the credentials"},
+		"TokenOnly": {"a token for a user is secret too", "http://t0ken@" + host, "refuses the credentials"},
 		"NoRepo":    {"an address that serves no repository", "http://ann:s3cret%2F%C3%A9@" + host + "/t", "no such repository"},
 		"Refused":   {"an error of the connection names the host alone", "http://ann:t0ken@127.0.0.1:1/x", "127.0.0.1:1"},
 		"Unescaped": {"a URL that cannot be read is not repeated", "http://ann:t0k/en@" + host, "not a valid URL"},
