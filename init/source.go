@@ -45,8 +45,8 @@ func isBareWord(template string) bool {
 
 func loadBundled(t templates.Template, o Options) (Result, []file, error) {
 	if o.Ref != "" {
-		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q: it comes with this program", t.Name, o.Ref),
-			"leave the ref out, or name a template in a git repository")
+		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q: it is a part of this program", t.Name, o.Ref),
+			"leave the ref out, or use a template in a git repository")
 	}
 	if err := checkName(o.Name); err != nil {
 		return Result{}, nil, err

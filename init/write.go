@@ -46,7 +46,7 @@ func checkEmpty(dir string) error {
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
-	return hint.Wrap(fmt.Errorf("directory %q is not empty: it holds %s", dir, strings.Join(names, ", ")),
+	return hint.Wrap(fmt.Errorf("directory %q is not empty: it has %s", dir, strings.Join(names, ", ")),
 		"name another directory, which is created if it does not exist")
 }
 

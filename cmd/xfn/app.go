@@ -29,7 +29,7 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// The exit codes, which docs describes.
+// done, failed, misuse and fatal are the exit codes.
 const (
 	done   = docs.Done
 	failed = docs.Failed
@@ -40,23 +40,23 @@ const (
 // app is the command line.
 type app struct {
 	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
-	Verbose bool `help:"Print each step, and more of what happens." short:"v" xor:"volume"`
+	Verbose bool `help:"Print each step and more details." short:"v" xor:"volume"`
 
 	MemoryLimit memoryLimit `placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
 
-	Xpkg       xpkg.Cmd            `cmd:"" help:"Make, push and pull packages."`
-	Render     render.Cmd          `cmd:"" help:"Show what a Composition makes of a composite resource."`
-	Dev        test.DevCmd         `cmd:"" help:"Render and test anew whenever a function or a file changes."`
-	Test       test.Cmd            `cmd:"" help:"Check what Compositions make of composite resources."`
-	Diff       render.DiffCmd      `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
-	Validate   validate.Cmd        `cmd:"" help:"Judge resources by XRDs, CRDs and the kinds of Kubernetes."`
-	Convert    validate.ConvertCmd `cmd:"" help:"Bring old Compositions up to date."`
-	Lock       cache.LockCmd       `cmd:"" help:"Write down which digests tags and versions mean."`
+	Xpkg       xpkg.Cmd            `cmd:"" help:"Build, push and pull packages."`
+	Render     render.Cmd          `cmd:"" help:"Render the composed resources of a composite resource."`
+	Dev        test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
+	Test       test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
+	Diff       render.DiffCmd      `cmd:"" help:"Show how Compositions would change the resources of a cluster."`
+	Validate   validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
+	Convert    validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
+	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
 	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd        `cmd:"" help:"List, serve and call functions."`
 	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
-	Cache      cache.Cmd           `cmd:"" help:"Show and prune what was pulled."`
-	Registry   registry.Cmd        `cmd:"" help:"Serve a registry of your own."`
+	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
+	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 
@@ -67,7 +67,7 @@ type app struct {
 	Resource    resource         `cmd:"" hidden:""`
 }
 
-// beta, composition and resource are where the crossplane CLI has had its commands.
+// beta, composition and resource have the older commands of the crossplane CLI.
 type beta struct {
 	Convert  validate.ConvertCmd `cmd:""`
 	Render   render.Cmd          `cmd:""`
@@ -97,8 +97,7 @@ Example:
     xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0
 `
 
-// run is the whole program but for the process around it. It returns the exit
-// code.
+// run runs the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	term := terminal.New(stdin, stdout, stderr)
@@ -141,10 +140,10 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	return report(term, name, err)
 }
 
-// grammar returns cli for kong to parse args into. Where args begin with a
-// command, the other commands are hidden from kong: to build the model of all of
-// them takes ten times as long as to build that of one. A command with the tag
-// model:"all" sees all of them.
+// grammar returns cli as kong parses args into it. If args begin with a
+// command, it hides the other commands from kong, because the model of all
+// commands takes ten times as long to build. A command with the tag model:"all"
+// sees all of them.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
 	named := false
@@ -161,11 +160,11 @@ func grammar(cli *app, args []string) any {
 	if !named {
 		return cli
 	}
-	// The types differ in their tags alone, so the values are those of cli.
+	// The types differ only in their tags, so the values are those of cli.
 	return reflect.ValueOf(cli).Convert(reflect.PointerTo(reflect.StructOf(fields))).Interface()
 }
 
-// helpOf prints help in which the program has the name that it was called by.
+// helpOf prints help with the name by which the program was called.
 func helpOf(name string) kong.HelpPrinter {
 	return func(options kong.HelpOptions, kctx *kong.Context) error {
 		var text bytes.Buffer
@@ -180,12 +179,12 @@ func helpOf(name string) kong.HelpPrinter {
 	}
 }
 
-// report prints err, if there is one, and returns its exit code.
+// report prints err unless it is nil, and returns its exit code.
 func report(term *terminal.Terminal, name string, err error) int {
 	if err == nil {
 		return done
 	}
-	// Whoever closed the pipe has seen what they wanted.
+	// A reader that has closed the pipe needs no error.
 	if !errors.Is(err, syscall.EPIPE) {
 		term.Error(name, err)
 	}
@@ -201,7 +200,7 @@ func report(term *terminal.Terminal, name string, err error) int {
 	}
 }
 
-// reportMisuse prints what is wrong with the command line and where to read on.
+// reportMisuse prints an error of the command line with a hint.
 func reportMisuse(term *terminal.Terminal, name string, err error) int {
 	command := name
 	var pe *kong.ParseError

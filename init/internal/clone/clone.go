@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options say which commit of which repository.
+// Options name a commit of a repository.
 type Options struct {
 	// URL is an http, https, ssh, git or file URL, the form user@host:path, or a
 	// path. Errors do not have the credentials of a URL.
@@ -103,5 +103,5 @@ func peel(objects storer.EncodedObjectStorer, hash plumbing.Hash) (*object.Commi
 			return nil, fmt.Errorf("%s is a %s and not a commit", hash, o.Type())
 		}
 	}
-	return nil, fmt.Errorf("tag %s stands behind more than %d other tags", hash, maxTags)
+	return nil, fmt.Errorf("tag %s is nested in more than %d other tags", hash, maxTags)
 }

@@ -191,7 +191,7 @@ func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants .
 	}
 	objects := memory.NewStorage()
 	if err := packfile.UpdateObjectStorage(objects, bytes.NewReader(pack)); err != nil {
-		return nil, fmt.Errorf("unpacking what the server sent: %w", err)
+		return nil, fmt.Errorf("unpacking the answer of the server: %w", err)
 	}
 	return objects, nil
 }
@@ -231,7 +231,7 @@ func explain(err error, protocol string) error {
 		return errEmpty
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
 		return hint.Wrap(errors.New("the server refuses the credentials, or has no such repository"),
-			"check the URL; a private repository is reached by https://USER:TOKEN@HOST/PATH, or by ssh with a key in ssh-agent")
+			"check the URL; for a private repository use https://USER:TOKEN@HOST/PATH, or ssh with a key in ssh-agent")
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return hint.Wrap(errors.New("the server has no such repository"), "check the URL")
 	case protocol == "ssh":
@@ -239,7 +239,7 @@ func explain(err error, protocol string) error {
 	}
 	var unreachable *url.Error
 	if errors.As(err, &unreachable) {
-		return hint.Wrap(fmt.Errorf("no connection to the server: %w", unreachable.Err), "check the URL and the network; the bundled template go needs neither")
+		return hint.Wrap(fmt.Errorf("connecting to the server: %w", unreachable.Err), "check the URL and the network; the bundled template go needs neither")
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func checkPack(pack []byte, limit int64) error {
 	scanner := packfile.NewScanner(bytes.NewReader(pack))
 	_, count, err := scanner.Header()
 	if err != nil {
-		return fmt.Errorf("reading what the server sent: %w", err)
+		return fmt.Errorf("reading the answer of the server: %w", err)
 	}
 	if count > maxObjects {
 		return fmt.Errorf("the repository has %d objects, more than the %d that are allowed", count, maxObjects)
@@ -262,14 +262,14 @@ func checkPack(pack []byte, limit int64) error {
 	for range count {
 		header, err := scanner.NextObjectHeader()
 		if err != nil {
-			return fmt.Errorf("reading what the server sent: %w", err)
+			return fmt.Errorf("reading the answer of the server: %w", err)
 		}
 		if left -= header.Length; header.Length < 0 || left < 0 {
 			return tooLarge(limit)
 		}
 		var start head
 		if _, _, err := scanner.NextObject(&start); err != nil {
-			return fmt.Errorf("reading what the server sent: %w", err)
+			return fmt.Errorf("reading the answer of the server: %w", err)
 		}
 		if !header.Type.IsDelta() {
 			continue
