@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// Annotation is the key that marks the layers of a package. In the labels
-	// of a config, ":" and the layer's digest follow it.
+	// Annotation is the key of the marks of layers. In the labels of a config, ":"
+	// and the layer's digest follow it.
 	Annotation = archive.Mark
-	// BaseMark is Annotation's value for the layer that holds package.yaml.
+	// BaseMark is the mark of the layer with package.yaml.
 	BaseMark = "base"
-	// ExamplesMark is Annotation's value for the layer that holds examples.
+	// ExamplesMark is the mark of the layer with examples.
 	ExamplesMark = "upbound"
 
 	metadataFile = "package.yaml"
@@ -45,26 +45,29 @@ type BuildOptions struct {
 	Extensions []ExtensionLayer
 }
 
-// Build returns the package pkg as an image for each runtime image, and an index of
-// them if there are several runtimes. Each image has the layers of the runtime, then
-// those of extensions, then the base layer, then the layer of examples if there are
-// any. The base layer hides other files named package.yaml, for tools that read the
-// root file system without annotations. Layers are not compressed again. No two
-// runtimes may be for the same platform.
+// Build returns the package pkg as an image for each runtime image, or as an index of
+// several images for different platforms. Each image has the layers of the runtime,
+// then those of extensions, the base layer, and the layer of examples. The base layer
+// hides other files named package.yaml from tools that ignore annotations.
 //
-// Each image has annotations with its creation time and with what the package
-// metadata says about it, under the keys of the OCI image spec. Of the annotations
-// of a runtime, those that name its base image are copied.
-//
-// A package without a runtime is for linux/amd64: it runs nowhere, but the control
-// plane pulls that platform.
+// Annotations have the creation time, the package metadata, and the base image of the
+// runtime, under the keys of the OCI image spec. A package without a runtime is for
+// linux/amd64, the platform that the control plane pulls.
 func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, error) {
 	if opts.Created.IsZero() {
 		opts.Created = time.Unix(0, 0)
 	}
-	own, err := ownLayers(pkg, opts.Extensions)
+	base, err := fileLayer(metadataFile, pkg.YAML)
 	if err != nil {
 		return nil, err
+	}
+	own := append(slices.Clone(opts.Extensions), ExtensionLayer{base, BaseMark})
+	if pkg.Examples != nil {
+		examples, err := fileLayer(examplesFile, pkg.Examples)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, ExtensionLayer{examples, ExamplesMark})
 	}
 	if opts.Annotations, err = annotations(pkg, opts); err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 
 // embed adds a package to a runtime image. If the runtime has no os or architecture,
 // embed sets that of a package without a runtime, and the result's Platform is nil.
-func embed(runtime v1.Image, own []markedLayer, opts BuildOptions) (img PlatformImage, err error) {
+func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img PlatformImage, err error) {
 	base, err := partsOf(runtime)
 	if err != nil {
 		return img, err
@@ -112,29 +115,6 @@ func embed(runtime v1.Image, own []markedLayer, opts BuildOptions) (img Platform
 	}
 	img.Image, err = compose(base, own, opts)
 	return img, err
-}
-
-// A markedLayer is a layer of the package itself.
-type markedLayer struct {
-	v1.Layer
-	mark string
-}
-
-// ownLayers returns the layers of a package itself, bottom first.
-func ownLayers(pkg *Package, extensions []ExtensionLayer) (layers []markedLayer, err error) {
-	for _, e := range extensions {
-		layers = append(layers, markedLayer{e.Layer, e.Name})
-	}
-	base, err := fileLayer(metadataFile, pkg.YAML)
-	if err != nil {
-		return nil, err
-	}
-	layers = append(layers, markedLayer{base, BaseMark})
-	if pkg.Examples == nil {
-		return layers, nil
-	}
-	examples, err := fileLayer(examplesFile, pkg.Examples)
-	return append(layers, markedLayer{examples, ExamplesMark}), err
 }
 
 // fileLayer returns a layer that holds one file.
@@ -156,10 +136,8 @@ func fileLayer(name string, data []byte) (v1.Layer, error) {
 // parts are the parts of a runtime image.
 type parts struct {
 	oci.Parts
-	// config is the decoded config.
 	config map[string]any
-	// annotations are those of the manifest that name the base image, which is the
-	// base of the package, too.
+	// annotations are those of the manifest that name the base image.
 	annotations map[string]string
 }
 
@@ -188,8 +166,8 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 	return p, nil
 }
 
-// compose adds the package's own layers to base.
-func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error) {
+// compose adds layers to base, whose names are their marks.
+func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)
 	config := maps.Clone(base.config)
 	settings := maps.Clone(object(config, "config"))
@@ -217,8 +195,8 @@ func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error)
 		if err != nil {
 			return nil, fmt.Errorf("finding the digest of a layer's tar: %w", err)
 		}
-		labels[Annotation+":"+desc.Digest.String()] = l.mark
-		desc.Annotations = map[string]string{Annotation: l.mark}
+		labels[Annotation+":"+desc.Digest.String()] = l.Name
+		desc.Annotations = map[string]string{Annotation: l.Name}
 		diffIDs = append(diffIDs, diffID.String())
 		history = append(history, map[string]any{"created": created})
 		layers, descs = append(layers, l.Layer), append(descs, desc)

@@ -129,17 +129,10 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	return idx, checkManifest(idx)
 }
 
-// A Named is an artifact and the name of its file.
-type Named struct {
-	// Name is for errors.
-	Name     string
-	Artifact Artifact
-}
-
 // Join returns one index of the images of several files, in their order, as Build
 // returns it. For one file, Join returns its artifact. The images must be packages
-// of the same kind and name, each for another platform. Errors name the files.
-func Join(ctx context.Context, files []Named) (Artifact, error) {
+// of the same kind and name, each for another platform.
+func Join(ctx context.Context, files []Target) (Artifact, error) {
 	if len(files) == 1 {
 		return files[0].Artifact, nil
 	}
@@ -149,23 +142,23 @@ func Join(ctx context.Context, files []Named) (Artifact, error) {
 	for _, f := range files {
 		found, err := Images(f.Artifact)
 		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", f.Name, err)
+			return nil, fmt.Errorf("reading %q: %w", f.Path, err)
 		}
 		for _, i := range found {
 			if i.Platform == nil {
-				return nil, fmt.Errorf("joining %q with other files: its image has no platform, so clients could not pull it from an index", f.Name)
+				return nil, fmt.Errorf("joining %q with other files: its image has no platform, so clients could not pull it from an index", f.Path)
 			}
 			meta, err := Metadata(ctx, i.Image)
 			if err != nil {
-				return nil, fmt.Errorf("reading %q: %w", f.Name, err)
+				return nil, fmt.Errorf("reading %q: %w", f.Path, err)
 			}
 			pkg := meta.Kind + " named " + meta.Name
 			if len(images) == 0 {
 				first = pkg
 			}
-			images, names = append(images, i), append(names, f.Name)
+			images, names = append(images, i), append(names, f.Path)
 			if pkg != first {
-				return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", names[0], first, f.Name, pkg)
+				return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", names[0], first, f.Path, pkg)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -27,14 +28,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 	engine "github.com/xfn-dev/xfn/render"
-)
-
-// done, failed, misuse and fatal are the exit codes.
-const (
-	done   = docs.Done
-	failed = docs.Failed
-	misuse = docs.Misuse
-	fatal  = docs.Fatal
 )
 
 // app is the command line.
@@ -60,29 +53,24 @@ type app struct {
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 
-	Complete    docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
-	Docs        docs.Cmd         `cmd:"" hidden:"" model:"all"`
-	Beta        beta             `cmd:"" hidden:""`
-	Composition composition      `cmd:"" hidden:""`
-	Resource    resource         `cmd:"" hidden:""`
-}
+	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
+	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
 
-// beta, composition and resource have the older commands of the crossplane CLI.
-type beta struct {
-	Convert  validate.ConvertCmd `cmd:""`
-	Render   render.Cmd          `cmd:""`
-	Validate validate.Cmd        `cmd:""`
-	Xpkg     struct {
-		Init xpkg.InitCmd `cmd:""`
-	} `cmd:""`
-}
-
-type composition struct {
-	Render render.Cmd `cmd:""`
-}
-
-type resource struct {
-	Validate validate.Cmd `cmd:""`
+	// These are older commands of the crossplane CLI.
+	Beta struct {
+		Convert  validate.ConvertCmd `cmd:""`
+		Render   render.Cmd          `cmd:""`
+		Validate validate.Cmd        `cmd:""`
+		Xpkg     struct {
+			Init xpkg.InitCmd `cmd:""`
+		} `cmd:""`
+	} `cmd:"" hidden:""`
+	Composition struct {
+		Render render.Cmd `cmd:""`
+	} `cmd:"" hidden:""`
+	Resource struct {
+		Validate validate.Cmd `cmd:""`
+	} `cmd:"" hidden:""`
 }
 
 const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, test, push. No Docker, no cluster, no network needed.
@@ -120,10 +108,15 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	}
 	kctx, err := parser.Parse(args[1:])
 	if helped {
-		return done
+		return docs.Done
 	}
 	if err != nil {
-		return reportMisuse(term, name, err)
+		command := name
+		var pe *kong.ParseError
+		if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
+			command = pe.Context.Selected().FullPath()
+		}
+		return report(term, name, &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("see %s --help", command))})
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
 	defer dog.Start(cli.MemoryLimit.bytes, func(e *watchdog.ExceededError) {
@@ -182,7 +175,7 @@ func helpOf(name string) kong.HelpPrinter {
 // report prints err unless it is nil, and returns its exit code.
 func report(term *terminal.Terminal, name string, err error) int {
 	if err == nil {
-		return done
+		return docs.Done
 	}
 	// A reader that has closed the pipe needs no error.
 	if !errors.Is(err, syscall.EPIPE) {
@@ -192,21 +185,26 @@ func report(term *terminal.Terminal, name string, err error) int {
 	var ue *terminal.UsageError
 	switch {
 	case errors.As(err, &fe):
-		return fatal
+		return docs.Fatal
 	case errors.As(err, &ue):
-		return misuse
+		return docs.Misuse
 	default:
-		return failed
+		return docs.Failed
 	}
 }
 
-// reportMisuse prints an error of the command line with a hint.
-func reportMisuse(term *terminal.Terminal, name string, err error) int {
-	command := name
-	var pe *kong.ParseError
-	if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
-		command = pe.Context.Selected().FullPath()
-	}
-	term.Error(name, hint.Wrap(err, fmt.Sprintf("see %s --help", command)))
-	return misuse
+// version is set by the linker (see Makefile).
+var version = "dev"
+
+type versionCmd struct{}
+
+// Help is shown by --help.
+func (versionCmd) Help() string {
+	return "Example:\n\n    xfn version\n"
+}
+
+// Run prints the version.
+func (versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
+	_, err := fmt.Fprintf(term.Stdout, "%s %s %s/%s %s\n", p.Name, p.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
 }

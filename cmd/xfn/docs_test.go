@@ -55,7 +55,7 @@ func written(t *testing.T, format string) map[string]string {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != done {
+	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != 0 {
 		t.Fatalf("exit code %d, see %s", code, log.Name())
 	}
 	return pagesBelow(t, dir)

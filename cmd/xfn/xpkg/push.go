@@ -68,17 +68,17 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 	var files closers
 	defer func() { _ = files.Close() }() // They were only read.
-	named := make([]xpkg.Named, len(paths))
+	targets := make([]xpkg.Target, len(paths))
 	for i, path := range paths {
 		f, err := xpkg.Open(ctx, path)
 		if err != nil {
 			return err
 		}
 		files = append(files, f)
-		named[i] = xpkg.Named{Name: path, Artifact: f.Artifact}
+		targets[i] = xpkg.Target{Path: path, Artifact: f.Artifact}
 		opts.Prove = opts.Prove || f.Unproven
 	}
-	artifact, err := xpkg.Join(ctx, named)
+	artifact, err := xpkg.Join(ctx, targets)
 	if err != nil {
 		return err
 	}
