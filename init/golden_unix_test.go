@@ -22,14 +22,14 @@ import (
 	scaffold "github.com/xfn-dev/xfn/init"
 )
 
-// An outcome is what a golden case records of a run.
+// An outcome is the recorded result of a run.
 type outcome struct {
 	Exit   string
 	Stdout string
 	Tree   string
 }
 
-// differences are what testdata/DIFFERENCES.md says, case by case.
+// differences has the differences of testdata/DIFFERENCES.md by case.
 func differences() map[string]func(*outcome) {
 	nothingLeft := func(o *outcome) { o.Tree = "" }
 	nothingDone := func(o *outcome) { o.Stdout, o.Tree = "", "" }
@@ -73,11 +73,11 @@ func initialized(tree, ref string) string {
 	return fmt.Sprintf("Initialized package \"fn-x\" in directory \"{tmp}/w/out\" from file://{tmp}/%s (%s)\n", tree, ref)
 }
 
-// usageErrors are the command line's.
+// usageErrors are cases of the command line.
 var usageErrors = []string{"args-none", "args-one"}
 
 func TestGolden(t *testing.T) {
-	defer syscall.Umask(syscall.Umask(0o022)) // that of the golden cases
+	defer syscall.Umask(syscall.Umask(0o022)) // as in the golden cases
 	tmp := makeRepositories(t)
 	cases, err := os.ReadDir("testdata/golden")
 	if err != nil {
@@ -102,7 +102,7 @@ func TestGolden(t *testing.T) {
 			if change := differs[name]; change != nil {
 				before := want
 				if change(&want); want == before {
-					t.Error("it is said to differ, and does not")
+					t.Error("DIFFERENCES.md lists a difference, and there is none")
 				}
 			}
 			args := strings.Split(strings.ReplaceAll(strings.TrimSuffix(read(t, dir, "args"), "\n"), "{tmp}", tmp), "\n")
@@ -145,7 +145,7 @@ func read(t *testing.T, dir, name string) string {
 	return string(data)
 }
 
-// runCase does what the command does, in a fresh {tmp}/w.
+// runCase runs the command in a new directory {tmp}/w.
 func runCase(t *testing.T, tmp, name string, args []string, input string) outcome {
 	t.Helper()
 	w := filepath.Join(tmp, "w")
@@ -169,7 +169,8 @@ func runCase(t *testing.T, tmp, name string, args []string, input string) outcom
 	return got
 }
 
-// prepare makes what the golden cases' README says of the case.
+// prepare creates the initial state of a case, as the README of the golden
+// cases describes it.
 func prepare(t *testing.T, name, out string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(out), 0o755))
@@ -197,7 +198,7 @@ func prepare(t *testing.T, name, out string) {
 	}
 }
 
-// command prints and asks as the command line does.
+// command prints and asks as the command does.
 func command(t *testing.T, args []string, stdin io.Reader, stdout io.Writer) error {
 	t.Helper()
 	var run bool
@@ -254,8 +255,8 @@ func ask(t *testing.T, script string, stdin io.Reader, stdout io.Writer) (bool, 
 	}
 }
 
-// tree lists what is below dir, without what a .git folder holds, in the form
-// of the golden cases.
+// tree lists the files below dir, without the content of .git, in the format of
+// the golden cases.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var lines []string

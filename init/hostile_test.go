@@ -17,7 +17,7 @@ import (
 	scaffold "github.com/xfn-dev/xfn/init"
 )
 
-// An item is one line of a tree that no git would write.
+// An item is an entry of a tree that git never writes.
 type item struct {
 	mode filemode.FileMode
 	name string
@@ -50,32 +50,32 @@ func TestHostileTrees(t *testing.T) {
 		tree   []item
 		err    string
 	}{
-		"Parent":        {"two dots lead out", file(".."), `".." is not a file name`},
-		"ParentFolder":  {"as a folder too", []item{{filemode.Dir, "..", folder}}, `".." is not a file name`},
-		"Self":          {"one dot is the folder itself", inside("."), `"." is not a file name`},
-		"Slash":         {"a name is not a path", file("../f"), `"../f" is not a file name`},
-		"Absolute":      {"nor one from the root", file("/tmp/f"), `"/tmp/f" is not a file name`},
-		"Backslash":     {"nor one of Windows", file(`..\f`), `is not a file name`},
-		"Git":           {"a template must not bring hooks", []item{{filemode.Dir, ".git", folder}}, `can stand for .git`},
-		"GitFile":       {"nor point to them", file(".git"), `can stand for .git`},
-		"GitInside":     {"not in a folder either", inside(".git"), `can stand for .git`},
-		"GitUpper":      {"file systems without case", inside(".GIT"), `can stand for .git`},
-		"GitDot":        {"NTFS drops dots at the end", file(".Git."), `can stand for .git`},
-		"GitSpace":      {"and spaces", file(".git . "), `can stand for .git`},
-		"GitShort":      {"and has short names", file("GIT~1"), `can stand for .git`},
-		"GitStream":     {"and streams", file(".git::$INDEX_ALLOCATION"), `can stand for .git`},
+		"Parent":        {"a name of two dots is refused", file(".."), `".." is not a file name`},
+		"ParentFolder":  {"a folder named with two dots is refused", []item{{filemode.Dir, "..", folder}}, `".." is not a file name`},
+		"Self":          {"a name of one dot is refused", inside("."), `"." is not a file name`},
+		"Slash":         {"a relative path is not a file name", file("../f"), `"../f" is not a file name`},
+		"Absolute":      {"an absolute path is not a file name", file("/tmp/f"), `"/tmp/f" is not a file name`},
+		"Backslash":     {"a path of Windows is not a file name", file(`..\f`), `is not a file name`},
+		"Git":           {"a .git folder could have hooks", []item{{filemode.Dir, ".git", folder}}, `can stand for .git`},
+		"GitFile":       {"a .git file could point to hooks", file(".git"), `can stand for .git`},
+		"GitInside":     {"a .git folder in another folder is refused", inside(".git"), `can stand for .git`},
+		"GitUpper":      {"some file systems ignore case", inside(".GIT"), `can stand for .git`},
+		"GitDot":        {"NTFS ignores dots at the end", file(".Git."), `can stand for .git`},
+		"GitSpace":      {"NTFS ignores spaces at the end", file(".git . "), `can stand for .git`},
+		"GitShort":      {"NTFS has short names", file("GIT~1"), `can stand for .git`},
+		"GitStream":     {"NTFS has streams", file(".git::$INDEX_ALLOCATION"), `can stand for .git`},
 		"GitInvisible":  {"HFS+ ignores some runes", file(".g\u200cit"), `can stand for .git`},
 		"LinkAndFolder": {"a link and a folder of one name would write through the link", []item{{filemode.Symlink, "d", away}, {filemode.Dir, "d", folder}}, `holds "d" twice`},
-		"FolderAndLink": {"in this order too", []item{{filemode.Dir, "d", folder}, {filemode.Symlink, "d", away}}, `holds "d" twice`},
-		"LinkAndFile":   {"nor a file", []item{{filemode.Symlink, "d", away}, {filemode.Regular, "d", evil}}, `holds "d" twice`},
-		"LongLink":      {"a link has to be a path", []item{{filemode.Symlink, "d", long}}, `longer than the 4096 bytes`},
-		"NoBlob":        {"a file that is not in the repository", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", absent}}, `reading "x"`},
-		"NoTree":        {"a folder that is not", []item{{filemode.Regular, "ok", evil}, {filemode.Dir, "x", absent}}, `reading folder "x"`},
-		"TreeAsFile":    {"a folder under a file's mode", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", folder}}, `reading "x"`},
-		"BlobAsTree":    {"a file under a folder's", []item{{filemode.Dir, "x", evil}}, `reading folder "x"`},
-		"LongName":      {"a name that no file system takes", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, strings.Repeat("n", 300), evil}}, `writing template`},
-		"LongPath":      {"a path that no system takes", file(strings.Repeat("n", 5000)), `longer than the 4096 bytes`},
-		"OurOwn":        {"the name that files wait under", file(".xfn-init.tmp"), `file already exists`},
+		"FolderAndLink": {"the order of a link and a folder of one name does not matter", []item{{filemode.Dir, "d", folder}, {filemode.Symlink, "d", away}}, `holds "d" twice`},
+		"LinkAndFile":   {"a link and a file of one name are refused", []item{{filemode.Symlink, "d", away}, {filemode.Regular, "d", evil}}, `holds "d" twice`},
+		"LongLink":      {"the target of a link is limited as paths are", []item{{filemode.Symlink, "d", long}}, `longer than the 4096 bytes`},
+		"NoBlob":        {"the blob of a file is missing", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", absent}}, `reading "x"`},
+		"NoTree":        {"the tree of a folder is missing", []item{{filemode.Regular, "ok", evil}, {filemode.Dir, "x", absent}}, `reading folder "x"`},
+		"TreeAsFile":    {"a tree cannot have the mode of a file", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, "x", folder}}, `reading "x"`},
+		"BlobAsTree":    {"a blob cannot have the mode of a folder", []item{{filemode.Dir, "x", evil}}, `reading folder "x"`},
+		"LongName":      {"file systems refuse a name of 300 bytes", []item{{filemode.Regular, "ok", evil}, {filemode.Regular, strings.Repeat("n", 300), evil}}, `writing template`},
+		"LongPath":      {"operating systems refuse a path of 5000 bytes", file(strings.Repeat("n", 5000)), `longer than the 4096 bytes`},
+		"OurOwn":        {"a template cannot contain the staging folder", file(".xfn-init.tmp"), `file already exists`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestHostileTrees(t *testing.T) {
 	}
 }
 
-// Where names that differ in case are the same to the file system, this is
-// LinkAndFolder again, and fails; elsewhere they are two.
+// On file systems that ignore case, the names are the same, and Init fails as
+// in LinkAndFolder. On others they differ.
 func TestLinkAndFolderOfTwoCases(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	outside := t.TempDir()
@@ -134,12 +134,12 @@ func TestBounds(t *testing.T) {
 		bytes  int64
 		err    string
 	}{
-		"Fits":       {"as many as are allowed are allowed", flat, 10, 10_000, ""},
-		"Files":      {"one file too many", flat, 9, 0, "more than the 9 files"},
-		"Bytes":      {"one byte too many", flat, 0, 9999, "larger than the 9999 bytes"},
-		"Bomb":       {"a few objects that make a thousand million files", bomb, 2000, 1 << 50, "more than the 2000 files"},
-		"BombOfSize": {"a kilobyte that makes many", ten(filemode.Dir, ten(filemode.Dir, flat)), 0, 100_000, "larger than the 100000 bytes"},
-		"Well":       {"folders in folders", well, 0, 0, "deeper than the 128 folders"},
+		"Fits":       {"the limits are inclusive", flat, 10, 10_000, ""},
+		"Files":      {"one file above the limit is refused", flat, 9, 0, "more than the 9 files"},
+		"Bytes":      {"one byte above the limit is refused", flat, 0, 9999, "larger than the 9999 bytes"},
+		"Bomb":       {"a few objects expand to a billion files", bomb, 2000, 1 << 50, "more than the 2000 files"},
+		"BombOfSize": {"shared blobs count each time that they are written", ten(filemode.Dir, ten(filemode.Dir, flat)), 0, 100_000, "larger than the 100000 bytes"},
+		"Well":       {"deeply nested folders are refused", well, 0, 0, "deeper than the 128 folders"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -154,8 +154,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// FuzzTree takes any bytes for a tree. Nothing may come to be outside of the
-// directory, and nothing at all with an error.
+// FuzzTree reads any bytes as a tree. No file may be written outside of the
+// directory, and no file at all after an error.
 func FuzzTree(f *testing.F) {
 	hash := plumbing.ComputeHash(plumbing.BlobObject, []byte("x"))
 	for _, name := range []string{"f", "..", ".git", "a/b", "a\\b", "\n"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// TestMain sees to it that no test reaches the internet.
+// TestMain keeps tests from the internet.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
 		if err := os.Setenv(name, "http://127.0.0.1:1"); err != nil {
@@ -34,8 +34,8 @@ echo "stdin gave: $line"
 echo done > "$2/made-by-script"
 `
 
-// makeRepositories makes those of the golden cases, with the same commits, and
-// returns the folder that holds them: {tmp} of the cases.
+// makeRepositories creates the repositories of the golden cases, with the same
+// commits, and returns their folder: {tmp} of the cases.
 func makeRepositories(t *testing.T) string {
 	t.Helper()
 	tmp, err := filepath.EvalSymlinks(t.TempDir())
@@ -82,8 +82,8 @@ func makeRefs(t *testing.T, dir string) {
 	}
 }
 
-// A repository is filled object by object: go-git's work tree would put links
-// and names right which have to be wrong.
+// A repository is filled object by object, because the work tree of go-git
+// corrects invalid links and names.
 type repository struct{ *git.Repository }
 
 func newRepository(t *testing.T, dir string) repository {
@@ -95,7 +95,7 @@ func newRepository(t *testing.T, dir string) repository {
 
 var gold = object.Signature{Name: "Gold", Email: "g@gold.test", When: time.Date(2024, 3, 5, 6, 7, 8, 0, time.UTC)}
 
-// commit makes content the next commit of main.
+// commit writes content as the next commit of main.
 func (r repository) commit(t *testing.T, message string, content files) plumbing.Hash {
 	t.Helper()
 	return r.commitTree(t, message, content.tree(t, r))
@@ -140,7 +140,7 @@ func (r repository) raw(t *testing.T, kind plumbing.ObjectType, content []byte) 
 	return hash
 }
 
-// An entry of a tree: a blob of content, or what hash says.
+// An entry of a tree: a blob of content, or the object of hash.
 type entry struct {
 	mode    filemode.FileMode
 	content string
@@ -154,7 +154,7 @@ func link(to string) entry   { return entry{mode: filemode.Symlink, content: to}
 // files are entries by their paths.
 type files map[string]entry
 
-// tree stores f and returns its root tree.
+// tree writes f and returns its root tree.
 func (f files) tree(t *testing.T, r repository) plumbing.Hash {
 	t.Helper()
 	below := map[string]files{}
@@ -179,7 +179,7 @@ func (f files) tree(t *testing.T, r repository) plumbing.Hash {
 	return r.put(t, &tree)
 }
 
-// sortName is what git sorts a tree by.
+// sortName returns the name by which git sorts a tree.
 func sortName(e object.TreeEntry) string {
 	if e.Mode == filemode.Dir {
 		return e.Name + "/"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 )
@@ -12,40 +13,35 @@ import (
 const (
 	DefaultMaxFiles = 100_000
 	DefaultMaxBytes = 1 << 30
+
+	// maxNotes limits the bytes of NOTES.txt.
+	maxNotes = 1 << 20
 )
 
 // Options say which template becomes which directory.
 type Options struct {
-	// Name is the name of the new package. For a bundled template it must be
-	// both a Go module path and a Kubernetes name.
+	// Name is the name of the new package. For a bundled template it must be a Go
+	// module path and a Kubernetes name.
 	Name string
-	// Template is a name in the catalogue of package templates, the URL of a git
-	// repository, or the path of one. URLs are those that git clone supports
-	// with the protocols https, http, ssh and file.
+	// Template is a name in the catalogue of package templates, or the URL or path
+	// of a git repository. The protocols are https, http, ssh, git and file.
 	Template string
-	// Ref is a branch, tag or commit of the repository. Empty means its HEAD. A
-	// bundled template has no refs.
+	// Ref is a branch, tag or commit of the repository. The default is its HEAD.
+	// A bundled template has no refs.
 	Ref string
-	// Dir is the directory to fill. Empty means the current one. It is created,
-	// with its parents, if it does not exist.
+	// Dir is the directory to fill, by default the current one. Init creates it and
+	// its parents if they do not exist.
 	Dir string
 	// MaxFiles limits the number of files and folders of the template, and
-	// MaxBytes their total size, both downloaded and written. Zero means the
-	// default.
+	// MaxBytes the bytes downloaded and the bytes written. Zero is the default.
 	MaxFiles int
 	MaxBytes int64
 	// Progress is called for each stage, with zero bytes, and as bytes are
 	// downloaded; total is 0 while it is unknown. It may be nil.
 	Progress func(text string, done, total int64)
-	// Warn is called with sentences about parts of the template that are not
-	// copied, or that may surprise. It may be nil.
+	// Warn is called with sentences about parts of the template that Init does not
+	// copy, and about links out of the directory. It may be nil.
 	Warn func(text string)
-}
-
-func (o Options) warn(text string) {
-	if o.Warn != nil {
-		o.Warn(text)
-	}
 }
 
 // A Result describes the directory that Init has filled.
@@ -75,18 +71,36 @@ type Result struct {
 
 // String describes the result in one line, in the words of the crossplane CLI.
 func (r Result) String() string {
-	return fmt.Sprintf("Initialized package %q in directory %q from %s", r.Name, r.Dir, r.source())
+	source := r.URL
+	if r.Commit != "" {
+		tree, err := url.JoinPath(r.URL, "tree", r.Commit)
+		if err != nil {
+			tree = r.URL + "/tree/" + r.Commit
+		}
+		source = fmt.Sprintf("%s (%s)", tree, r.Ref)
+	}
+	return fmt.Sprintf("Initialized package %q in directory %q from %s", r.Name, r.Dir, source)
 }
 
-func (r Result) source() string {
-	if r.Commit == "" {
-		return r.URL
+// find sets the notes and the script.
+func (r *Result) find(files []file) error {
+	for _, f := range files {
+		if f.path != "NOTES.txt" && f.path != "init.sh" {
+			continue
+		}
+		if !f.mode.IsRegular() { // It may be a link out of the directory.
+			return fmt.Errorf("%s is not a regular file", f.path)
+		}
+		if f.path == "init.sh" {
+			r.Script = filepath.Join(r.Dir, f.path)
+			continue
+		}
+		var err error
+		if r.Notes, err = f.read(maxNotes); err != nil {
+			return fmt.Errorf("reading NOTES.txt: %w", err)
+		}
 	}
-	tree, err := url.JoinPath(r.URL, "tree", r.Commit)
-	if err != nil {
-		tree = r.URL + "/tree/" + r.Commit
-	}
-	return fmt.Sprintf("%s (%s)", tree, r.Ref)
+	return nil
 }
 
 // Init writes the files of a template to a directory, which must be empty except
@@ -95,6 +109,9 @@ func (r Result) source() string {
 func Init(ctx context.Context, o Options) (Result, error) {
 	o.MaxFiles = cmp.Or(o.MaxFiles, DefaultMaxFiles)
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return Result{}, fmt.Errorf("finding directory %q: %w", o.Dir, err)
@@ -107,13 +124,14 @@ func Init(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	res.Name, res.Dir = o.Name, dir
-	if res.Notes, err = notes(files); err != nil {
+	if err := res.find(files); err != nil {
 		return Result{}, fmt.Errorf("template %q: %w", res.URL, err)
 	}
-	if res.Script, err = script(dir, files); err != nil {
-		return Result{}, fmt.Errorf("template %q: %w", res.URL, err)
+	for _, f := range files {
+		if f.mode == fs.ModeSymlink && leadsOut(f) {
+			o.Warn(fmt.Sprintf("symbolic link %q leads out of the directory, to %q", f.path, f.link))
+		}
 	}
-	warnOfLinks(o.warn, files)
 	if res.Made, err = write(ctx, dir, files); err != nil {
 		return Result{}, fmt.Errorf("writing template %q to %q: %w", res.URL, dir, err)
 	}

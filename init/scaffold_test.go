@@ -19,8 +19,8 @@ import (
 	"github.com/xfn-dev/xfn/templates"
 )
 
-// contents maps what is below dir, a folder's name with a slash behind it, to
-// what is in it.
+// contents returns the content of the files below dir by their names. Names of
+// folders end with a slash.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -62,12 +62,12 @@ func TestResultString(t *testing.T) {
 		want   string
 	}{
 		"Repository": {
-			"where it came from can be opened in a browser",
+			"the result has a URL that a browser can open",
 			scaffold.Result{Name: "n", Dir: "/d", URL: "https://h/a", Commit: "c0ffee", Ref: "main"},
 			`Initialized package "n" in directory "/d" from https://h/a/tree/c0ffee (main)`,
 		},
 		"HostPath": {
-			"what is no URL stays as it is",
+			"an origin that is not a URL does not change",
 			scaffold.Result{Name: "n", Dir: "/d", URL: "git@h:a/b.git", Commit: "c0ffee", Ref: "HEAD"},
 			`Initialized package "n" in directory "/d" from git@h:a/b.git/tree/c0ffee (HEAD)`,
 		},
@@ -77,7 +77,7 @@ func TestResultString(t *testing.T) {
 			`Initialized package "n" in directory "/d" from bundled:go`,
 		},
 		"Name": {
-			"a name cannot do anything to the terminal",
+			"control characters of a name are escaped",
 			scaffold.Result{Name: "\x1b[31m", Dir: "/d", URL: "bundled:go"},
 			`Initialized package "\x1b[31m" in directory "/d" from bundled:go`,
 		},
@@ -112,16 +112,16 @@ func TestBundled(t *testing.T) {
 	}
 }
 
-// TestUndo ends an init after all, with what its user has made of it meanwhile.
+// TestUndo undoes an Init after a script has written a file.
 func TestUndo(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		git    bool
 		dir    string
 	}{
-		"New":    {"directories that were made go, with their parents", false, "a/b"},
-		"Exists": {"a directory that was there stays, and is empty", false, "."},
-		"Git":    {"a repository that was there stays whole", true, "."},
+		"New":    {"created directories are removed, with their parents", false, "a/b"},
+		"Exists": {"an existing directory stays, and is empty", false, "."},
+		"Git":    {"an existing repository does not change", true, "."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,20 +166,20 @@ func checkRenamed(t *testing.T, file, text, name string) {
 
 func TestBundledNames(t *testing.T) {
 	cases := map[string]struct{ reason, name, err string }{
-		"Empty":     {"a package has a name", "", "Kubernetes name"},
-		"Upper":     {"Kubernetes has no capitals", "Fn", "Kubernetes name"},
-		"Dash":      {"a label ends in a letter or digit", "fn-", "Kubernetes name"},
-		"Option":    {"and does not begin with a dash", "-r", "Kubernetes name"},
-		"Digit":     {"a letter has to begin it", "1fn", "Kubernetes name"},
-		"Underline": {"a dash is the only mark", "a_b", "Kubernetes name"},
+		"Empty":     {"the name is required", "", "Kubernetes name"},
+		"Upper":     {"Kubernetes names have no upper case", "Fn", "Kubernetes name"},
+		"Dash":      {"a label ends with a letter or digit", "fn-", "Kubernetes name"},
+		"Option":    {"a label does not begin with a dash", "-r", "Kubernetes name"},
+		"Digit":     {"the name begins with a letter", "1fn", "Kubernetes name"},
+		"Underline": {"an underscore is not allowed", "a_b", "Kubernetes name"},
 		"Dot":       {"a label has no dots", "a.b", "Kubernetes name"},
-		"Slash":     {"a path would leave the name's place", "a/../b", "Kubernetes name"},
-		"Newline":   {"nor does a line end in it", "fn\nx", "Kubernetes name"},
-		"Long":      {"a label has 63 letters at most", strings.Repeat("n", 64), "Kubernetes name"},
-		"Std":       {"imports of fmt find Go's own", "fmt", "Go has a package"},
-		"StdParent": {"net is a package and a folder of some", "net", "Go has a package"},
-		"Reserved":  {"all means something else to go", "all", "Go has a package"},
-		"Test":      {"not all that sounds like Go's is", "test", ""},
+		"Slash":     {"a name is not a path", "a/../b", "Kubernetes name"},
+		"Newline":   {"a name has no line break", "fn\nx", "Kubernetes name"},
+		"Long":      {"a label has at most 63 characters", strings.Repeat("n", 64), "Kubernetes name"},
+		"Std":       {"fmt is a package of the standard library", "fmt", "Go has a package"},
+		"StdParent": {"net is a package and a folder of packages", "net", "Go has a package"},
+		"Reserved":  {"all has a meaning for the go command", "all", "Go has a package"},
+		"Test":      {"test is not a package of the standard library", "test", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -201,16 +201,16 @@ func TestBundledNames(t *testing.T) {
 
 func TestBundledHasNoRef(t *testing.T) {
 	_, err := scaffold.Init(t.Context(), scaffold.Options{Name: "fn", Template: "go", Ref: "main", Dir: filepath.Join(t.TempDir(), "out")})
-	checkError(t, "there is but one version of what is bundled", `template "go" has no branch, tag or commit "main"`, err)
+	checkError(t, "a bundled template has one version", `template "go" has no branch, tag or commit "main"`, err)
 }
 
 func TestTemplateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	cases := map[string]struct{ reason, template, err, hint string }{
-		"Unknown": {"a word that is no template is one that was mistyped", "function-template-rubi", `unknown template "function-template-rubi"`, "function-template-go"},
-		"Empty":   {"no template at all", "", `unknown template ""`, "go, "},
-		"Path":    {"what looks like a path is one", "./go", "there is no git repository at", ""},
-		"Secret":  {"a token does not get into an error", "http://ann:t0ken@127.0.0.1:1/x", `reading template "http://127.0.0.1:1/x"`, ""},
+		"Unknown": {"an unknown word is an unknown template", "function-template-rubi", `unknown template "function-template-rubi"`, "function-template-go"},
+		"Empty":   {"the template is required", "", `unknown template ""`, "go, "},
+		"Path":    {"a relative path is a repository", "./go", "there is no git repository at", ""},
+		"Secret":  {"an error has no token", "http://ann:t0ken@127.0.0.1:1/x", `reading template "http://127.0.0.1:1/x"`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -285,9 +285,9 @@ func TestNotes(t *testing.T) {
 		notes  entry
 		err    string
 	}{
-		"Text": {"what it says is told", text("hello"), ""},
-		"Link": {"a link could show any file of this machine", link("/etc/passwd"), "NOTES.txt is not a regular file"},
-		"Long": {"nobody reads a megabyte", text(strings.Repeat("x", 1<<20+1)), "NOTES.txt is larger than"},
+		"Text": {"the result has the notes", text("hello"), ""},
+		"Link": {"a link could point to any file of this machine", link("/etc/passwd"), "NOTES.txt is not a regular file"},
+		"Long": {"notes are limited to a megabyte", text(strings.Repeat("x", 1<<20+1)), "reading NOTES.txt: it is longer than"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A countdown ends when it has been asked left times whether it has.
+// A countdown is done after left calls of Err.
 type countdown struct {
 	context.Context
 	left *atomic.Int64
@@ -315,13 +315,13 @@ func (c countdown) Err() error {
 	return nil
 }
 
-// Wherever init stops, the directory is as it was.
+// If Init stops at any point, the directory is as before.
 func TestStopAnywhere(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	r.commit(t, "first", files{"a/f": text("x"), "b": text("y"), "l": link("b"), "m": link("/etc"), "z": program("z")})
 	for _, tc := range []struct{ reason, dir string }{
-		{"a directory that is not there, nor its parent", "new/out"},
-		{"a directory that holds .git", "old"},
+		{"a new directory and its parent are removed", "new/out"},
+		{"an existing directory with .git stays", "old"},
 	} {
 		var stopped int
 		for n := int64(0); ; n++ {

@@ -26,8 +26,8 @@ import (
 func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr io.Writer) error {
 	cmd := exec.CommandContext(ctx, res.Script, res.Name, res.Dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
-	// For a stdin that is no file and never ends, or a stdout that outlives
-	// the script in something that it left running.
+	// Do not wait for a stdin that never ends, or for a background process of the
+	// script that keeps stdout open.
 	cmd.WaitDelay = 2 * time.Second
 	if !onTerminal(stdin) {
 		proc.KillGroup(cmd)
@@ -40,11 +40,11 @@ func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr 
 		return nil
 	}
 	return hint.Wrap(fmt.Errorf("running init script %q: %w", res.Script, err),
-		"the files stay: put the script right and run it with the package's name and directory")
+		"the files stay: correct the script and run it with the package's name and directory")
 }
 
-// onTerminal reports whether stdin is a terminal, which stops a process group
-// that reads from it without being in its foreground.
+// onTerminal reports whether stdin is a terminal. A terminal stops a background process
+// group that reads from it.
 func onTerminal(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -93,7 +93,7 @@ func readLine(r io.Reader) (string, error) {
 		if n == 1 && b[0] == '\n' {
 			return string(line), nil
 		}
-		// A reader may give its last byte and the error of its end at once.
+		// A reader may return its last byte together with io.EOF.
 		line = append(line, b[:n]...)
 		if errors.Is(err, io.EOF) && len(line) > 0 {
 			break

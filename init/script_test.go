@@ -19,21 +19,21 @@ func TestReadAnswer(t *testing.T) {
 		rest   string
 	}{
 		"Y":        {"y is yes", "y\nrest", scaffold.Yes, "", "rest"},
-		"Yes":      {"so is the word", "yes\n", scaffold.Yes, "", ""},
-		"Upper":    {"capitals are no different", "Y\n", scaffold.Yes, "", ""},
-		"Shout":    {"nor is a word of them", "YES\n", scaffold.Yes, "", ""},
-		"Windows":  {"a line of Windows ends in two", "y\r\nrest", scaffold.Yes, "", "rest"},
-		"Spaces":   {"spaces around it are no words", " y \n", scaffold.Yes, "", ""},
-		"V":        {"v is to see it", "v\n", scaffold.View, "", ""},
-		"View":     {"so is the word", "View\n", scaffold.View, "", ""},
+		"Yes":      {"yes is yes", "yes\n", scaffold.Yes, "", ""},
+		"Upper":    {"case does not matter for a letter", "Y\n", scaffold.Yes, "", ""},
+		"Shout":    {"case does not matter for a word", "YES\n", scaffold.Yes, "", ""},
+		"Windows":  {"a line may end with CR and LF", "y\r\nrest", scaffold.Yes, "", "rest"},
+		"Spaces":   {"spaces around the answer are ignored", " y \n", scaffold.Yes, "", ""},
+		"V":        {"v is view", "v\n", scaffold.View, "", ""},
+		"View":     {"view is view", "View\n", scaffold.View, "", ""},
 		"N":        {"n is no", "n\n", scaffold.No, "", ""},
 		"Other":    {"any other word is no", "yess\n", scaffold.No, "", ""},
-		"NoEnd":    {"the last line needs no end", "y", scaffold.Yes, "", ""},
-		"Empty":    {"Enter is no answer", "\nrest", scaffold.No, `"" is not an answer`, "rest"},
-		"Blank":    {"nor are spaces", "  \nrest", scaffold.No, "is not an answer", "rest"},
-		"TwoWords": {"two words are none", "y n\n", scaffold.No, `"y n" is not an answer`, ""},
-		"EOF":      {"nobody answered", "", scaffold.No, "reading the answer: EOF", ""},
-		"Long":     {"a line without end is not waited for", strings.Repeat("y", 66) + "\n", scaffold.No, "longer than 64 bytes", "y\n"},
+		"NoEnd":    {"the last line may lack a line break", "y", scaffold.Yes, "", ""},
+		"Empty":    {"an empty line is not an answer", "\nrest", scaffold.No, `"" is not an answer`, "rest"},
+		"Blank":    {"a line of spaces is not an answer", "  \nrest", scaffold.No, "is not an answer", "rest"},
+		"TwoWords": {"two words are not an answer", "y n\n", scaffold.No, `"y n" is not an answer`, ""},
+		"EOF":      {"the end of the input is an error", "", scaffold.No, "reading the answer: EOF", ""},
+		"Long":     {"a line is limited", strings.Repeat("y", 66) + "\n", scaffold.No, "longer than 64 bytes", "y\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestReadAnswer(t *testing.T) {
 }
 
 func TestReadAnswerPassesErrorsOn(t *testing.T) {
-	broken := errors.New("the line is broken")
+	broken := errors.New("the input is broken")
 	for _, r := range []io.Reader{iotest.ErrReader(broken), io.MultiReader(strings.NewReader("ye"), iotest.ErrReader(broken))} {
 		if got, err := scaffold.ReadAnswer(r); got != scaffold.No || !errors.Is(err, broken) {
 			t.Errorf("got %v, %v, want no and the reader's error", got, err)

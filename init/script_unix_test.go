@@ -26,11 +26,11 @@ func TestRunScript(t *testing.T) {
 		stdout string
 		err    string
 	}{
-		"Fails":         {"its own code is told", "#!/bin/sh\nexit 7\n", 0o755, "", "exit status 7"},
-		"Killed":        {"so is what ended it", "#!/bin/sh\nkill -9 $$\n", 0o755, "", "signal: killed"},
-		"NotExecutable": {"what cannot run is not helped to", "#!/bin/sh\n", 0o644, "", "permission denied"},
-		"NoStdin":       {"it may leave its input alone", "#!/bin/sh\necho done\n", 0o755, "done\n", ""},
-		"Stdin":         {"or read it", "#!/bin/sh\ncat\n", 0o755, "input", ""},
+		"Fails":         {"the error has the exit code of the script", "#!/bin/sh\nexit 7\n", 0o755, "", "exit status 7"},
+		"Killed":        {"the error has the signal that ended the script", "#!/bin/sh\nkill -9 $$\n", 0o755, "", "signal: killed"},
+		"NotExecutable": {"a script that is not executable is an error", "#!/bin/sh\n", 0o644, "", "permission denied"},
+		"NoStdin":       {"the script may ignore its input", "#!/bin/sh\necho done\n", 0o755, "done\n", ""},
+		"Stdin":         {"the script may read its input", "#!/bin/sh\ncat\n", 0o755, "input", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRunScript(t *testing.T) {
 	}
 }
 
-// A signal ends a context as soon as the script has said something.
+// A signal ends a context at the first output of the script.
 type signal struct {
 	cancel context.CancelCauseFunc
 	cause  error
@@ -61,7 +61,7 @@ func (s signal) Write(p []byte) (int, error) {
 
 func TestStopScript(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	out := signal{cancel: cancel, cause: errors.New("the user has lost patience")}
+	out := signal{cancel: cancel, cause: errors.New("the user stopped it")}
 	held, stdout, err := os.Pipe()
 	must(t, err)
 	defer func() { _ = held.Close() }()
@@ -70,7 +70,7 @@ func TestStopScript(t *testing.T) {
 	if !errors.Is(err, out.cause) {
 		t.Errorf("got %v, want the cause of the end", err)
 	}
-	// The pipe ends when the last process that holds it is gone.
+	// The pipe ends with the last process that has it open.
 	must(t, stdout.Close())
 	must(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.ReadAll(held); err != nil {
@@ -94,7 +94,7 @@ func TestModesDoNotDependOnUmask(t *testing.T) {
 	}
 }
 
-// A directory that cannot be made is named.
+// The error names a directory that cannot be created.
 func TestDirectoryBelowAFile(t *testing.T) {
 	r := newRepository(t, filepath.Join(t.TempDir(), "r"))
 	r.commit(t, "first", files{"f": text("x")})
@@ -102,5 +102,5 @@ func TestDirectoryBelowAFile(t *testing.T) {
 	must(t, os.WriteFile(file, nil, 0o600))
 	dir := filepath.Join(file, "out")
 	_, err := scaffold.Init(t.Context(), scaffold.Options{Template: path(t, r), Dir: dir})
-	checkError(t, "the directory is named", dir, err)
+	checkError(t, "the error names the directory", dir, err)
 }

@@ -1,12 +1,17 @@
 package scaffold
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/init/internal/clone"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -14,8 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/templates"
 )
 
-// load reads the template that o names into memory, with as much of a Result
-// as comes from there.
+// load reads the template that o names. It sets the origin in the Result.
 func load(ctx context.Context, o Options) (Result, []file, error) {
 	t, known := templates.Lookup(o.Template)
 	switch {
@@ -30,7 +34,7 @@ func load(ctx context.Context, o Options) (Result, []file, error) {
 	return loadRepository(ctx, o.Template, o)
 }
 
-// isBareWord says whether template can only have been meant for a name.
+// isBareWord reports whether template can only be a short name.
 func isBareWord(template string) bool {
 	if strings.ContainsAny(template, `/\:`) {
 		return false
@@ -41,8 +45,8 @@ func isBareWord(template string) bool {
 
 func loadBundled(t templates.Template, o Options) (Result, []file, error) {
 	if o.Ref != "" {
-		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q: it comes with this program", t.Name, o.Ref),
-			"leave the ref out, or name a template in a git repository")
+		return Result{}, nil, hint.Wrap(fmt.Errorf("template %q has no branch, tag or commit %q: it is a part of this program", t.Name, o.Ref),
+			"leave the ref out, or use a template in a git repository")
 	}
 	if err := checkName(o.Name); err != nil {
 		return Result{}, nil, err
@@ -62,54 +66,63 @@ func loadRepository(ctx context.Context, from string, o Options) (Result, []file
 	if err != nil {
 		return Result{}, nil, fmt.Errorf("reading template %q: %w", shown, err)
 	}
-	w := &walker{ctx: ctx, objects: snap.Objects, maxFiles: o.MaxFiles, bytesLeft: o.MaxBytes, maxBytes: o.MaxBytes, warn: o.warn}
+	w := &walker{ctx: ctx, objects: snap.Objects, maxFiles: o.MaxFiles, bytesLeft: o.MaxBytes, maxBytes: o.MaxBytes, warn: o.Warn}
 	if err := w.walk(snap.Tree, "", 0); err != nil {
 		return Result{}, nil, fmt.Errorf("reading template %q at commit %s: %w", shown, snap.Commit, err)
 	}
 	return Result{URL: shown, Commit: snap.Commit, Ref: snap.Ref}, w.files, nil
 }
 
-// notes returns what NOTES.txt says.
-func notes(files []file) (string, error) {
-	f, err := regular(files, "NOTES.txt")
-	if f == nil || err != nil {
-		return "", err
+// label matches label names of RFC 1123 that begin with a letter.
+var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) })
+
+// checkName returns an error unless name can be a Go module and a Kubernetes object.
+func checkName(name string) error {
+	if !label().MatchString(name) {
+		return hint.Wrap(fmt.Errorf("%q cannot name a function: the name must be a Kubernetes name and a Go module", name),
+			"use at most 63 lower-case letters, digits and dashes, beginning with a letter and ending with a letter or a digit, such as function-colours")
 	}
-	const most = 1 << 20
-	if f.size > most {
-		return "", fmt.Errorf("NOTES.txt is larger than the %d bytes that are allowed", most)
+	if slices.Contains(goNames, name) {
+		return hint.Wrap(fmt.Errorf("%q cannot name a function: Go has a package of its own by that name", name), "use a longer name, such as function-"+name)
 	}
-	r, err := f.open()
-	if err != nil {
-		return "", fmt.Errorf("reading NOTES.txt: %w", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(r, most))
-	if err != nil {
-		return "", fmt.Errorf("reading NOTES.txt: %w", err)
-	}
-	return string(data), r.Close()
+	return nil
 }
 
-// script returns the path of init.sh in dir.
-func script(dir string, files []file) (string, error) {
-	f, err := regular(files, "init.sh")
-	if f == nil || err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, f.path), nil
-}
+// goNames are the first elements of the import paths of the standard library, and
+// the words with a meaning for the go command. In a module of such a name, imports
+// are ambiguous.
+var goNames = strings.Fields(`
+	all cmd go std tool work
+	archive arena bufio builtin bytes cmp compress container context crypto database
+	debug embed encoding errors expvar flag fmt hash html image index internal io
+	iter log maps math mime net os path plugin reflect regexp runtime simd slices
+	sort strconv strings structs sync syscall testing text time unicode unique
+	unsafe vendor weak`)
 
-// regular returns the file called name, nil if there is none. Something else
-// by that name is an error: it may be a link out of the directory.
-func regular(files []file, name string) (*file, error) {
-	for i, f := range files {
-		if f.path != name {
-			continue
+// renamed returns the files of a bundled template, with name in place of the
+// placeholder in their texts and paths.
+func renamed(from fs.FS, name string) ([]file, error) {
+	var files []file
+	err := fs.WalkDir(from, ".", func(at string, d fs.DirEntry, err error) error {
+		if err != nil || at == "." {
+			return err
 		}
-		if !f.mode.IsRegular() {
-			return nil, fmt.Errorf("%s is not a regular file", name)
+		to := strings.ReplaceAll(strings.TrimSuffix(at, ".tmpl"), templates.Placeholder, name)
+		if d.IsDir() {
+			files = append(files, file{path: to, mode: fs.ModeDir})
+			return nil
 		}
-		return &files[i], nil
-	}
-	return nil, nil
+		data, err := fs.ReadFile(from, at)
+		if err != nil {
+			return err
+		}
+		if utf8.Valid(data) {
+			data = bytes.ReplaceAll(data, []byte(templates.Placeholder), []byte(name))
+		}
+		files = append(files, file{path: to, mode: 0o644, size: int64(len(data)), open: func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(data)), nil
+		}})
+		return nil
+	})
+	return files, err
 }

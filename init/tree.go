@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,26 +18,38 @@ import (
 
 // A file is one entry of a template: a file, a folder or a symbolic link.
 type file struct {
-	// path is slash-separated, and leads out of no directory.
+	// path is separated by slashes and local.
 	path string
 	// mode is 0644 or 0755, fs.ModeDir or fs.ModeSymlink.
 	mode fs.FileMode
 	// size and open are for a file only.
 	size int64
 	open func() (io.ReadCloser, error)
-	// link is what a symbolic link holds.
+	// link is the target of a symbolic link.
 	link string
 }
 
+// read returns the content of a file of up to most bytes.
+func (f file) read(most int64) (string, error) {
+	if f.size > most {
+		return "", fmt.Errorf("it is longer than the %d bytes that are allowed", most)
+	}
+	r, err := f.open()
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, most))
+	return string(data), errors.Join(err, r.Close())
+}
+
 const (
-	// The longest path that Linux takes, and so the longest link.
+	// maxPath limits the bytes of a path and of a link, as Linux does.
 	maxPath = 4096
-	// Each folder on the way costs stack here and a descriptor there.
+	// maxDepth limits nested folders, each of which needs stack and a descriptor.
 	maxDepth = 128
 )
 
-// A walker lists a git tree. Trees come from strangers and may have been made
-// by hand, to say what git itself would never write.
+// A walker lists an untrusted git tree, which may have entries that git never writes.
 type walker struct {
 	ctx                 context.Context
 	objects             storer.EncodedObjectStorer
@@ -46,7 +59,7 @@ type walker struct {
 	files               []file
 }
 
-// walk adds what is below the tree called hash, which stands at dir.
+// walk adds the entries of a tree, whose path is dir.
 func (w *walker) walk(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%q lies deeper than the %d folders that are allowed", dir, maxDepth)
@@ -117,7 +130,7 @@ func (w *walker) addBlob(hash plumbing.Hash, f file) error {
 		return blob.Reader()
 	}
 	if f.mode == fs.ModeSymlink {
-		if f.link, err = linkOf(f); err != nil {
+		if f.link, err = f.read(maxPath); err != nil {
 			return fmt.Errorf("reading link %q: %w", f.path, err)
 		}
 	}
@@ -125,41 +138,25 @@ func (w *walker) addBlob(hash plumbing.Hash, f file) error {
 	return nil
 }
 
-func linkOf(f file) (string, error) {
-	if f.size > maxPath {
-		return "", fmt.Errorf("it is longer than the %d bytes that are allowed", maxPath)
-	}
-	r, err := f.open()
-	if err != nil {
-		return "", err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxPath))
-	if err != nil {
-		return "", err
-	}
-	return string(data), r.Close()
-}
-
-// checkEntry refuses names that lead elsewhere on some system, and those that
-// some system takes for .git, whose hooks and configuration git obeys.
+// checkEntry returns an error for names that are paths on some system, and for those
+// that some system reads as .git, because git runs its hooks and configuration.
 func checkEntry(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return fmt.Errorf("%q is not a file name", name)
 	}
 	if isDotGit(name) {
-		return fmt.Errorf("%q can stand for .git, and a template must not bring one", name)
+		return fmt.Errorf("%q can stand for .git, which a template must not contain", name)
 	}
 	return nil
 }
 
-// isDotGit knows the names that open .git on file systems that ignore case
-// (most of macOS and Windows), some invisible runes (HFS+), or trailing dots,
-// spaces and streams (NTFS, where git~1 is its short name). They are those that
-// git refuses too (core.protectHFS, core.protectNTFS).
+// isDotGit reports whether a name opens .git on file systems that ignore case (most of
+// macOS and Windows), invisible runes (HFS+), or trailing dots, spaces and streams
+// (NTFS, where git~1 is the short name). Git refuses the same names
+// (core.protectHFS, core.protectNTFS).
 func isDotGit(name string) bool {
 	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
 			return -1
 		}
 		return r
@@ -169,16 +166,8 @@ func isDotGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
-// warnOfLinks tells of links that lead out of the directory.
-func warnOfLinks(warn func(text string), files []file) {
-	for _, f := range files {
-		if f.mode == fs.ModeSymlink && leadsOut(f) {
-			warn(fmt.Sprintf("symbolic link %q leads out of the directory, to %q", f.path, f.link))
-		}
-	}
-}
-
-// leadsOut goes by the text of the link alone, on any system.
+// leadsOut reports whether the target of a link is outside of the directory on any
+// system.
 func leadsOut(link file) bool {
 	to := strings.ReplaceAll(link.link, `\`, "/")
 	if path.IsAbs(to) || filepath.VolumeName(link.link) != "" {

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,25 +15,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// staging is where files wait until all are there. It lies in the directory
-// itself, since only there it is sure to be of the same file system.
+// staging is the folder of the files until all are written. It is in the directory
+// itself, so that both are on one file system.
 const staging = ".xfn-init.tmp"
 
-// checkEmpty says whether dir can be filled: it does not exist, or holds
-// nothing but the folder .git.
+// checkEmpty returns an error unless dir does not exist, or has no entry except the
+// folder .git.
 func checkEmpty(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("looking at directory %q: %w", dir, err)
-	}
-	if !info.IsDir() {
+	if err == nil && !info.IsDir() {
 		return fmt.Errorf("path %q is not a directory", dir)
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	entries, readErr := os.ReadDir(dir)
+	if err := cmp.Or(err, readErr); err != nil {
 		return fmt.Errorf("reading directory %q: %w", dir, err)
 	}
 	var names []string
@@ -48,12 +46,11 @@ func checkEmpty(dir string) error {
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
-	return hint.Wrap(fmt.Errorf("directory %q is not empty: it holds %s", dir, strings.Join(names, ", ")),
-		"name another directory; it is made if it does not exist")
+	return hint.Wrap(fmt.Errorf("directory %q is not empty: it has %s", dir, strings.Join(names, ", ")),
+		"name another directory, which is created if it does not exist")
 }
 
-// write puts files into dir, all or none. It returns the directories that it
-// made for that.
+// write writes all files to dir, or none. It returns the directories that it created.
 func write(ctx context.Context, dir string, files []file) (_ []string, err error) {
 	made, err := makeDirs(dir)
 	defer func() {
@@ -72,10 +69,10 @@ func write(ctx context.Context, dir string, files []file) (_ []string, err error
 	if err := root.Mkdir(staging, 0o700); err != nil {
 		return nil, err
 	}
-	if err := stage(ctx, root, files); err != nil {
-		return nil, errors.Join(err, root.RemoveAll(staging))
+	if err = stage(ctx, root, files); err == nil {
+		err = publish(ctx, root, files)
 	}
-	if err := publish(ctx, root, files); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, root.RemoveAll(staging))
 	}
 	return made, nil
@@ -100,8 +97,8 @@ func (r Result) Undo() (err error) {
 	return nil
 }
 
-// makeDirs makes dir and those of its parents that do not exist, and returns
-// what it made, also with an error.
+// makeDirs creates dir and its missing parents. It returns what it created, also with
+// an error.
 func makeDirs(dir string) (made []string, err error) {
 	var missing []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -135,9 +132,8 @@ func removeDirs(made []string) error {
 	return nil
 }
 
-// stage writes files below the staging folder. Links come last, so that there
-// is none yet which anything could be written through: whatever the names, and
-// whichever of them the file system takes for the same.
+// stage writes files below the staging folder. It writes links last, so that no file is
+// written through a link, even if the file system ignores differences of names.
 func stage(ctx context.Context, root *os.Root, files []file) (err error) {
 	into, err := root.OpenRoot(staging)
 	if err != nil {
@@ -160,7 +156,7 @@ func stage(ctx context.Context, root *os.Root, files []file) (err error) {
 	return nil
 }
 
-// create makes one entry, with its mode whatever the umask.
+// create creates an entry with its mode, whatever the umask.
 func create(into *os.Root, f file) error {
 	at := filepath.FromSlash(f.path)
 	switch f.mode {
@@ -190,12 +186,13 @@ func fill(w *os.File, f file) error {
 		return fmt.Errorf("copying %q: %w", f.path, err)
 	}
 	if n != f.size {
-		return fmt.Errorf("%q is not of the %d bytes that it is said to be", f.path, f.size)
+		return fmt.Errorf("%q does not have the %d bytes that its object states", f.path, f.size)
 	}
 	return w.Chmod(f.mode)
 }
 
-// publish moves what was staged into its place, over nothing, or moves nothing.
+// publish moves all staged entries to their places, without replacing anything, or
+// none.
 func publish(ctx context.Context, root *os.Root, files []file) (err error) {
 	var moved []string
 	defer func() {

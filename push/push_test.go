@@ -31,14 +31,14 @@ import (
 // artifact opens files of a golden case as one package.
 func artifact(t *testing.T, files ...string) xpkg.Artifact {
 	t.Helper()
-	var named []xpkg.Named
+	var named []xpkg.Target
 	for _, file := range files {
 		f, err := xpkg.Open(t.Context(), "../testdata/golden/xpkg/push/"+file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = f.Close() })
-		named = append(named, xpkg.Named{Name: file, Artifact: f.Artifact})
+		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
 	a, err := xpkg.Join(t.Context(), named)
 	if err != nil {

@@ -1,9 +1,12 @@
 package xpkg
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,15 +20,11 @@ import (
 const (
 	ociPrefix  = "org.opencontainers.image."
 	metaPrefix = "meta.crossplane.io/"
-
-	// maxManifest is the most bytes that registries take for a manifest (OCI
-	// distribution spec, "Pushing Manifests").
-	maxManifest = 4 << 20
 )
 
-// ociKeys are OCI's names of what the package metadata says (OCI image spec,
-// "Pre-Defined Annotation Keys"; xpkg specification, "Object Annotations"), both
-// without their prefixes.
+// ociKeys maps annotations of the package metadata to those of OCI, both without
+// their prefixes (OCI image spec, "Pre-Defined Annotation Keys"; xpkg
+// specification, "Object Annotations").
 var ociKeys = map[string]string{
 	"source":      "source",
 	"license":     "licenses",
@@ -33,23 +32,10 @@ var ociKeys = map[string]string{
 	"maintainer":  "authors",
 }
 
-// annotations returns those of a package's images.
+// annotations returns the annotations of a package's images: those that its metadata
+// says and those of opts. The readme may be any text, but OCI has only a URL of
+// documentation, so another readme is only in package.yaml.
 func annotations(pkg *Package, opts BuildOptions) (map[string]string, error) {
-	all := metaAnnotations(pkg)
-	all[ociPrefix+"created"] = opts.Created.UTC().Format(time.RFC3339)
-	maps.Copy(all, opts.Annotations)
-	for key, value := range all {
-		if key == "" || !utf8.ValidString(key+value) {
-			return nil, fmt.Errorf("setting annotation %q: its key must not be empty, and both must be UTF-8", key)
-		}
-	}
-	return all, nil
-}
-
-// metaAnnotations are what the metadata says. A readme is a text, where OCI has
-// but a URL of documentation: only one that is a URL is taken, and others reach
-// readers in package.yaml.
-func metaAnnotations(pkg *Package) map[string]string {
 	all := map[string]string{}
 	set := func(key, value string) {
 		if value = strings.TrimSpace(value); value != "" {
@@ -63,24 +49,19 @@ func metaAnnotations(pkg *Package) map[string]string {
 	if readme := strings.TrimSpace(pkg.Annotations[metaPrefix+"readme"]); isURL(readme) {
 		set("documentation", readme)
 	}
-	return all
+	all[ociPrefix+"created"] = opts.Created.UTC().Format(time.RFC3339)
+	maps.Copy(all, opts.Annotations)
+	for key, value := range all {
+		if key == "" || !utf8.ValidString(key+value) {
+			return nil, fmt.Errorf("setting annotation %q: its key must not be empty, and both must be UTF-8", key)
+		}
+	}
+	return all, nil
 }
 
 func isURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && !strings.ContainsAny(s, " \t\n")
-}
-
-// baseAnnotations returns the annotations of a runtime image that name the image
-// which it is based on: the package is based on that, too.
-func baseAnnotations(runtime v1.Image) (map[string]string, error) {
-	m, err := runtime.Manifest()
-	if err != nil {
-		return nil, fmt.Errorf("reading its manifest: %w", err)
-	}
-	base := maps.Clone(m.Annotations)
-	maps.DeleteFunc(base, func(key, _ string) bool { return !strings.HasPrefix(key, ociPrefix+"base.") })
-	return base, nil
 }
 
 // sharedAnnotations returns the annotations that all images have.
@@ -102,19 +83,20 @@ func sharedAnnotations(images []PlatformImage) (map[string]string, error) {
 	return shared, nil
 }
 
-// checkManifest refuses an image or index that no registry would take.
+// checkManifest returns an error for a manifest that registries refuse (OCI
+// distribution spec, "Pushing Manifests").
 func checkManifest(a oci.Artifact) error {
 	size, err := a.Size()
 	if err != nil {
 		return fmt.Errorf("finding the size of a manifest: %w", err)
 	}
-	if size > maxManifest {
-		return hint.Wrap(fmt.Errorf("its manifest has %d bytes, and registries take %d MiB", size, maxManifest>>20), "shorten the annotations")
+	if size > oci.MaxManifest {
+		return hint.Wrap(fmt.Errorf("its manifest has %d bytes, and registries take %d MiB", size, oci.MaxManifest>>20), "shorten the annotations")
 	}
 	return nil
 }
 
-// annotationsOf returns the annotations of an object that was decoded.
+// annotationsOf returns the annotations of a decoded object.
 func annotationsOf(data map[string]any) map[string]string {
 	all := map[string]string{}
 	for key, value := range object(object(data, "metadata"), "annotations") {
@@ -123,4 +105,93 @@ func annotationsOf(data map[string]any) map[string]string {
 		}
 	}
 	return all
+}
+
+// Annotate returns a with annotations added to each image, and to the index if a is
+// one. They replace annotations with the same key. Attestations and other artifacts
+// in the index do not change.
+func Annotate(a Artifact, annotations map[string]string) (Artifact, error) {
+	if len(annotations) == 0 {
+		return a, nil
+	}
+	return annotate(a, annotations, 0)
+}
+
+func annotate(a oci.Artifact, annotations map[string]string, depth int) (oci.Artifact, error) {
+	if depth > oci.MaxDepth {
+		return nil, fmt.Errorf("indexes are nested more than %d deep", oci.MaxDepth)
+	}
+	switch a := a.(type) {
+	case v1.ImageIndex:
+		return annotateIndex(a, annotations, depth)
+	case v1.Image:
+		m, err := a.Manifest()
+		if err != nil {
+			return nil, fmt.Errorf("reading a manifest: %w", err)
+		}
+		if !oci.IsImage(m) {
+			return a, nil
+		}
+		annotated, err := oci.Annotate(a, merge(m.Annotations, annotations))
+		if err != nil {
+			return nil, err
+		}
+		return annotated, checkManifest(annotated)
+	default:
+		return nil, errors.New("the artifact is neither an image nor an index")
+	}
+}
+
+// merge returns the entries of both maps. The second map has priority.
+func merge(old, with map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, old)
+	maps.Copy(all, with)
+	return all
+}
+
+// annotateIndex returns an index of the annotated children. Its other fields stay,
+// unknown fields included.
+func annotateIndex(idx v1.ImageIndex, annotations map[string]string, depth int) (oci.Artifact, error) {
+	m, manifestErr := idx.IndexManifest()
+	raw, err := idx.RawManifest()
+	if err := errors.Join(manifestErr, err); err != nil {
+		return nil, fmt.Errorf("reading an index: %w", err)
+	}
+	var fields map[string]json.RawMessage
+	var descs []map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &fields), json.Unmarshal(fields["manifests"], &descs)); err != nil || len(descs) != len(m.Manifests) {
+		return nil, errors.New("reading an index: it has no list of manifests")
+	}
+	children := make([]oci.Artifact, len(descs))
+	for i, desc := range m.Manifests {
+		if children[i], err = oci.Child(idx, desc); err != nil {
+			return nil, err
+		}
+		if oci.IsAttestation(desc) {
+			continue
+		}
+		if children[i], err = annotate(children[i], annotations, depth+1); err != nil {
+			return nil, err
+		}
+		if desc, err = oci.Describe(children[i]); err != nil {
+			return nil, err
+		}
+		descs[i]["digest"] = json.RawMessage(strconv.Quote(desc.Digest.String()))
+		descs[i]["size"] = json.RawMessage(strconv.FormatInt(desc.Size, 10))
+	}
+	if fields["manifests"], err = json.Marshal(descs); err == nil {
+		fields["annotations"], err = json.Marshal(merge(m.Annotations, annotations))
+	}
+	if err == nil {
+		raw, err = json.Marshal(fields)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding an index: %w", err)
+	}
+	annotated, err := oci.Index(raw, children...)
+	if err != nil {
+		return nil, err
+	}
+	return annotated, checkManifest(annotated)
 }

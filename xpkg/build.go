@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// Annotation is the key that marks the layers of a package. In the labels
-	// of a config, ":" and the layer's digest follow it.
+	// Annotation is the key of the marks of layers. In the labels of a config, ":"
+	// and the layer's digest follow it.
 	Annotation = archive.Mark
-	// BaseMark is Annotation's value for the layer that holds package.yaml.
+	// BaseMark is the mark of the layer with package.yaml.
 	BaseMark = "base"
-	// ExamplesMark is Annotation's value for the layer that holds examples.
+	// ExamplesMark is the mark of the layer with examples.
 	ExamplesMark = "upbound"
 
 	metadataFile = "package.yaml"
@@ -38,33 +38,36 @@ type BuildOptions struct {
 	// Created is the creation time of the package and of its own layers. The
 	// zero value is the Unix epoch.
 	Created time.Time
-	// Annotations are set on each image and on the index, over those that the
-	// package metadata gives.
+	// Annotations are set on each image and on the index. They replace those of
+	// the package metadata.
 	Annotations map[string]string
-	// Extensions are layers for others than the control plane.
+	// Extensions are layers that the control plane does not read.
 	Extensions []ExtensionLayer
 }
 
-// Build returns the package pkg as an image for each runtime image, and an index of
-// them if there are several runtimes. Each image has the layers of the runtime, then
-// those of extensions, then the base layer, then the layer of examples if there are
-// any. The base layer hides other files named package.yaml, for tools that read the
-// root file system without annotations. Layers are not compressed again. No two
-// runtimes may be for the same platform.
+// Build returns the package pkg as an image for each runtime image, or as an index of
+// several images for different platforms. Each image has the layers of the runtime,
+// then those of extensions, the base layer, and the layer of examples. The base layer
+// hides other files named package.yaml from tools that ignore annotations.
 //
-// Each image has annotations with its creation time and with what the package
-// metadata says about it, under the keys of the OCI image spec. Of the annotations
-// of a runtime, those that name its base image are copied.
-//
-// A package without a runtime is for linux/amd64: it runs nowhere, but the control
-// plane pulls that platform.
+// Annotations have the creation time, the package metadata, and the base image of the
+// runtime, under the keys of the OCI image spec. A package without a runtime is for
+// linux/amd64, the platform that the control plane pulls.
 func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, error) {
 	if opts.Created.IsZero() {
 		opts.Created = time.Unix(0, 0)
 	}
-	own, err := ownLayers(pkg, opts.Extensions)
+	base, err := fileLayer(metadataFile, pkg.YAML)
 	if err != nil {
 		return nil, err
+	}
+	own := append(slices.Clone(opts.Extensions), ExtensionLayer{base, BaseMark})
+	if pkg.Examples != nil {
+		examples, err := fileLayer(examplesFile, pkg.Examples)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, ExtensionLayer{examples, ExamplesMark})
 	}
 	if opts.Annotations, err = annotations(pkg, opts); err != nil {
 		return nil, err
@@ -92,54 +95,26 @@ func Build(pkg *Package, runtimes []v1.Image, opts BuildOptions) (Artifact, erro
 	return indexOf(images)
 }
 
-// embed adds a package to a runtime image. Where that says no os or architecture,
-// it gets that of a package without a runtime, and the result's Platform is nil.
-func embed(runtime v1.Image, own []markedLayer, opts BuildOptions) (PlatformImage, error) {
+// embed adds a package to a runtime image. If the runtime has no os or architecture,
+// embed sets that of a package without a runtime, and the result's Platform is nil.
+func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img PlatformImage, err error) {
 	base, err := partsOf(runtime)
 	if err != nil {
-		return PlatformImage{}, err
+		return img, err
 	}
 	if err := checkOverlay(base.config, opts.Extensions); err != nil {
-		return PlatformImage{}, err
+		return img, err
 	}
-	p, err := platformOf(runtime)
-	if err != nil {
-		return PlatformImage{}, err
+	if img.Platform, err = platformOf(runtime); err != nil {
+		return img, err
 	}
 	for key, value := range anyPlatform {
-		if s, _ := base.config[key].(string); s == "" {
+		if text(base.config, key) == "" {
 			base.config[key] = value
 		}
 	}
-	img, err := compose(base, own, opts)
-	return PlatformImage{p, img}, err
-}
-
-// A markedLayer is a layer of the package itself.
-type markedLayer struct {
-	v1.Layer
-	mark string
-}
-
-// ownLayers returns the layers of a package itself, bottom first.
-func ownLayers(pkg *Package, extensions []ExtensionLayer) ([]markedLayer, error) {
-	var layers []markedLayer
-	for _, e := range extensions {
-		layers = append(layers, markedLayer{e.Layer, e.Name})
-	}
-	base, err := fileLayer(metadataFile, pkg.YAML)
-	if err != nil {
-		return nil, err
-	}
-	layers = append(layers, markedLayer{base, BaseMark})
-	if pkg.Examples != nil {
-		examples, err := fileLayer(examplesFile, pkg.Examples)
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, markedLayer{examples, ExamplesMark})
-	}
-	return layers, nil
+	img.Image, err = compose(base, own, opts)
+	return img, err
 }
 
 // fileLayer returns a layer that holds one file.
@@ -158,17 +133,16 @@ func fileLayer(name string, data []byte) (v1.Layer, error) {
 	return l, nil
 }
 
-// parts are what an image is made of.
+// parts are the parts of a runtime image.
 type parts struct {
 	oci.Parts
-	// config is the config, decoded.
 	config map[string]any
-	// annotations are those of the manifest that are true of the package, too.
+	// annotations are those of the manifest that name the base image.
 	annotations map[string]string
 }
 
-// partsOf takes a runtime image apart. An image that is a package is refused:
-// it would have two base layers, and the control plane would read the first.
+// partsOf returns the parts of a runtime image. A package is an error: the result
+// would have two base layers, and the control plane would read the first.
 func partsOf(runtime v1.Image) (p parts, err error) {
 	if p.Parts, err = oci.PartsOf(runtime); err != nil {
 		return p, err
@@ -176,46 +150,40 @@ func partsOf(runtime v1.Image) (p parts, err error) {
 	if p.config, err = p.ConfigObject(); err != nil {
 		return p, err
 	}
-	if isPackage(p) {
+	isPackage := marked(p.Parts, BaseMark) >= 0
+	for key, value := range object(object(p.config, "config"), "Labels") {
+		isPackage = isPackage || strings.HasPrefix(key, Annotation+":") && value == BaseMark
+	}
+	if isPackage {
 		return p, errors.New("it is a package already, and not a runtime")
 	}
-	p.annotations, err = baseAnnotations(runtime)
-	return p, err
-}
-
-func isPackage(p parts) bool {
-	labels, _ := object(p.config, "config")["Labels"].(map[string]any)
-	for key, value := range labels {
-		if strings.HasPrefix(key, Annotation+":") && value == BaseMark {
-			return true
-		}
+	m, err := runtime.Manifest()
+	if err != nil {
+		return p, fmt.Errorf("reading its manifest: %w", err)
 	}
-	return slices.ContainsFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == BaseMark })
+	p.annotations = maps.Clone(m.Annotations)
+	maps.DeleteFunc(p.annotations, func(key, _ string) bool { return !strings.HasPrefix(key, ociPrefix+"base.") })
+	return p, nil
 }
 
-// object returns the object at key of m, or an empty one.
-func object(m map[string]any, key string) map[string]any {
-	if o, ok := m[key].(map[string]any); ok {
-		return o
-	}
-	return map[string]any{}
-}
-
-// compose adds the package's own layers to base.
-func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error) {
+// compose adds layers to base, whose names are their marks.
+func compose(base parts, own []ExtensionLayer, opts BuildOptions) (v1.Image, error) {
 	created := opts.Created.UTC().Format(time.RFC3339)
 	config := maps.Clone(base.config)
-	settings, labels := maps.Clone(object(config, "config")), map[string]any{}
-	maps.Copy(labels, object(settings, "Labels"))
+	settings := maps.Clone(object(config, "config"))
+	labels := maps.Clone(object(settings, "Labels"))
 	rootfs := maps.Clone(object(config, "rootfs"))
 	rootfs["type"] = "layers"
-	diffIDs, _ := rootfs["diff_ids"].([]any)
-	history, _ := config["history"].([]any)
+	diffIDs, history := slices.Clone(list(rootfs, "diff_ids")), slices.Clone(list(config, "history"))
 
-	var descs []v1.Descriptor
-	for _, d := range base.Descriptors {
-		d.MediaType = ociLayerType(d.MediaType)
-		descs = append(descs, d)
+	descs := slices.Clone(base.Descriptors)
+	for i := range descs {
+		switch descs[i].MediaType {
+		case types.DockerLayer:
+			descs[i].MediaType = types.OCILayer
+		case types.DockerUncompressedLayer:
+			descs[i].MediaType = types.OCIUncompressedLayer
+		}
 	}
 	layers := slices.Clone(base.Layers)
 	for _, l := range own {
@@ -227,10 +195,10 @@ func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error)
 		if err != nil {
 			return nil, fmt.Errorf("finding the digest of a layer's tar: %w", err)
 		}
-		labels[Annotation+":"+desc.Digest.String()] = l.mark
-		desc.Annotations = map[string]string{Annotation: l.mark}
-		diffIDs = append(slices.Clip(diffIDs), diffID.String())
-		history = append(slices.Clip(history), map[string]any{"created": created})
+		labels[Annotation+":"+desc.Digest.String()] = l.Name
+		desc.Annotations = map[string]string{Annotation: l.Name}
+		diffIDs = append(diffIDs, diffID.String())
+		history = append(history, map[string]any{"created": created})
 		layers, descs = append(layers, l.Layer), append(descs, desc)
 	}
 	settings["Labels"], rootfs["diff_ids"] = labels, diffIDs
@@ -243,20 +211,8 @@ func compose(base parts, own []markedLayer, opts BuildOptions) (v1.Image, error)
 	if err != nil {
 		return nil, err
 	}
-	if img, err = oci.Annotate(img, over(base.annotations, opts.Annotations)); err != nil {
+	if img, err = oci.Annotate(img, merge(base.annotations, opts.Annotations)); err != nil {
 		return nil, err
 	}
 	return img, checkManifest(img)
-}
-
-// ociLayerType returns OCI's name for a layer type of Docker's.
-func ociLayerType(t types.MediaType) types.MediaType {
-	switch t {
-	case types.DockerLayer:
-		return types.OCILayer
-	case types.DockerUncompressedLayer:
-		return types.OCIUncompressedLayer
-	default:
-		return t
-	}
 }

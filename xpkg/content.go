@@ -2,44 +2,47 @@ package xpkg
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	xpv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	xpv1alpha1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1alpha1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/apiextensions/v2"
+	opsv1alpha1 "github.com/crossplane/crossplane/apis/v2/ops/v1alpha1"
+	metav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
+	metav1alpha1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1alpha1"
+	metav1beta1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1beta1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// content is what rules judge: the objects of a package, with the documents
-// that they come from. Documents that cannot be decoded are not in it.
+// content is the decoded documents of a package. Documents that cannot be decoded
+// are missing.
 type content struct {
-	// meta is the package metadata, the first if there are several, and the
-	// zero value if there is none.
+	// meta is the first package metadata object, or the zero value.
 	meta decoded
-	// objects are the others, and examples those of the examples, of any kind.
+	// objects are the other objects of the package. Examples may be of any kind.
 	objects, examples []decoded
 }
 
 // yaml returns package.yaml.
 func (c content) yaml() []byte {
-	const separator = "---\n"
 	parts := [][]byte{nil, c.meta.yaml}
 	for _, d := range c.objects {
 		parts = append(parts, d.yaml)
 	}
-	return bytes.Join(append(parts, nil), []byte(separator))
+	return bytes.Join(append(parts, nil), []byte("---\n"))
 }
 
-// documents returns the objects, with the text of each.
-func (c content) documents() []Document {
-	all := make([]Document, len(c.objects))
-	for i, d := range c.objects {
-		all[i] = Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line}
-	}
-	return all
-}
-
-// assemble finds the one metadata object of a package and checks that the
-// others may be in its kind of package. Where names the package in problems. If
-// broken, there may be metadata that could not be decoded.
+// assemble finds the one metadata object of a package and checks that this kind of
+// package can contain the other objects. Problems name the package by where. If
+// broken, metadata may be among the documents that could not be decoded.
 func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	var c content
 	var metas []decoded
@@ -62,7 +65,15 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	}
 	c.meta = metas[0]
 	if len(metas) > 1 {
-		return c, Problems{metasProblem(where, metas)}
+		at := make([]string, len(metas))
+		for i, m := range metas {
+			at[i] = fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name)
+		}
+		return c, Problems{{
+			Rule: "metadata-count", Refused: true,
+			Text: fmt.Sprintf("%s contains %d package metadata objects, and must contain one: %s", where, len(metas), strings.Join(at, ", ")),
+			Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
+		}}
 	}
 	var found Problems
 	for _, d := range c.objects {
@@ -74,14 +85,154 @@ func assemble(where string, all []decoded, broken bool) (content, Problems) {
 	return c, found
 }
 
-func metasProblem(where string, metas []decoded) Problem {
-	at := make([]string, 0, len(metas))
-	for _, m := range metas {
-		at = append(at, fmt.Sprintf("%s (%s %s)", m.Position(), m.Kind, m.Name))
+// rules check the decoded documents of a package. LintRules describes them.
+var rules = []func(context.Context, content, *finder){
+	crossplaneVersion, dependencies, capabilities,
+	names, duplicates, removedAPIs, schemas,
+	examples,
+}
+
+// A Rule finds problems in the objects of a package, without its metadata. Read
+// and Lint call it after their own rules. It returns early once ctx is done.
+type Rule func(ctx context.Context, objects []Document) Problems
+
+// A Document is an object of a package and its YAML.
+type Document struct {
+	Object
+	// Text is the YAML document without its "---" line, and TextLine the line of
+	// the file on which Text begins. It may begin with comments, so that Line is
+	// the same or later.
+	Text     []byte
+	TextLine int
+}
+
+// lint returns the problems that all rules find. If ctx is done, lint returns its
+// cause, because the rules stop early.
+func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
+	var f finder
+	for _, r := range rules {
+		r(ctx, c, &f)
 	}
-	return Problem{
-		Rule: "metadata-count", Refused: true,
-		Text: fmt.Sprintf("%s contains %d package metadata objects, and must contain one: %s", where, len(metas), strings.Join(at, ", ")),
-		Hint: string("leave files out with " + hint.Ignore + ", or move them out of the package root"),
+	var objects []Document
+	if len(others) > 0 {
+		for _, d := range c.objects {
+			objects = append(objects, Document{Object: d.Object, Text: d.doc.Text, TextLine: d.doc.Line})
+		}
 	}
+	for _, r := range others {
+		f.found = append(f.found, r(ctx, objects)...)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return f.found, nil
+}
+
+// A finder collects problems with fields of one document after the other.
+type finder struct {
+	found Problems
+	doc   manifest.Document
+	lines *manifest.Lines
+}
+
+// in sets the document of further problems.
+func (f *finder) in(d decoded) { f.doc, f.lines = d.doc, nil }
+
+// add adds a problem with a field, which is not refused.
+func (f *finder) add(rule, field, hint, text string, args ...any) {
+	if f.lines == nil {
+		lines := f.doc.Lines()
+		f.lines = &lines
+	}
+	f.found = append(f.found, Problem{
+		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field),
+		Text: fmt.Sprintf(text, args...), Hint: hint,
+	})
+}
+
+// object returns the object at key of m, or an empty one.
+func object(m map[string]any, key string) map[string]any {
+	if o, ok := m[key].(map[string]any); ok {
+		return o
+	}
+	return map[string]any{}
+}
+
+// list returns the list at key of m, or nil.
+func list(m map[string]any, key string) []any {
+	l, _ := m[key].([]any)
+	return l
+}
+
+// text returns the string at key of m, or "".
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+const (
+	metaGroup     = "meta.pkg.crossplane.io"
+	function      = "Function"
+	configuration = "Configuration"
+	provider      = "Provider"
+)
+
+// A typeMeta identifies a type of object.
+type typeMeta struct{ apiVersion, kind string }
+
+// A kind is a type of object in packages: its Go type, which determines its encoding,
+// and the kinds of package that can contain it.
+type kind struct {
+	new func() any
+	in  []string
+}
+
+func of[T any](in ...string) kind {
+	return kind{new: func() any { return new(T) }, in: in}
+}
+
+// kinds are the types that the v2 control plane decodes from packages. Metadata is in
+// the package of its own kind.
+var kinds = map[typeMeta]kind{
+	{metaGroup + "/v1", function}:            of[metav1.Function](function),
+	{metaGroup + "/v1beta1", function}:       of[metav1beta1.Function](function),
+	{metaGroup + "/v1", configuration}:       of[metav1.Configuration](configuration),
+	{metaGroup + "/v1alpha1", configuration}: of[metav1alpha1.Configuration](configuration),
+	{metaGroup + "/v1", provider}:            of[metav1.Provider](provider),
+	{metaGroup + "/v1alpha1", provider}:      of[metav1alpha1.Provider](provider),
+
+	{"apiextensions.k8s.io/v1", "CustomResourceDefinition"}:      of[extv1.CustomResourceDefinition](function, provider),
+	{"apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"}: of[extv1beta1.CustomResourceDefinition](function, provider),
+
+	{"apiextensions.crossplane.io/v1", "CompositeResourceDefinition"}:           of[xpv1.CompositeResourceDefinition](configuration),
+	{"apiextensions.crossplane.io/v2", "CompositeResourceDefinition"}:           of[xpv2.CompositeResourceDefinition](configuration),
+	{"apiextensions.crossplane.io/v1", "Composition"}:                           of[xpv1.Composition](configuration),
+	{"apiextensions.crossplane.io/v1alpha1", "ManagedResourceActivationPolicy"}: of[xpv1alpha1.ManagedResourceActivationPolicy](configuration),
+	{"ops.crossplane.io/v1alpha1", "Operation"}:                                 of[opsv1alpha1.Operation](configuration),
+	{"ops.crossplane.io/v1alpha1", "CronOperation"}:                             of[opsv1alpha1.CronOperation](configuration),
+	{"ops.crossplane.io/v1alpha1", "WatchOperation"}:                            of[opsv1alpha1.WatchOperation](configuration),
+
+	{"apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition"}: of[xpv1alpha1.ManagedResourceDefinition](provider),
+	{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"}:   of[admissionv1.MutatingWebhookConfiguration](provider),
+	{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"}: of[admissionv1.ValidatingWebhookConfiguration](provider),
+}
+
+// isMeta reports whether o is package metadata.
+func isMeta(o Object) bool { return strings.HasPrefix(o.APIVersion, metaGroup+"/") }
+
+// allowed reports whether a package of kind pkg can contain o.
+func allowed(pkg string, o Object) bool {
+	return slices.Contains(kinds[typeMeta{o.APIVersion, o.Kind}].in, pkg)
+}
+
+// allowedHint lists the kinds that a package of kind pkg can contain.
+func allowedHint(pkg string) string {
+	var names []string
+	for t, k := range kinds {
+		if slices.Contains(k.in, pkg) && !strings.HasPrefix(t.apiVersion, metaGroup) {
+			names = append(names, t.kind)
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("Besides its metadata, a %s package may hold %s.", pkg, strings.Join(slices.Compact(names), ", "))
 }

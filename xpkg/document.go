@@ -6,9 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
@@ -25,12 +30,11 @@ type decoded struct {
 	Object
 	doc  manifest.Document
 	data map[string]any
-	// yaml is how package.yaml has the object. Examples have none.
+	// yaml is the object in package.yaml. It is nil for examples.
 	yaml []byte
 }
 
-// problem returns what is wrong with a document, as far as it is an error of
-// this module's: with the place and the hint that err has.
+// problem returns a problem with the place and the hint of err.
 func problem(rule string, doc manifest.Document, err error) Problem {
 	p := Problem{Rule: rule, Refused: true, Path: doc.Path, Text: err.Error(), Hint: string(hint.Of(err))}
 	var at *manifest.Error
@@ -40,15 +44,15 @@ func problem(rule string, doc manifest.Document, err error) Problem {
 	return p
 }
 
-// maxDocument is the most bytes of one document. No control plane can store an
-// object that comes near: Kubernetes' API server takes 3 MiB.
+// maxDocument is the limit of one document in bytes. No control plane can store a
+// larger object: the API server of Kubernetes accepts 3 MiB.
 const maxDocument = 80 << 20
 
-// documents returns the documents of a file up to their ends, and what is wrong
-// with their number: content after an end, which YAML readers pass over in
-// silence, and lines that are no separators.
+// documents splits a file into documents. Problems are text after the end of a
+// document, which YAML readers ignore, and invalid separators.
 func documents(path string, data []byte) ([]manifest.Document, Problems) {
-	if isUTF16(data) {
+	// Some YAML readers accept UTF-16, but package.yaml is made of many files.
+	if bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe")) {
 		return nil, Problems{{Rule: "syntax", Refused: true, Path: path, Line: 1, Text: "the file is UTF-16, and not UTF-8", Hint: "save it as UTF-8"}}
 	}
 	docs, err := manifest.Split(path, data)
@@ -72,56 +76,31 @@ func documents(path string, data []byte) ([]manifest.Document, Problems) {
 	return whole, found
 }
 
-// isUTF16 reports whether data begins with the byte order mark of UTF-16, which
-// some YAML readers take and package.yaml, of many files, cannot.
-func isUTF16(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe"))
-}
-
-// documentEnd returns where the line that ends a YAML document begins, and where
-// the next one does (YAML 1.1, section 4.3.3), or -1.
-func documentEnd(text []byte) (from, to int) {
-	for at := 0; at < len(text); at = to {
-		from, to = at, len(text)
-		if !bytes.HasPrefix(text[at:], []byte("...")) {
-			next := bytes.Index(text[at:], []byte("\n..."))
-			if next < 0 {
-				return -1, -1
-			}
-			from = at + next + 1
-		}
-		if n := bytes.IndexByte(text[from:], '\n'); n >= 0 {
-			to = from + n + 1
-		}
-		if manifest.Blank(text[from+3 : to]) {
-			return from, to
-		}
-	}
-	return -1, -1
-}
-
-// cutEnd returns doc up to its document end line, if it has one.
+// cutEnd returns doc up to its end line "..." (YAML 1.1, section 4.3.3), if it has
+// one, and a problem if text follows.
 func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
-	from, to := documentEnd(doc.Text)
-	if from < 0 {
-		return doc, nil
+	at, line := 0, doc.Line
+	for l := range bytes.Lines(doc.Text) {
+		at, line = at+len(l), line+1
+		if rest, ok := bytes.CutPrefix(l, []byte("...")); !ok || !manifest.Blank(rest) {
+			continue
+		}
+		var lost Problems
+		if after := (manifest.Document{Line: line, Text: doc.Text[at:]}); !manifest.Blank(after.Text) {
+			lost = Problems{contentLost(doc, after.FirstLine(), `content after the end of a document ("...") would be lost`)}
+		}
+		doc.Text = doc.Text[:at-len(l)]
+		return doc, lost
 	}
-	var lost Problems
-	if rest := doc.Text[to:]; !manifest.Blank(rest) {
-		after := manifest.Document{Line: doc.Line + bytes.Count(doc.Text[:to], []byte("\n")), Text: rest}
-		lost = Problems{contentLost(doc, after.FirstLine(), `content after the end of a document ("...") would be lost`)}
-	}
-	doc.Text = doc.Text[:from]
-	return doc, lost
+	return doc, nil
 }
 
 func contentLost(doc manifest.Document, line int, text string) Problem {
 	return Problem{Rule: "content-after-end", Path: doc.Path, Line: line, Text: text, Hint: `begin each document with "---"`}
 }
 
-// decode turns a document into an object of its Go type and writes it again,
-// which is how package.yaml is made. It returns false if that fails: one of the
-// problems is refused then.
+// decode decodes a document into its Go type and encodes it again for package.yaml.
+// It returns false if that fails; then one of the problems is refused.
 func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil {
@@ -151,8 +130,8 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, true, append(found, d.lostFields(unknown, out)...)
 }
 
-// decodeExample is decode for examples, which may hold an object of any kind,
-// and stay as they are.
+// decodeExample is decode for examples, which may be of any kind and are not encoded
+// again.
 func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil {
@@ -169,8 +148,8 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, false, append(found, p)
 }
 
-// read returns the object of a document, and the same as JSON, or nil if it has
-// none.
+// read returns the object of a document and its JSON, which is nil if there is no
+// object.
 func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	d.doc = doc
 	if in, found = toJSON(doc); in == nil {
@@ -183,14 +162,14 @@ func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	return d, in, found
 }
 
-// refused is a problem with all of an object.
+// refused returns a problem with the whole object.
 func (d decoded) refused(rule, text, hint string) Problem {
 	return Problem{Rule: rule, Refused: true, Path: d.Path, Line: d.Line, Text: text, Hint: hint}
 }
 
-// toJSON returns the first object of a document as the control plane reads it,
-// or nil if it is not YAML, and what YAML readers pass over: all but the last
-// of keys that occur twice, and further objects.
+// toJSON returns the first object of a document as the control plane reads it, or
+// nil if it is not YAML. Problems are what YAML readers ignore: all but the last of
+// keys that occur twice, and further objects.
 func toJSON(doc manifest.Document) ([]byte, Problems) {
 	in, strict := yaml.YAMLToJSONStrict(doc.Text)
 	var found Problems
@@ -210,7 +189,8 @@ func toJSON(doc manifest.Document) ([]byte, Problems) {
 
 var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
 
-// keysTwice returns the problems that a strict YAML reader has.
+// keysTwice returns a problem for each duplicate key in the error of a strict YAML
+// reader.
 func keysTwice(doc manifest.Document, strict error) Problems {
 	var found Problems
 	for _, m := range keyTwice().FindAllStringSubmatch(strict.Error(), -1) {
@@ -230,12 +210,12 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 	return found
 }
 
-// keysOnly matches the beginning of a document with a key at the start of a
-// line, after which YAML readers take nothing but more of them.
+// keysOnly matches the beginning of a document whose first line has a key. YAML
+// readers accept only more keys after it.
 var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
 
-// secondObject returns the line of what follows the first object, which there
-// may be after one in flow style, an indented one or a directive, or 0.
+// secondObject returns the line of the text after the first object, or 0. It can
+// follow an object in flow style, an indented one or a directive.
 func secondObject(doc manifest.Document) int {
 	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
 		return 0
@@ -248,25 +228,127 @@ func secondObject(doc manifest.Document) int {
 	return doc.Line + max(second.Line, 1) - 1
 }
 
-// identify finds out what data is, which begins on the line of its first key.
+// identify returns the type, name and place of an object.
 func identify(doc manifest.Document, data map[string]any) (Object, error) {
-	o := Object{Path: doc.Path, Line: doc.FirstLine()}
-	o.APIVersion, _ = data["apiVersion"].(string)
-	o.Kind, _ = data["kind"].(string)
-	if m, ok := data["metadata"].(map[string]any); ok {
-		o.Name, _ = m["name"].(string)
+	o := Object{
+		Path: doc.Path, Line: doc.FirstLine(),
+		APIVersion: text(data, "apiVersion"), Kind: text(data, "kind"), Name: text(object(data, "metadata"), "name"),
 	}
-	missing := ""
+	var err error
 	switch {
 	case data == nil:
 		return o, &manifest.Error{Path: doc.Path, Line: o.Line, Err: errors.New("expected an object, got nothing")}
 	case o.Kind == "":
-		missing = "kind"
+		err = errors.New("the object has no kind")
 	case o.APIVersion == "":
-		missing = "apiVersion"
+		err = errors.New("the object has no apiVersion")
 	default:
 		return o, nil
 	}
-	err := &manifest.Error{Path: doc.Path, Line: o.Line, Err: errors.New("the object has no " + missing)}
-	return o, hint.Wrap(err, hintIgnore)
+	return o, hint.Wrap(&manifest.Error{Path: doc.Path, Line: o.Line, Err: err}, hintIgnore)
+}
+
+// lostFields returns the fields of the document that are missing in out, the JSON
+// of its Go type: unknown fields, and those that types with their own decoder drop.
+func (d decoded) lostFields(unknown []error, out []byte) Problems {
+	var kept any
+	if err := json.Unmarshal(out, &kept); err != nil {
+		return Problems{d.refused("syntax", "decoding it: "+err.Error(), "")}
+	}
+	paths := map[string]bool{}
+	lost("", d.data, kept, paths)
+	for _, err := range unknown {
+		var field kjson.FieldError
+		if errors.As(err, &field) {
+			paths[field.FieldPath()] = true
+		}
+	}
+	f := finder{doc: d.doc}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		f.add("unknown-field", path, "correct the field's name or remove it", "kind %s of %s has no field %s, so it would be lost", d.Kind, d.APIVersion, path)
+	}
+	return f.found
+}
+
+// lost adds to paths each field of in that is not in out. Empty values may be
+// missing.
+func lost(path string, in, out any, paths map[string]bool) {
+	switch in := in.(type) {
+	case map[string]any:
+		got, ok := out.(map[string]any)
+		if !ok {
+			return
+		}
+		for key, from := range in {
+			at := strings.TrimPrefix(path+"."+key, ".")
+			value, ok := got[key]
+			if !ok && !empty(from) {
+				paths[at] = true
+				continue
+			}
+			lost(at, from, value, paths)
+		}
+	case []any:
+		got, _ := out.([]any)
+		for i := range min(len(in), len(got)) {
+			lost(fmt.Sprintf("%s[%d]", path, i), in[i], got[i], paths)
+		}
+	}
+}
+
+// empty reports whether v is a zero value or has only empty values.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, value := range v {
+			if !empty(value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	default:
+		return reflect.ValueOf(v).IsZero()
+	}
+}
+
+// wrongType returns the problem of a field that has another type than its kind, in
+// the words of YAML and not of Go.
+func (d decoded) wrongType(err error) Problem {
+	var t *json.UnmarshalTypeError
+	if !errors.As(err, &t) {
+		return d.refused("wrong-type", strings.TrimPrefix(err.Error(), "json: "), "")
+	}
+	// The path has the names of embedded Go structs, too.
+	parts := slices.DeleteFunc(strings.Split(t.Field, "."), func(p string) bool {
+		return p != "" && unicode.IsUpper(rune(p[0]))
+	})
+	path := strings.Join(parts, ".")
+	want := t.Type
+	for want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	value, _, _ := strings.Cut(t.Value, " ")
+	p := d.refused("wrong-type", fmt.Sprintf("%s: expected %s, got %s", path, article(want.Kind().String()), article(value)), "")
+	p.Line = d.doc.Lines().Of(path)
+	return p
+}
+
+// article returns the YAML name of a kind of Go or JSON values.
+func article(kind string) string {
+	switch kind {
+	case "object", "struct", "map":
+		return "an object"
+	case "array", "slice":
+		return "a list"
+	case "bool":
+		return "a boolean"
+	case "string":
+		return "a string"
+	default:
+		return "a number"
+	}
 }

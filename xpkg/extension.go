@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,26 +22,27 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// These bound what the folders hold: the layers are made in memory, and each
-// client that pulls the package pulls them too.
+// Limits of all folders together: the layers are made in memory, and each client
+// that pulls the package pulls them.
 const (
-	// maxFolders leaves the runtime most of the 125 layers that engines stack.
+	// maxFolders is less than the 125 layers that engines stack, so that the runtime
+	// has most of them.
 	maxFolders = 32
 	maxBytes   = 64 << 20
 	maxEntries = 10_000
-	// maxExtensionName is the most bytes of a path, as on Linux.
+	// maxExtensionName limits the bytes of a path, as Linux does.
 	maxExtensionName = 4 << 10
 )
 
-// A Layer is a folder as a layer.
+// An ExtensionLayer is a folder as a layer.
 type ExtensionLayer struct {
 	v1.Layer
-	// Name is the folder's, which marks the layer.
+	// Name is the name of the folder, which is the mark of the layer.
 	Name string
 }
 
-// folderName is what a layer may be marked with: no character that is special in
-// a path, and no dot first.
+// folderName matches marks of layers: they have no character that is special in a
+// path, and do not begin with a dot.
 var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // ReadExtensions returns each folder in the directory dir as a layer, in the order of
@@ -48,17 +50,16 @@ var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // times are zero; folders have mode 0755, files 0644.
 //
 // A link to a file in dir becomes that file. ReadExtensions returns an error for
-// files beside the folders, links that lead out of dir or to a folder, names of
-// marks that packages use themselves, names that delete files (OCI image spec,
-// "Whiteouts"), names that could be mistaken for package.yaml, and folders with
-// more than 64 MiB or 10,000 files in all.
+// files beside the folders, links that lead out of dir or to a folder, the marks of
+// a package's own layers, names that delete files (OCI image spec, "Whiteouts"),
+// files named package.yaml, and more than 64 MiB or 10,000 files in all.
 func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("reading extensions root %q: %w", dir, fsx.Cause(err))
+	var entries []fs.DirEntry
+	if err == nil {
+		defer func() { err = errors.Join(err, root.Close()) }()
+		entries, err = fs.ReadDir(root.FS(), ".")
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("reading extensions root %q: %w", dir, fsx.Cause(err))
 	}
@@ -76,7 +77,7 @@ func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, e
 	return layers, nil
 }
 
-// A reader reads folders below root, up to so many bytes and entries.
+// A reader reads folders below root, up to a number of bytes and entries.
 type reader struct {
 	ctx            context.Context
 	dir            string
@@ -150,7 +151,32 @@ func (r *reader) file(tw *tar.Writer, name string, size int64) error {
 	if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644}); err != nil {
 		return err
 	}
-	// A file that shrinks meanwhile ends too early.
+	// CopyN returns an error if the file has shrunk.
 	_, err = io.CopyN(tw, oci.Reader(r.ctx, f), size)
 	return err
+}
+
+// systemFolders are the folders in the root of Linux (Filesystem Hierarchy Standard 3.0).
+var systemFolders = []string{
+	"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt",
+	"proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var",
+}
+
+// checkOverlay returns an error for extensions that would hide a folder in the root
+// of the runtime: a system folder, or one of the command and working directory.
+func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
+	settings := object(config, "config")
+	taken := slices.Clone(systemFolders)
+	for _, p := range slices.Concat([]any{settings["WorkingDir"]}, list(settings, "Entrypoint"), list(settings, "Cmd")) {
+		if at, ok := p.(string); ok && strings.Contains(at, "/") {
+			first, _, _ := strings.Cut(path.Clean("/" + at)[1:], "/")
+			taken = append(taken, first)
+		}
+	}
+	for _, e := range extensions {
+		if slices.Contains(taken, e.Name) {
+			return hint.Wrap(fmt.Errorf("its root has a %q, over which the extensions folder of that name would lie", e.Name), "rename the folder")
+		}
+	}
+	return nil
 }

@@ -15,12 +15,11 @@ import (
 
 // A PlatformImage is a package's image for a platform.
 type PlatformImage struct {
-	// Platform is that of the image's config: os, architecture, variant,
+	// Platform is the platform of the image's config: os, architecture, variant,
 	// os.version and os.features. It is nil if the config has no os or no
-	// architecture, as packages without a runtime have from other tools.
+	// architecture, as in packages without a runtime that other tools build.
 	Platform *v1.Platform
-	// Image is the image.
-	Image v1.Image
+	Image    v1.Image
 }
 
 // Images returns the images of a: a itself if it is an image, or the images of the
@@ -32,18 +31,15 @@ func imagesOf(a oci.Artifact, depth int) ([]PlatformImage, error) {
 	if depth > oci.MaxDepth {
 		return nil, fmt.Errorf("indexes are nested more than %d deep", oci.MaxDepth)
 	}
-	switch a := a.(type) {
-	case v1.ImageIndex:
-		return imagesOfIndex(a, depth)
-	case v1.Image:
-		p, err := platformOf(a)
-		return []PlatformImage{{p, a}}, err
-	default:
-		return nil, errors.New("the artifact is neither an image nor an index")
+	idx, ok := a.(v1.ImageIndex)
+	if !ok {
+		img, ok := a.(v1.Image)
+		if !ok {
+			return nil, errors.New("the artifact is neither an image nor an index")
+		}
+		p, err := platformOf(img)
+		return []PlatformImage{{p, img}}, err
 	}
-}
-
-func imagesOfIndex(idx v1.ImageIndex, depth int) ([]PlatformImage, error) {
 	m, err := idx.IndexManifest()
 	if err != nil {
 		return nil, fmt.Errorf("reading an index: %w", err)
@@ -53,37 +49,26 @@ func imagesOfIndex(idx v1.ImageIndex, depth int) ([]PlatformImage, error) {
 		if oci.IsAttestation(desc) {
 			continue
 		}
-		c, err := oci.Child(idx, desc)
+		child, err := oci.Child(idx, desc)
 		if err != nil {
 			return nil, err
 		}
-		other, err := isArtifact(c)
-		if err != nil {
-			return nil, err
+		if img, ok := child.(v1.Image); ok {
+			m, err := img.Manifest()
+			if err != nil {
+				return nil, fmt.Errorf("reading a manifest: %w", err)
+			}
+			if !oci.IsImage(m) {
+				continue
+			}
 		}
-		if other {
-			continue
-		}
-		images, err := imagesOf(c, depth+1)
+		images, err := imagesOf(child, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, images...)
 	}
 	return all, nil
-}
-
-// isArtifact tells whether a is stored like an image and is none.
-func isArtifact(a oci.Artifact) (bool, error) {
-	img, ok := a.(v1.Image)
-	if !ok {
-		return false, nil
-	}
-	m, err := img.Manifest()
-	if err != nil {
-		return false, fmt.Errorf("reading a manifest: %w", err)
-	}
-	return !oci.IsImage(m), nil
 }
 
 func platformOf(img v1.Image) (*v1.Platform, error) {
@@ -104,7 +89,7 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	for i, img := range images {
 		p := *img.Platform
 		if p.Architecture == "arm64" && p.Variant == "v8" {
-			p.Variant = "" // The only one there is, often left out.
+			p.Variant = "" // The only variant, which is often left out.
 		}
 		key := p.String() + " " + strings.Join(p.OSFeatures, " ")
 		if first, ok := seen[key]; ok {
@@ -115,8 +100,8 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	return 0, 0, false
 }
 
-// indexOf returns an OCI index of images, all of which must have a platform. It
-// has the annotations that all of them have.
+// indexOf returns an OCI index of images with platforms. It has the annotations that
+// all images have.
 func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	shared, err := sharedAnnotations(images)
 	if err != nil {
@@ -144,68 +129,44 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	return idx, checkManifest(idx)
 }
 
-// A Named is an artifact and the name of its file.
-type Named struct {
-	// Name is for errors.
-	Name string
-	// Artifact is the image or index.
-	Artifact Artifact
-}
-
-// A joined is an image of an index to be, the file that it comes from, and the
-// kind and name of its package.
-type joined struct {
-	PlatformImage
-	file, pkg string
-}
-
 // Join returns one index of the images of several files, in their order, as Build
-// would have made it. For one file, Join returns its artifact. The images must be
-// packages of the same kind and name, each for another platform. Errors name the
-// files.
-func Join(ctx context.Context, files []Named) (Artifact, error) {
+// returns it. For one file, Join returns its artifact. The images must be packages
+// of the same kind and name, each for another platform.
+func Join(ctx context.Context, files []Target) (Artifact, error) {
 	if len(files) == 1 {
 		return files[0].Artifact, nil
 	}
-	var all []joined
+	var images []PlatformImage
+	var names []string // of the files of images
+	var first string   // is the kind and name of the first package
 	for _, f := range files {
-		found, err := joinedOf(ctx, f)
+		found, err := Images(f.Artifact)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading %q: %w", f.Path, err)
 		}
-		all = append(all, found...)
-	}
-	images := make([]PlatformImage, 0, len(all))
-	for _, j := range all {
-		if j.pkg != all[0].pkg {
-			return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", all[0].file, all[0].pkg, j.file, j.pkg)
+		for _, i := range found {
+			if i.Platform == nil {
+				return nil, fmt.Errorf("joining %q with other files: its image has no platform, so clients could not pull it from an index", f.Path)
+			}
+			meta, err := Metadata(ctx, i.Image)
+			if err != nil {
+				return nil, fmt.Errorf("reading %q: %w", f.Path, err)
+			}
+			pkg := meta.Kind + " named " + meta.Name
+			if len(images) == 0 {
+				first = pkg
+			}
+			images, names = append(images, i), append(names, f.Path)
+			if pkg != first {
+				return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", names[0], first, f.Path, pkg)
+			}
 		}
-		images = append(images, j.PlatformImage)
 	}
 	if a, b, ok := samePlatform(images); ok {
-		return nil, fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", all[a].file, all[b].file, images[a].Platform)
+		return nil, fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", names[a], names[b], images[a].Platform)
 	}
 	if len(images) == 0 {
 		return nil, errors.New("there is no image to join")
 	}
 	return indexOf(images)
-}
-
-func joinedOf(ctx context.Context, f Named) ([]joined, error) {
-	images, err := Images(f.Artifact)
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", f.Name, err)
-	}
-	all := make([]joined, 0, len(images))
-	for _, i := range images {
-		if i.Platform == nil {
-			return nil, fmt.Errorf("joining %q with other files: its image has no platform, so clients could not pull it from an index", f.Name)
-		}
-		meta, err := Metadata(ctx, i.Image)
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", f.Name, err)
-		}
-		all = append(all, joined{i, f.Name, meta.Kind + " named " + meta.Name})
-	}
-	return all, nil
 }

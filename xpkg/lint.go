@@ -1,31 +1,34 @@
 package xpkg
 
 import (
+	"archive/tar"
 	"bytes"
-	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // A Report is the result of Lint.
 type Report struct {
-	// Meta is the package metadata, if there is any.
+	// Meta is the package metadata, or empty.
 	Meta Object
-	// Objects and Examples are the numbers of other objects and of examples.
+	// Objects and Examples count the other objects and the examples.
 	Objects, Examples int
-	// Platforms are the platforms of the images, "" for an image without one.
+	// Platforms are the platforms of the images, "" for an image without a platform.
 	Platforms []string
 	// Layers is the number of layers whose digest was verified.
 	Layers int
-	// Runtime says whether the package has a runtime image.
-	Runtime bool
-	// Problems are all problems.
+	// Runtime is true if the package has a runtime image.
+	Runtime  bool
 	Problems Problems
 }
 
@@ -42,9 +45,20 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 	if err != nil {
 		return Report{}, err
 	}
-	l := &linter{left: maxLint, report: progress.FromPlain(report), others: others, layers: map[v1.Hash]plainLayer{}}
-	if err := l.plan(images); err != nil {
-		return Report{}, err
+	l := &linter{left: maxLint, others: others, layers: map[v1.Hash]plainLayer{}}
+	l.progress = progress.Counter{Text: "checking the layers", Report: progress.FromPlain(report)}
+	sizes := map[v1.Hash]int64{}
+	for _, img := range images {
+		m, err := img.Image.Manifest()
+		if err != nil {
+			return Report{}, fmt.Errorf("reading a manifest: %w", err)
+		}
+		for _, d := range m.Layers {
+			sizes[d.Digest] = d.Size
+		}
+	}
+	for _, size := range sizes {
+		l.progress.Total += size
 	}
 	var first []byte
 	var of PlatformImage
@@ -68,6 +82,9 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 	if len(images) == 0 {
 		l.refused("platform", "it contains no image")
 	}
+	if len(sizes) > 0 {
+		l.progress.Finish()
+	}
 	l.runtimes(l.Meta.Kind, l.running)
 	if idx, ok := a.(v1.ImageIndex); ok {
 		err = l.index(idx, images)
@@ -76,7 +93,7 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 	return l.Report, err
 }
 
-// maxLint is how many bytes of layers Lint reads, not compressed.
+// maxLint limits the uncompressed bytes of layers that Lint reads.
 const maxLint = 64 << 30
 
 // NeedsRuntime reports whether the control plane starts a program from packages of a
@@ -104,28 +121,27 @@ func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 }
 
 func (l *linter) runtimes(kind string, images []PlatformImage) {
-	linux := func(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
 	switch {
 	case len(images) == 0:
 	case kind == configuration:
 		l.problem("runtime", "it is a Configuration with a runtime image, which nothing would run")
-	case !slices.ContainsFunc(images, linux):
+	case !slices.ContainsFunc(images, isLinux):
 		l.problem("runtime", "it has no runtime image for linux, on which clusters run functions and providers")
 	}
 }
 
-// lacksAMD64 finds an index from which the control plane cannot read the
-// package: it asks for linux/amd64, on whatever machine.
+func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
+
+// lacksAMD64 finds an index without linux/amd64. The control plane reads a package
+// from that image on every machine.
 func (l *linter) lacksAMD64(images []PlatformImage) {
-	amd64 := func(i PlatformImage) bool {
-		return i.Platform != nil && i.Platform.OS == "linux" && i.Platform.Architecture == "amd64"
-	}
+	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
 		l.refused("platform", "none of its images is for linux/amd64, and that is the one from which the control plane reads a package")
 	}
 }
 
-// index finds platforms that an index has twice, lacks or tells wrong.
+// index finds platforms that an index repeats, lacks, or states wrongly.
 func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	l.lacksAMD64(images)
 	if i := slices.IndexFunc(images, func(i PlatformImage) bool { return i.Platform == nil }); i >= 0 {
@@ -137,44 +153,39 @@ func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	if err != nil {
 		return fmt.Errorf("reading an index: %w", err)
 	}
-	said := map[v1.Hash]*v1.Platform{}
+	stated := map[v1.Hash]*v1.Platform{}
 	for _, desc := range m.Manifests {
-		said[desc.Digest] = desc.Platform
+		stated[desc.Digest] = desc.Platform
 	}
 	for _, img := range images {
 		digest, err := img.Image.Digest()
 		if err != nil {
 			return fmt.Errorf("finding the digest of an image: %w", err)
 		}
-		if p, ok := said[digest]; ok && img.Platform != nil && !agree(p, img.Platform) {
+		if p, ok := stated[digest]; ok && img.Platform != nil && !agree(p, img.Platform) {
 			l.problem("platform", "the index says that the image %s is for %s, and its config that it is for %s", digest, platformName(p), img.Platform)
 		}
 	}
 	return nil
 }
 
-// agree reports whether what an index says of an image is what its config says.
-// An index may leave out the variant.
+// agree reports whether the platform in an index is that of the config. An index may
+// leave out the variant and the version.
 func agree(index, config *v1.Platform) bool {
 	return index != nil && index.OS == config.OS && index.Architecture == config.Architecture &&
-		(index.Variant == "" || index.Variant == cmp.Or(config.Variant, index.Variant)) &&
+		(index.Variant == "" || config.Variant == "" || index.Variant == config.Variant) &&
 		(index.OSVersion == "" || index.OSVersion == config.OSVersion)
 }
 
-// hasRuntime reports whether an image has layers besides those of the package.
-// Where no layer is marked, it cannot be known.
-func hasRuntime(img v1.Image) (bool, error) {
-	m, err := img.Manifest()
-	if err != nil {
-		return false, fmt.Errorf("reading a manifest: %w", err)
-	}
+// hasRuntime reports whether an image has marked layers of a package and others.
+func hasRuntime(layers []v1.Descriptor) bool {
 	marked := 0
-	for _, d := range m.Layers {
+	for _, d := range layers {
 		if d.Annotations[Annotation] != "" {
 			marked++
 		}
 	}
-	return marked > 0 && marked < len(m.Layers), nil
+	return marked > 0 && marked < len(layers)
 }
 
 func platformName(p *v1.Platform) string {
@@ -207,9 +218,158 @@ func (l *linter) content(ctx context.Context, img PlatformImage, data []byte) er
 	return err
 }
 
-// isUnread tells an error of reaching what is to be read from one of its
-// content.
+// isUnread reports whether err is an error of access, and not of the content.
 func isUnread(ctx context.Context, err error) bool {
-	var temporary interface{ Temporary() bool } // Errors of systems and servers have it.
+	var temporary interface{ Temporary() bool } // is an error of systems and servers.
 	return ctx.Err() != nil || errors.As(err, &temporary)
+}
+
+// A linter reads the images of a package and collects their problems.
+type linter struct {
+	Report
+
+	// left is how many more uncompressed bytes may be read.
+	left int64
+	// running are the images with a runtime.
+	running []PlatformImage
+	others  []Rule
+	// layers are the results of the layers that were read.
+	layers map[v1.Hash]plainLayer
+	// progress counts the stored bytes of layers.
+	progress progress.Counter
+}
+
+// A plainLayer is the result of reading a layer.
+type plainLayer struct {
+	diffID string
+	isTar  bool
+	// err is the error of reading it.
+	err error
+}
+
+func (l *linter) problem(rule, text string, args ...any) {
+	l.Problems = append(l.Problems, Problem{Rule: rule, Text: fmt.Sprintf(text, args...)})
+}
+
+func (l *linter) refused(rule, text string, args ...any) {
+	l.problem(rule, text, args...)
+	l.Problems[len(l.Problems)-1].Refused = true
+}
+
+// image checks the layers of an image and returns its package.yaml, or nil if that
+// cannot be read.
+func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
+	p, err := oci.PartsOf(img.Image)
+	if err != nil {
+		return nil, err
+	}
+	config, err := img.Image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("reading a config: %w", err)
+	}
+	sound, err := l.diffIDs(ctx, img, p, config.RootFS.DiffIDs)
+	if err != nil {
+		return nil, err
+	}
+	l.marks(img, p.Descriptors, config.Config.Labels)
+	if hasRuntime(p.Descriptors) {
+		l.running = append(l.running, img)
+	}
+	if !sound {
+		return nil, nil
+	}
+	data, err := PackageYAML(ctx, img.Image)
+	if err == nil {
+		return data, nil
+	}
+	if isUnread(ctx, err) {
+		return nil, err
+	}
+	l.refused("package-yaml", "%s: %v", describe(img), err)
+	return nil, nil
+}
+
+// diffIDs reads all layers of an image and reports whether each has the digest in
+// the manifest.
+func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, want []v1.Hash) (sound bool, err error) {
+	if len(want) != len(p.Layers) {
+		l.problem("diff-id", "%s has %d layers, and its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
+	}
+	sound = true
+	for i, layer := range p.Layers {
+		digest := p.Descriptors[i].Digest
+		got, again := l.layers[digest]
+		if !again {
+			got = l.read(ctx, layer)
+			l.layers[digest] = got
+		}
+		if got.err != nil {
+			if isUnread(ctx, got.err) {
+				return false, got.err
+			}
+			sound = false
+			l.refused("digest", "%s: layer %d (%s): %v", describe(img), i+1, digest, got.err)
+			continue
+		}
+		if !got.isTar {
+			l.problem("layer", "%s: layer %d (%s) is not a tar, so engines could not unpack it", describe(img), i+1, digest)
+		}
+		if i < len(want) && got.diffID != want[i].String() {
+			l.problem("diff-id", "%s: layer %d is %s, not compressed, and the config says %s, so engines could not unpack it", describe(img), i+1, got.diffID, want[i])
+		}
+	}
+	return sound, nil
+}
+
+// read reads a layer to its end, where its digest is checked.
+func (l *linter) read(ctx context.Context, layer v1.Layer) (got plainLayer) {
+	rc, err := oci.Plain(ctx, counted{layer, &l.progress}, &l.left)
+	if err != nil {
+		return plainLayer{err: err}
+	}
+	defer func() { got.err = errors.Join(got.err, rc.Close()) }()
+	sum := sha256.New()
+	tr := tar.NewReader(io.TeeReader(rc, sum))
+	for err == nil {
+		_, err = tr.Next()
+	}
+	// An error of reading occurs again below.
+	got.isTar = errors.Is(err, io.EOF)
+	if _, err := io.Copy(sum, rc); err != nil {
+		return plainLayer{err: err}
+	}
+	got.diffID, got.err = fmt.Sprintf("sha256:%x", sum.Sum(nil)), rc.Finish()
+	return got
+}
+
+// A counted layer counts its stored bytes as they are read.
+type counted struct {
+	v1.Layer
+	counter *progress.Counter
+}
+
+func (c counted) Compressed() (io.ReadCloser, error) {
+	rc, err := c.Layer.Compressed()
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(rc, c.counter), rc}, err
+}
+
+// marks compares the labels of a config with the annotations of layers. The control
+// plane reads the annotations, which some tools remove.
+func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[string]string) {
+	var base []string
+	for i, d := range descs {
+		mark, label := d.Annotations[Annotation], labels[Annotation+":"+d.Digest.String()]
+		if mark == BaseMark {
+			base = append(base, fmt.Sprint(i+1))
+		}
+		if label != "" && mark != label {
+			l.problem("layer-mark", "%s: layer %d (%s) is labelled %q, and annotated %q: a tool that does not know packages may have copied it", describe(img), i+1, d.Digest, label, mark)
+		}
+	}
+	if len(base) > 1 {
+		l.problem("base-layer", "%s has %d base layers (%s): the control plane reads only the first", describe(img), len(base), strings.Join(base, ", "))
+	}
 }

@@ -18,38 +18,37 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// maxYAML is the most bytes that a package root, and package.yaml, may have
-// in all: the control plane reads no more than 200 MiB.
+// maxYAML limits the bytes of a package root and of package.yaml, as the control
+// plane does.
 const maxYAML = 200 << 20
 
-// maxAtOnce is the most bytes of files that are decoded at once, if they are
-// several: that takes some fifty times as much memory.
+// maxAtOnce limits the bytes of several files that are decoded at once, which takes
+// about fifty times as much memory.
 const maxAtOnce = 16 << 20
 
 // A Package is the content of a package root, read and checked.
 type Package struct {
 	// Meta is the package metadata: the one meta.pkg.crossplane.io object.
 	Meta Object
-	// Annotations are those of the metadata.
+	// Annotations are the annotations of the metadata.
 	Annotations map[string]string
-	// Objects are the other objects, in the order that they were read.
+	// Objects are the other objects, in the order of reading.
 	Objects []Object
 	// YAML is package.yaml: the metadata, then the objects.
 	YAML []byte
-	// Examples is examples.yaml. It is nil if there are no examples, and empty
-	// if their directory holds none.
+	// Examples is examples.yaml. It is nil without a directory of examples, and
+	// empty if the directory has no examples.
 	Examples []byte
-	// Warnings are the problems that the package has all the same, if it was
-	// read at the level Warn.
+	// Warnings are the problems of a package that was read at the level Warn.
 	Warnings Problems
 }
 
-// An Object is a Kubernetes object of a package and where it came from.
+// An Object identifies a Kubernetes object of a package.
 type Object struct {
-	// Path and Line are the file and the line that it begins on.
+	// Path is the file, and Line the line on which the object begins.
 	Path string
 	Line int
-	// APIVersion, Kind and Name identify it. Name may be empty.
+	// Name may be empty.
 	APIVersion, Kind, Name string
 }
 
@@ -59,27 +58,21 @@ func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) 
 // ReadOptions say how to read a package root. The zero value has no examples
 // and ignores nothing.
 type ReadOptions struct {
-	// ExamplesRoot is a directory of examples, or a file. If it lies in the
-	// package root, it is no part of the package.
+	// ExamplesRoot is a directory or file of examples. Read leaves it out of the
+	// package if it is in the package root.
 	ExamplesRoot string
 	// ExamplesOptional says that ExamplesRoot need not exist.
 	ExamplesOptional bool
-	// ExtensionsRoot is a directory that is no part of the package either, if it
-	// lies in the package root. Package extension reads it.
+	// ExtensionsRoot is another directory to leave out. ReadExtensions reads it.
 	ExtensionsRoot string
 	// Ignore are patterns of files and directories to leave out, relative to the
-	// package root and to the examples root, or beginning with its path. They are
-	// those of filepath.Match, and "**" is any number of directories.
+	// package root and the examples root or with its path. Their syntax is that of
+	// filepath.Match, and "**" matches any number of directories.
 	Ignore []string
 	// Lint says which problems are errors.
 	Lint Level
-	// Rules find problems besides those that Read knows of.
+	// Rules are further rules.
 	Rules []Rule
-}
-
-// others are what is no part of the package itself.
-func (o ReadOptions) others() []string {
-	return slices.DeleteFunc([]string{o.ExamplesRoot, o.ExtensionsRoot}, func(dir string) bool { return dir == "" })
 }
 
 // Read reads the package in the directory root: its .yaml and .yml files and those
@@ -102,7 +95,8 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 		return nil, fmt.Errorf("reading package root %q: it is not a directory", root)
 	}
 	r := &rootReader{fs: fsys, left: maxYAML}
-	read, err := r.files(ctx, root, opts.others(), opts.Ignore, decode)
+	others := slices.DeleteFunc([]string{opts.ExamplesRoot, opts.ExtensionsRoot}, func(dir string) bool { return dir == "" })
+	read, err := r.files(ctx, root, others, opts.Ignore, decode)
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +118,15 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 	return pkg, nil
 }
 
-// A rootReader reads the files of a package, up to left bytes, and notes what
-// is wrong with them.
+// A rootReader reads the files of a package, up to left bytes, and collects their
+// problems.
 type rootReader struct {
 	fs    afero.Fs
 	left  int64
 	found Problems
 }
 
-// contents are what files hold, and what is wrong with them.
+// contents are the text, the objects and the problems of files.
 type contents struct {
 	text    [][]byte
 	objects []decoded
@@ -141,16 +135,15 @@ type contents struct {
 	found  Problems
 }
 
-// A decoder decodes a document, or returns false and why not.
+// A decoder decodes a document. It returns false and problems if it cannot.
 type decoder func(manifest.Document) (d decoded, ok bool, found Problems)
 
 // files reads the YAML files below root, several at once.
 func (r *rootReader) files(ctx context.Context, root string, except, ignore []string, decode decoder) (all contents, err error) {
-	files, found, err := yamlFiles(r.fs, root, except, ignore)
+	files, err := r.yamlFiles(root, except, ignore)
 	if err != nil {
 		return all, err
 	}
-	r.found = append(r.found, found...)
 	for _, f := range files {
 		if r.left -= f.size; r.left < 0 {
 			return all, fmt.Errorf("reading %q: the package has more than %d MiB of YAML", f.path, maxYAML>>20)
@@ -183,7 +176,6 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 	return all, nil
 }
 
-// file reads a file.
 func (r *rootReader) file(f file, decode decoder) contents {
 	data, err := r.bytes(f)
 	if err != nil {
@@ -217,25 +209,24 @@ func (r *rootReader) bytes(f file) ([]byte, error) {
 	defer in.Close()
 	data := make([]byte, f.size+1)
 	n, err := io.ReadFull(in, data)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil, errors.New("it grows while it is read")
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return data[:n], nil
-	default:
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	return data[:n], nil
 }
 
-// examples returns the files of the examples root as they are, each closed by
-// a document end and a separator, as the incumbent does, and what they hold.
+// examples returns the text of all files of the examples root and their objects. As
+// the crossplane CLI does, it ends each file with a document end and a separator.
 func (r *rootReader) examples(ctx context.Context, opts ReadOptions) (text []byte, all []decoded, err error) {
 	if opts.ExamplesRoot == "" {
 		return nil, nil, nil
 	}
 	if _, err := r.fs.Stat(opts.ExamplesRoot); errors.Is(err, fs.ErrNotExist) {
 		if !opts.ExamplesOptional {
-			r.found = append(r.found, Problem{Rule: "file", Path: opts.ExamplesRoot, Text: "there are no such examples", Hint: string("name their directory with " + hint.ExamplesRoot)})
+			r.omit("file", opts.ExamplesRoot, "there are no such examples", string("name their directory with "+hint.ExamplesRoot))
 		}
 		return nil, nil, nil
 	}

@@ -38,15 +38,20 @@ func ParseLevel(name string) (Level, error) {
 	}
 }
 
-// Judge returns the problems that are errors at a level as an error, or if there are
-// none, the others as warnings, sorted by file and line.
+// Judge returns the problems that are errors at the level as an error. Without any,
+// it returns the other problems as warnings. Problems are sorted by file and line.
 func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 	switch {
 	case l == Strict && len(found) > 0:
-		return nil, found.withWayOut()
+		for i, p := range found {
+			if !p.Refused {
+				found[i].Hint = strings.TrimPrefix(p.Hint+", or build it all the same with "+string(hint.Lint)+"=warn", ", or ")
+			}
+		}
+		return nil, found
 	case found.refused():
 		return nil, slices.DeleteFunc(found, func(p Problem) bool { return !p.Refused })
 	case l == Warn:
@@ -54,16 +59,6 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 	default:
 		return nil, nil
 	}
-}
-
-// withWayOut adds to the hints how to go on all the same, where one can.
-func (ps Problems) withWayOut() Problems {
-	for i, p := range ps {
-		if !p.Refused {
-			ps[i].Hint = strings.TrimPrefix(p.Hint+", or build it all the same with "+string(hint.Lint)+"=warn", ", or ")
-		}
-	}
-	return ps
 }
 
 // A Problem is an error in a package.
@@ -99,25 +94,88 @@ func (p Problem) Err() error {
 // They are the error of Read for a package with invalid content.
 type Problems []Problem
 
-// Error returns one line for each.
+// Error returns a line for each problem.
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Err().Error()
+	if len(ps) == 0 {
+		return ""
 	}
-	return strings.Join(lines, "\n")
+	return errors.Join(ps.Unwrap()...).Error()
 }
 
-// refused reports whether any of them is.
+// refused reports whether any problem is refused.
 func (ps Problems) refused() bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Refused })
 }
 
-// Unwrap returns the error that each problem is.
+// Unwrap returns the error of each problem.
 func (ps Problems) Unwrap() []error {
 	errs := make([]error, len(ps))
 	for i, p := range ps {
 		errs[i] = p.Err()
 	}
 	return errs
+}
+
+// A LintRule describes one lint rule, for help texts and documentation.
+type LintRule struct {
+	// Name is the value of Problem.Rule.
+	Name string
+	// Severity of the rule's problems at the level Warn: "error", "warning", or
+	// "error or warning" if it depends on the problem. At the level Strict every
+	// problem is an error.
+	Severity string
+	// Finds says what the rule reports, in at most 56 characters, so that a help
+	// text of 80 columns has it on one line.
+	Finds string
+	// Why says, in Markdown, what goes wrong if the problem stays.
+	Why string
+}
+
+const (
+	alwaysError     = "error"
+	warnable        = "warning"
+	errorOrWarnable = "error or warning"
+)
+
+// LintRules returns all lint rules, in the order of the documentation: the
+// documents of a package, its metadata, its objects, its images.
+func LintRules() []LintRule {
+	return []LintRule{
+		{"file", errorOrWarnable, "a file that cannot be read", "The file would be missing in the package. It is a warning if the path is not a regular file or if the folder of examples does not exist, and an error if reading fails."},
+		{"link", errorOrWarnable, "a symbolic link that cannot be followed", "A link to nothing or to a directory would leave files out of the package. A link that leads out of the package root is always an error, because a package holds only what is in its root."},
+		{"size", alwaysError, "a YAML document that is too large", "The control plane limits how much it reads of a package."},
+		{"syntax", alwaysError, "a document that is not valid YAML", "The control plane could not read `package.yaml`."},
+		{"content-after-end", warnable, "text after the end of a YAML document", "Text after `...`, or a second object in the same document, would be lost without a message."},
+		{"duplicate-key", warnable, "a key that occurs twice in an object", "The last value wins, so the first would be lost without a message."},
+		{"object-type", alwaysError, "a document without `apiVersion` or `kind`", "Every document of a package is a Kubernetes object with `apiVersion` and `kind`. An example needs a `kind`."},
+		{"wrong-type", alwaysError, "a value of another type than its field", "The control plane could not decode the object."},
+		{"unknown-field", warnable, "a field that the kind does not have", "Crossplane decodes the object without the field, so the value would be lost without a message. The usual cause is a spelling mistake."},
+
+		{"metadata-count", alwaysError, "no package metadata object, or more than one", "A package has exactly one object of the group `meta.pkg.crossplane.io`, usually in `crossplane.yaml`."},
+		{"metadata-name", warnable, "a package name that Kubernetes does not allow", "The name must be a DNS subdomain (RFC 1123): lower case letters, digits, `-` and `.`."},
+		{"crossplane-version", alwaysError, "`spec.crossplane.version` is not a version constraint", "The control plane refuses to install a package with `spec.crossplane` but without a valid constraint, such as `>=v2.0.0`."},
+		{"dependency-source", warnable, "a dependency that names no package, or several", "A dependency names one package: `provider`, `function` or `configuration`, or `apiVersion`, `kind` and `package` together. Without it nothing is installed, and of several all but one are ignored."},
+		{"dependency-package", warnable, "a dependency that is not a plain repository", "The name needs the registry's host, because Crossplane v2 has no default registry. It has no tag and no digest, because the control plane adds them from `version`."},
+		{"dependency-version", warnable, "a version that is neither constraint nor digest", "The package manager resolves a version constraint, such as `>=v0.5.0`, or takes a digest. It finds no version for anything else, `latest` included."},
+		{"duplicate-dependency", warnable, "two dependencies on the same package", "The package manager would try to satisfy both constraints at once."},
+		{"capability", warnable, "a capability twice, or one with a likely typo", "Crossplane looks capabilities up by name and ignores those that it does not know. A capability that is one letter away from a known one has no effect."},
+
+		{"unknown-kind", alwaysError, "an object of a kind that no package can contain", "The control plane decodes only the kinds that packages can contain, and refuses a package with any other."},
+		{"kind-not-allowed", alwaysError, "an object that this kind of package cannot contain", "A Configuration contains XRDs and Compositions, a Provider CRDs, MRDs and webhooks, a Function CRDs. The control plane refuses the package otherwise."},
+		{"object-name", warnable, "a missing or invalid object name", "The API server would refuse the object. The name of a CRD, XRD or MRD must be `<plural>.<group>`."},
+		{"duplicate-object", warnable, "two objects of the same group, kind and name", "One of the two would replace the other."},
+		{"removed-api", warnable, "a CRD of `apiextensions.k8s.io/v1beta1`", "Kubernetes removed this version in 1.22, so no API server accepts the CRD."},
+		{"schema", warnable, "a CRD, XRD or MRD with an invalid schema", "The API server would refuse a schema that is not structural, has defaults that do not fit, or has CEL rules that do not compile."},
+		{"composition", warnable, "a Composition that cannot compose", "The rules of Crossplane's documentation for pipelines, patches, transforms, readiness checks and connection details, and the schemas of the package's XRDs on both sides of each patch. Schemas that are not in the package are not needed."},
+		{"example", warnable, "an example that the package's schemas do not allow", "Users copy examples. An example, or the input of a pipeline step in one, must validate against the CRDs and XRDs of the package: version, unknown fields, types, values and CEL rules."},
+
+		{"digest", alwaysError, "a layer with another digest than its manifest", "The layer is damaged, so registries and container runtimes refuse it."},
+		{"diff-id", warnable, "a layer that the image config does not describe", "A container runtime compares the unpacked layer with the config's `rootfs.diff_ids`, and refuses to unpack the image if they differ."},
+		{"layer", warnable, "a layer that is not a tar archive", "A container runtime could not unpack the image."},
+		{"layer-mark", warnable, "a label and an annotation that disagree", "Crossplane finds the layers of a package by their annotations. Tools that do not know packages lose annotations but keep the labels of the config, so a difference shows that such a tool copied the package."},
+		{"base-layer", warnable, "more than one base layer", "The control plane reads `package.yaml` only from the first layer annotated `io.crossplane.xpkg: base`."},
+		{"package-yaml", alwaysError, "`package.yaml` missing, or not equal in all images", "All images of one package, one for each platform, must deliver the same objects."},
+		{"runtime", warnable, "a runtime image that no cluster can run", "Nothing runs the runtime image of a Configuration. A Function or Provider needs an image for linux."},
+		{"platform", errorOrWarnable, "platforms that are missing, repeated or wrong", "The control plane reads a package from its image for linux/amd64, so an index without it is an error. A platform that occurs twice, is missing, or is not the one in the image config can be pulled by nobody, or by the wrong machine."},
+	}
 }

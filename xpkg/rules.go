@@ -3,81 +3,361 @@ package xpkg
 import (
 	"context"
 	"fmt"
+	"strings"
+	"unicode"
 
-	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A rule finds what is wrong with a package.
-type rule func(context.Context, content) Problems
-
-// rules are all that a package is judged by, once its documents are decoded.
-// LintRules describes what they find.
-var rules = []rule{
-	crossplaneVersion, dependencies, capabilities,
-	names, duplicates, removedAPIs, schemas,
-	examples,
-}
-
-// A Rule finds problems in the objects of a package, besides its metadata. Read
-// and Lint call it after their own rules. It returns early once ctx is done.
-type Rule func(ctx context.Context, objects []Document) Problems
-
-// A Document is an object of a package and its YAML.
-type Document struct {
-	Object
-	// Text is the YAML document without its "---" line, and TextLine the line of
-	// the file on which Text begins. It may begin with comments, so that Line is
-	// the same or later.
-	Text     []byte
-	TextLine int
-}
-
-// lint returns what all rules find, and then what others do. Rules stop early
-// once ctx is done, which is an error here: what they did not find is not known.
-func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
-	var found Problems
-	for _, r := range rules {
-		found = append(found, r(ctx, c)...)
+// crossplaneVersion finds a spec.crossplane without a valid version constraint.
+func crossplaneVersion(_ context.Context, c content, f *finder) {
+	constraints, ok := object(c.meta.data, "spec")["crossplane"].(map[string]any)
+	version := text(constraints, "version")
+	if _, err := semver.NewConstraint(version); !ok || err == nil {
+		return
 	}
-	if len(others) > 0 {
-		objects := c.documents()
-		for _, r := range others {
-			found = append(found, r(ctx, objects)...)
+	const key = "spec.crossplane.version"
+	what := fmt.Sprintf("%s is %q, which is not a version constraint", key, version)
+	if version == "" {
+		what = key + " is missing"
+	}
+	f.in(c.meta)
+	f.add("crossplane-version", key, `write a constraint such as ">=v2.0.0", or leave spec.crossplane out`, "%s", what)
+	f.found[len(f.found)-1].Refused = true
+}
+
+// dependencies finds dependencies that the control plane cannot install.
+func dependencies(_ context.Context, c content, f *finder) {
+	f.in(c.meta)
+	seen := map[string]string{}
+	for i, entry := range list(object(c.meta.data, "spec"), "dependsOn") {
+		dep, _ := entry.(map[string]any)
+		at := fmt.Sprintf("spec.dependsOn[%d]", i)
+		f.dependencyVersion(at, text(dep, "version"))
+		key := f.dependencySource(at, dep)
+		if key == "" {
+			continue
+		}
+		pkg := text(dep, key)
+		f.dependencyPackage(at+"."+key, pkg)
+		if first, ok := seen[pkg]; ok {
+			f.add("duplicate-dependency", at, "remove one of the two", "%s depends on %q, and so does %s", at, pkg, first)
+			continue
+		}
+		seen[pkg] = at
+	}
+}
+
+// dependencySource returns the field from which the control plane reads the name of
+// the package, or "".
+func (f *finder) dependencySource(at string, dep map[string]any) string {
+	var named, missing []string
+	for _, key := range []string{"apiVersion", "kind", "package"} {
+		if dep[key] == nil {
+			missing = append(missing, key)
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if len(missing) == 0 {
+		named = append(named, "package")
 	}
-	return found, nil
-}
-
-// A finding collects what is wrong with fields of one document.
-type finding struct {
-	doc      manifest.Document
-	lines    *manifest.Lines
-	problems Problems
-}
-
-// add adds a problem with a field, which is not refused.
-func (f *finding) add(rule, field, hint, text string, args ...any) {
-	if f.lines == nil {
-		lines := f.doc.Lines()
-		f.lines = &lines
+	// The control plane reads these fields in this order, after package.
+	for _, key := range []string{"configuration", "provider", "function"} {
+		if dep[key] != nil {
+			named = append(named, key)
+		}
 	}
-	f.problems = append(f.problems, Problem{
-		Rule: rule, Path: f.doc.Path, Line: f.lines.Of(field),
-		Text: fmt.Sprintf(text, args...), Hint: hint,
-	})
+	const rule = "dependency-source"
+	switch {
+	case len(named) > 1:
+		f.add(rule, at, "make one dependency of each", "%s names several packages, and only that of %s would count", at, named[0])
+	case len(named) == 1 && len(missing) > 0 && len(missing) < 3:
+		f.add(rule, at, "set "+strings.Join(missing, " and ")+", or leave the others out", "%s has a part of apiVersion, kind and package, which would not count", at)
+	case len(named) == 0 && len(missing) < 3:
+		f.add(rule, at, "", "%s has no %s: apiVersion, kind and package belong together", at, strings.Join(missing, " and no "))
+	case len(named) == 0:
+		f.add(rule, at, "set apiVersion, kind and package", "%s names no package", at)
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return named[0]
 }
 
-// list returns the list at key of m, or nil.
-func list(m map[string]any, key string) []any {
-	l, _ := m[key].([]any)
-	return l
+// dependencyPackage finds a reference that is invalid or has no registry. The
+// control plane adds the version to it.
+func (f *finder) dependencyPackage(at, pkg string) {
+	repo, err := name.NewRepository(pkg, name.StrictValidation)
+	if err == nil && repo.Name() == pkg {
+		return
+	}
+	const rule = "dependency-package"
+	if _, err := name.NewRepository(pkg); err == nil {
+		f.add(rule, at, "begin it with the registry's host", "%s is %q, which names no registry, and there is no default one", at, pkg)
+		return
+	}
+	if ref, err := name.ParseReference(pkg, name.WithDefaultTag("")); err == nil && ref.Identifier() != "" {
+		f.add(rule, at, "move it to version", "%s is %q: the tag or digest does not belong there", at, pkg)
+		return
+	}
+	f.add(rule, at, "write it as registry.example.org/owner/package", "%s is %q, which is not a reference of a package", at, pkg)
 }
 
-// text returns the string at key of m, or "".
-func text(m map[string]any, key string) string {
-	s, _ := m[key].(string)
-	return s
+// dependencyVersion finds a version that is neither a constraint nor a digest.
+func (f *finder) dependencyVersion(at, version string) {
+	if _, err := semver.NewConstraint(version); err == nil {
+		return
+	}
+	if _, err := v1.NewHash(version); err == nil {
+		return
+	}
+	const rule, next = "dependency-version", `write a constraint such as ">=v0.5.0", or a digest`
+	if version == "" {
+		f.add(rule, at, next, "%s.version is missing", at)
+		return
+	}
+	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
+}
+
+// knownCapabilities are those that the v2 control plane uses. Other programs may
+// use others.
+var knownCapabilities = map[string][]string{
+	function: {"composition", "operation"},
+	provider: {"safe-start"},
+}
+
+// capabilities finds those that occur twice, and those that look like a known one.
+// The control plane compares their letters and digits, without case.
+func capabilities(_ context.Context, c content, f *finder) {
+	f.in(c.meta)
+	seen := map[string]bool{}
+	for i, entry := range list(object(c.meta.data, "spec"), "capabilities") {
+		written, _ := entry.(string)
+		at, got := fmt.Sprintf("spec.capabilities[%d]", i), fold(written)
+		if got == "" || seen[got] {
+			f.add("capability", at, "remove it", "%s is %q, which says nothing more", at, written)
+			continue
+		}
+		seen[got] = true
+		near, distance := "", 2
+		for _, known := range knownCapabilities[c.meta.Kind] {
+			if d := hint.EditDistance(fold(known), got); d < distance {
+				near, distance = known, d
+			}
+		}
+		if distance == 1 {
+			f.add("capability", at, "", "%s is %q, which is not %q", at, written, near)
+		}
+	}
+}
+
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+// names finds objects whose names the API server would refuse, and such a name of
+// the package.
+func names(_ context.Context, c content, f *finder) {
+	if c.meta.Kind != "" {
+		f.name("metadata-name", c.meta, "")
+	}
+	for _, d := range c.objects {
+		want := ""
+		spec := object(d.data, "spec")
+		if plural := text(object(spec, "names"), "plural"); plural != "" && strings.HasSuffix(d.Kind, "Definition") {
+			want = plural + "." + text(spec, "group")
+		}
+		f.name("object-name", d, want)
+	}
+}
+
+// name checks the name of an object, which must be want unless want is empty.
+func (f *finder) name(rule string, d decoded, want string) {
+	const field = "metadata.name"
+	f.in(d)
+	switch {
+	case d.Name == "":
+		f.add(rule, field, "", "the %s has no %s", d.Kind, field)
+	case want != "" && d.Name != want:
+		f.add(rule, field, "", "the name of the %s is %q, and must be %q: its plural name and its group", d.Kind, d.Name, want)
+	case len(validation.IsDNS1123Subdomain(d.Name)) > 0:
+		f.add(rule, field, "use small letters and digits, and dashes and dots between them", "the name of the %s is %q, which no object can have", d.Kind, d.Name)
+	}
+}
+
+// duplicates finds objects of the same group, kind and name.
+func duplicates(_ context.Context, c content, f *finder) {
+	type key struct {
+		kschema.GroupKind
+		name string
+	}
+	seen := map[key]Object{}
+	for _, d := range c.objects {
+		k := key{kschema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupKind(), d.Name}
+		first, ok := seen[k]
+		if !ok {
+			seen[k] = d.Object
+			continue
+		}
+		f.in(d)
+		f.add("duplicate-object", "metadata.name", "remove one of the two", "the %s %q is at %s, too", d.Kind, d.Name, first.Position())
+	}
+}
+
+// removedAPIs finds objects of a version that Kubernetes has removed.
+func removedAPIs(_ context.Context, c content, f *finder) {
+	for _, d := range c.objects {
+		if d.APIVersion == "apiextensions.k8s.io/v1beta1" {
+			f.in(d)
+			f.add("removed-api", "apiVersion", "convert it to apiextensions.k8s.io/v1", "kind %s of %s was removed in Kubernetes 1.22, so it cannot be installed", d.Kind, d.APIVersion)
+		}
+	}
+}
+
+// schemas finds definitions whose schemas the API server would refuse.
+func schemas(ctx context.Context, c content, f *finder) {
+	for _, d := range c.objects {
+		if ctx.Err() != nil {
+			return
+		}
+		f.in(d)
+		defs, err := schema.Define(d.data)
+		if err != nil {
+			f.add("schema", "spec.versions", "", "the %s %q: %v", d.Kind, d.Name, err)
+		}
+		if len(defs) > 0 {
+			// Claims have the schema of the XRs.
+			for _, fault := range defs[0].Check(ctx) {
+				f.add("schema", fault.Field, "", "%s: %s", fault.Field, fault.Text)
+			}
+		}
+	}
+}
+
+// examples finds examples, and inputs of pipeline steps in them, that do not match
+// the definitions of the package.
+func examples(ctx context.Context, c content, f *finder) {
+	if len(c.examples) == 0 {
+		return
+	}
+	e := exampleChecker{f, schema.Definitions{}, map[string]bool{}}
+	// The kinds of a group may be defined by a dependency, too.
+	alone := len(list(object(c.meta.data, "spec"), "dependsOn")) == 0
+	for _, d := range c.objects {
+		defs, err := schema.Define(d.data)
+		if err != nil {
+			continue // The rule about schemas reports it.
+		}
+		for _, def := range defs {
+			e.definitions[def.GroupKind] = def
+			e.complete[def.GroupKind.Group] = alone
+		}
+	}
+	for _, d := range c.examples {
+		if ctx.Err() != nil {
+			return
+		}
+		f.in(d)
+		e.check(ctx, "", d.data, true)
+		for _, in := range inputs(d, c.meta.Name) {
+			e.check(ctx, in.field, in.data, false)
+		}
+	}
+}
+
+// An exampleChecker checks objects against the definitions of a package.
+type exampleChecker struct {
+	*finder
+	definitions schema.Definitions
+	// complete are the groups whose kinds are all defined in the package.
+	complete map[string]bool
+}
+
+// check checks the object at a field of the document. If the object is to be
+// created, the API server must serve its version.
+func (e exampleChecker) check(ctx context.Context, at string, data map[string]any, created bool) {
+	const rule = "example"
+	apiVersion, kind := text(data, "apiVersion"), text(data, "kind")
+	gvk := kschema.FromAPIVersionAndKind(apiVersion, kind)
+	def := e.definitions[gvk.GroupKind()]
+	below := func(field string) string { return strings.Trim(at+"."+field, ".") }
+	if def == nil {
+		if e.complete[gvk.Group] {
+			e.add(rule, below("kind"), "", "no object of the package defines kind %s of group %s", kind, gvk.Group)
+		}
+		return
+	}
+	what := fmt.Sprintf("kind %s of %s", kind, apiVersion)
+	err := def.Serves(gvk.Version)
+	if err != nil && (created || !strings.Contains(err.Error(), schema.ErrNotServed.Error())) {
+		e.add(rule, below("apiVersion"), "", "%s: %v", what, err)
+		return
+	}
+	faults, err := def.Validate(ctx, data, schema.Options{})
+	if err != nil {
+		return // The rule about schemas reports it.
+	}
+	for _, fault := range faults {
+		if fault.Unchecked || isPlaceholder(fault.Value) || created && inStatus(fault.Field) {
+			continue
+		}
+		if fault.Unknown {
+			e.add(rule, below(fault.Field), "correct the field's name or remove it", "%s has no field %s, so it would be lost", what, fault.Field)
+			continue
+		}
+		e.add(rule, below(fault.Field), "", "%s: %s %s", what, fault.Field, fault.Text)
+	}
+}
+
+// inStatus reports whether a field is in the status. The API server drops the status
+// of a new object before validation (Kubernetes' documentation, "Status
+// subresource"). Examples have one to show what to expect, or for a render.
+func inStatus(field string) bool {
+	return field == "status" || strings.HasPrefix(field, "status.") || strings.HasPrefix(field, "status[")
+}
+
+// isPlaceholder reports whether v has a variable, such as "${data.account}".
+func isPlaceholder(v any) bool {
+	s, ok := v.(string)
+	return ok && strings.Contains(s, "${")
+}
+
+// An input is the input of a pipeline step.
+type input struct {
+	field string
+	data  map[string]any
+}
+
+// inputs returns the inputs in a Composition or Operation for the function of a
+// package: those of steps that call it by the package's name, or all if no step
+// does. Functions that were made from one template may share the kind of inputs.
+func inputs(e decoded, pkg string) []input {
+	var all, own []input
+	for i, entry := range list(object(e.data, "spec"), "pipeline") {
+		step, _ := entry.(map[string]any)
+		data, ok := step["input"].(map[string]any)
+		if !ok {
+			continue
+		}
+		in := input{fmt.Sprintf("spec.pipeline[%d].input", i), data}
+		all = append(all, in)
+		if calls := text(object(step, "functionRef"), "name"); calls == pkg || strings.HasSuffix(calls, "-"+pkg) {
+			own = append(own, in)
+		}
+	}
+	if own == nil {
+		return all
+	}
+	return own
 }

@@ -30,10 +30,10 @@ func TestSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	var files []xpkg.Named
+	var files []xpkg.Target
 	for _, f := range targets {
 		names = append(names, filepath.Base(f.Path))
-		files = append(files, xpkg.Named{Name: f.Path, Artifact: open(t, f.Path)})
+		files = append(files, xpkg.Target{Path: f.Path, Artifact: open(t, f.Path)})
 	}
 	if diff := cmp.Diff([]string{"hello.v1-linux-arm64-v8.xpkg", "hello.v1-linux-arm-v7.xpkg", "hello.v1-linux-arm-v6.xpkg", "hello.v1-windows-amd64-10.0.1.xpkg"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)

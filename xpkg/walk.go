@@ -17,7 +17,7 @@ import (
 const (
 	// maxDepth is how deep the directories of a package root may be nested.
 	maxDepth = 100
-	// maxLinks is how many links a file may be reached by.
+	// maxLinks is how many links may lead to a file, one after the other.
 	maxLinks = 20
 
 	hintFile = string("make it readable, or leave it out with " + hint.Ignore)
@@ -26,64 +26,60 @@ const (
 
 // A walker finds the YAML files under a root.
 type walker struct {
-	fs afero.Fs
-	// root is as the user named it, and abs the same from the top.
+	*rootReader
+	// root is as the user named it, and abs is its absolute path.
 	root, abs string
-	// except are the paths below the root of what is left out.
+	// except are paths to leave out, relative to the root.
 	except []string
 	ignore ignored
 	files  []file
-	found  Problems
 }
 
-// A file is one to read, of so many bytes.
+// A file is the path of a file to read and its size in bytes.
 type file struct {
 	path string
 	size int64
 }
 
 // yamlFiles returns the files below root that end in .yaml or .yml and are not
-// empty, in byte order of the names in each directory. What lies under except
-// is left out, as are files and directories that match a pattern of ignore. A
-// root that is a file is the only result, of whatever name.
-func yamlFiles(fsys afero.Fs, root string, except, ignore []string) ([]file, Problems, error) {
-	info, err := fsys.Stat(root)
+// empty, in byte order of the names in each directory. It leaves out what lies
+// under except or matches a pattern of ignore. If root is a file, it is the only
+// result, whatever its name.
+func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, error) {
+	info, err := r.fs.Stat(root)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %q: %w", root, fsx.Cause(err))
+		return nil, fmt.Errorf("reading %q: %w", root, fsx.Cause(err))
 	}
-	w := &walker{fs: fsys, root: filepath.Clean(root)}
+	w := &walker{rootReader: r, root: filepath.Clean(root)}
 	if !info.IsDir() {
-		w.take(root, info)
-		return w.files, w.found, nil
+		w.add(root, info)
+		return w.files, nil
 	}
-	abs, err := filepath.Abs(root)
-	if err != nil {
-		return nil, nil, fmt.Errorf("finding %q: %w", root, err)
+	if w.abs, err = filepath.Abs(root); err != nil {
+		return nil, fmt.Errorf("finding %q: %w", root, err)
 	}
-	w.abs = abs
 	for _, dir := range except {
 		out, err := filepath.Abs(dir)
 		if err != nil {
-			return nil, nil, fmt.Errorf("finding %q: %w", dir, err)
+			return nil, fmt.Errorf("finding %q: %w", dir, err)
 		}
-		if within(out, abs) {
-			return nil, nil, nil
+		if rel, err := filepath.Rel(out, w.abs); err == nil && filepath.IsLocal(rel) {
+			return nil, nil
 		}
-		if within(abs, out) {
-			rel, _ := filepath.Rel(abs, out)
+		if rel, err := filepath.Rel(w.abs, out); err == nil {
 			w.except = append(w.except, rel)
 		}
 	}
 	for _, pattern := range ignore {
-		if err := w.ignore.add(pattern, w.root, abs); err != nil {
-			return nil, nil, fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
+		if err := w.ignore.add(pattern, w.root, w.abs); err != nil {
+			return nil, fmt.Errorf("reading the pattern %q to ignore: %w", pattern, err)
 		}
 	}
 	w.walk("", 0)
-	return w.files, w.found, nil
+	return w.files, nil
 }
 
-// walk takes the files of a directory, which is named from the root.
+// walk adds the files of a directory, whose path is relative to the root.
 func (w *walker) walk(dir string, depth int) {
 	at := filepath.Join(w.root, dir)
 	if depth > maxDepth {
@@ -96,107 +92,106 @@ func (w *walker) walk(dir string, depth int) {
 		return
 	}
 	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); !slices.Contains(w.except, path) && !w.ignore.match(path) {
-			w.visit(path, e, depth)
+		path := filepath.Join(dir, e.Name())
+		at := filepath.Join(w.root, path)
+		switch {
+		case slices.Contains(w.except, path) || w.ignore.match(path):
+		case e.IsDir():
+			w.walk(path, depth+1)
+		case e.Mode()&fs.ModeSymlink != 0:
+			w.follow(at)
+		case isYAML(path):
+			w.add(at, e)
 		}
 	}
 }
 
-func (w *walker) visit(path string, e fs.FileInfo, depth int) {
-	at := filepath.Join(w.root, path)
-	switch {
-	case e.IsDir():
-		w.walk(path, depth+1)
-	case e.Mode()&fs.ModeSymlink != 0:
-		w.follow(at)
-	case isYAML(path):
-		w.take(at, e)
-	}
-}
-
-// take takes a file that is not empty.
-func (w *walker) take(path string, info fs.FileInfo) {
+// add adds a file that is not empty.
+func (w *walker) add(path string, info fs.FileInfo) {
 	switch {
 	case !info.Mode().IsRegular():
-		w.lose("file", path, "it is not a regular file", hintFile)
+		w.omit("file", path, "it is not a regular file", hintFile)
 	case info.Size() > 0:
 		w.files = append(w.files, file{path, info.Size()})
 	}
 }
 
-// lose notes a file or directory that would be missing in the package, and
-// refuse one that no level passes over.
-func (w *walker) lose(rule, path, text, hint string) {
-	w.found = append(w.found, Problem{Rule: rule, Path: path, Text: text, Hint: hint})
+// omit adds a problem with a file that the package lacks at the level Warn.
+func (r *rootReader) omit(rule, path, text, hint string) {
+	r.found = append(r.found, Problem{Rule: rule, Path: path, Text: text, Hint: hint})
 }
 
-func (w *walker) refuse(rule, path, text, hint string) {
-	w.found = append(w.found, Problem{Rule: rule, Refused: true, Path: path, Text: text, Hint: hint})
+// refuse adds a problem that is an error at every level.
+func (r *rootReader) refuse(rule, path, text, hint string) {
+	r.found = append(r.found, Problem{Rule: rule, Refused: true, Path: path, Text: text, Hint: hint})
 }
 
-// follow takes the file that a link leads to, if it is in the root and every
-// directory on the way is a real one.
+// follow adds the file that a link leads to.
 func (w *walker) follow(path string) {
 	info, err := w.fs.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		w.lose("link", path, "it is a link to a directory, which is not followed", hintLink)
-		return
+		w.omit("link", path, "it is a link to a directory, which is not followed", hintLink)
 	case !isYAML(path):
-		return
 	case err != nil:
-		w.lose("link", path, "it is a link to nothing: "+fsx.Cause(err).Error(), hintLink)
-		return
+		w.omit("link", path, "it is a link to nothing: "+fsx.Cause(err).Error(), hintLink)
+	default:
+		if err := w.resolve(path); err != nil {
+			w.refuse("link", path, err.Error(), hintLink)
+			return
+		}
+		w.add(path, info)
 	}
-	if err := w.resolve(path); err != nil {
-		w.refuse("link", path, err.Error(), hintLink)
-		return
-	}
-	w.take(path, info)
 }
 
+// A linkReader is a file system with symbolic links.
+type linkReader interface {
+	afero.Lstater
+	afero.LinkReader
+}
+
+// resolve returns an error unless each target of a chain of links is in the root
+// and has no link among its directories.
 func (w *walker) resolve(path string) error {
-	links, ok := w.fs.(afero.LinkReader)
+	links, ok := w.fs.(linkReader)
 	if !ok {
 		return errors.New("it is a link that cannot be read")
 	}
-	at := path
 	for range maxLinks {
-		target, err := links.ReadlinkIfPossible(at)
+		target, err := links.ReadlinkIfPossible(path)
 		if err != nil {
-			return fmt.Errorf("reading the link %q: %w", at, fsx.Cause(err))
+			return fmt.Errorf("reading the link %q: %w", path, fsx.Cause(err))
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(at), target)
+			target = filepath.Join(filepath.Dir(path), target)
 		}
-		at = filepath.Clean(target)
-		if link, err := w.insideRoot(at); err != nil || !link {
+		path = filepath.Clean(target)
+		if link, err := w.insideRoot(links, path); err != nil || !link {
 			return err
 		}
 	}
 	return errors.New("it is a link that never ends")
 }
 
-var errOutside = errors.New("it is a link that leads out of the root")
-
-// insideRoot reports whether path is a link itself. It returns errOutside if
-// path lies outside of the root, or a directory on the way to it is a link.
-func (w *walker) insideRoot(path string) (link bool, err error) {
+// insideRoot reports whether path is a link itself. It returns an error if path is
+// outside of the root or a directory on the way to it is a link.
+func (w *walker) insideRoot(links afero.Lstater, path string) (link bool, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return false, fmt.Errorf("finding %q: %w", path, err)
 	}
+	outside := errors.New("it is a link that leads out of the root")
 	rel, err := filepath.Rel(w.abs, abs)
 	if err != nil || !filepath.IsLocal(rel) {
-		return false, errOutside
+		return false, outside
 	}
 	at := w.root
-	for _, part := range strings.Split(rel, string(filepath.Separator)) {
+	for _, part := range strings.Split(rel, separator) {
 		if link {
-			return false, errOutside
+			return false, outside
 		}
 		at = filepath.Join(at, part)
-		info, err := lstat(w.fs, at)
+		info, _, err := links.LstatIfPossible(at)
 		if err != nil {
 			return false, fmt.Errorf("reading %q: %w", at, fsx.Cause(err))
 		}
@@ -205,21 +200,56 @@ func (w *walker) insideRoot(path string) (link bool, err error) {
 	return link, nil
 }
 
-func lstat(fsys afero.Fs, path string) (fs.FileInfo, error) {
-	if l, ok := fsys.(afero.Lstater); ok {
-		info, _, err := l.LstatIfPossible(path)
-		return info, err
-	}
-	return fsys.Stat(path)
-}
-
-// within reports whether path is dir or lies in it. Both are absolute.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 func isYAML(path string) bool {
 	ext := filepath.Ext(path)
 	return ext == ".yaml" || ext == ".yml"
+}
+
+const separator = string(filepath.Separator)
+
+// ignored are patterns of paths below a root, split at their separators.
+type ignored [][]string
+
+// add adds a pattern that is relative to root or begins with its path. abs is the
+// absolute path of root.
+func (i *ignored) add(pattern, root, abs string) error {
+	if _, err := filepath.Match(pattern, ""); err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(abs, filepath.Join(abs, pattern))
+	if err != nil {
+		return err
+	}
+	patterns := []string{rel}
+	for _, dir := range []string{root, abs} {
+		if below, ok := strings.CutPrefix(filepath.Clean(pattern), dir+separator); ok {
+			patterns = append(patterns, below)
+		}
+	}
+	for _, p := range patterns {
+		same := func(a, b string) bool { return a == "**" && b == "**" }
+		*i = append(*i, slices.CompactFunc(strings.Split(p, separator), same))
+	}
+	return nil
+}
+
+// match reports whether a pattern matches path. The walk does not enter a
+// directory that matches.
+func (i ignored) match(path string) bool {
+	parts := strings.Split(path, separator)
+	return slices.ContainsFunc(i, func(pattern []string) bool { return matchParts(pattern, parts) })
+}
+
+// matchParts is filepath.Match in which "**" matches any number of directories.
+func matchParts(pattern, path []string) bool {
+	switch {
+	case len(pattern) == 0:
+		return len(path) == 0
+	case pattern[0] == "**":
+		return matchParts(pattern[1:], path) || len(path) > 0 && matchParts(pattern, path[1:])
+	case len(path) == 0:
+		return false
+	}
+	ok, err := filepath.Match(pattern[0], path[0])
+	return ok && err == nil && matchParts(pattern[1:], path[1:])
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -29,60 +30,47 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// The exit codes, which docs describes.
-const (
-	done   = docs.Done
-	failed = docs.Failed
-	misuse = docs.Misuse
-	fatal  = docs.Fatal
-)
-
 // app is the command line.
 type app struct {
 	Quiet   bool `help:"Print no notes and no progress, only results, warnings and errors." short:"q" xor:"volume"`
-	Verbose bool `help:"Print each step, and more of what happens." short:"v" xor:"volume"`
+	Verbose bool `help:"Print each step and more details." short:"v" xor:"volume"`
 
 	MemoryLimit memoryLimit `placeholder:"QUANTITY" help:"Fail when the process needs more memory than this. Default: 4Gi, or half of the machine's memory if that is less."`
 
-	Xpkg       xpkg.Cmd            `cmd:"" help:"Make, push and pull packages."`
-	Render     render.Cmd          `cmd:"" help:"Show what a Composition makes of a composite resource."`
-	Dev        test.DevCmd         `cmd:"" help:"Render and test anew whenever a function or a file changes."`
-	Test       test.Cmd            `cmd:"" help:"Check what Compositions make of composite resources."`
-	Diff       render.DiffCmd      `cmd:"" help:"Show what Compositions would do to what exists in a cluster."`
-	Validate   validate.Cmd        `cmd:"" help:"Judge resources by XRDs, CRDs and the kinds of Kubernetes."`
-	Convert    validate.ConvertCmd `cmd:"" help:"Bring old Compositions up to date."`
-	Lock       cache.LockCmd       `cmd:"" help:"Write down which digests tags and versions mean."`
+	Xpkg       xpkg.Cmd            `cmd:"" help:"Build, push and pull packages."`
+	Render     render.Cmd          `cmd:"" help:"Render the composed resources of a composite resource."`
+	Dev        test.DevCmd         `cmd:"" help:"Render and test again whenever a function or a file changes."`
+	Test       test.Cmd            `cmd:"" help:"Test which resources Compositions compose."`
+	Diff       render.DiffCmd      `cmd:"" help:"Show how Compositions would change the resources of a cluster."`
+	Validate   validate.Cmd        `cmd:"" help:"Validate resources against XRDs, CRDs and Kubernetes APIs."`
+	Convert    validate.ConvertCmd `cmd:"" help:"Convert old Compositions to current ones."`
+	Lock       cache.LockCmd       `cmd:"" help:"Write the digests of tags and versions to a lock file."`
 	Run        function.RunCmd     `cmd:"" help:"Run one function in a sandbox, and serve it."`
 	Function   function.Cmd        `cmd:"" help:"List, serve and call functions."`
 	Alpha      alpha.Cmd           `cmd:"" help:"Run functions of Crossplane v1.11 to v1.13, and serve their runner."`
-	Cache      cache.Cmd           `cmd:"" help:"Show and prune what was pulled."`
-	Registry   registry.Cmd        `cmd:"" help:"Serve a registry of your own."`
+	Cache      cache.Cmd           `cmd:"" help:"Show and prune the cache."`
+	Registry   registry.Cmd        `cmd:"" help:"Serve an OCI registry."`
 	Completion docs.CompletionCmd  `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Version    versionCmd          `cmd:"" help:"Print the version."`
 
-	Complete    docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
-	Docs        docs.Cmd         `cmd:"" hidden:"" model:"all"`
-	Beta        beta             `cmd:"" hidden:""`
-	Composition composition      `cmd:"" hidden:""`
-	Resource    resource         `cmd:"" hidden:""`
-}
+	Complete docs.CompleteCmd `cmd:"" name:"__complete" hidden:"" model:"all"`
+	Docs     docs.Cmd         `cmd:"" hidden:"" model:"all"`
 
-// beta, composition and resource are where the crossplane CLI has had its commands.
-type beta struct {
-	Convert  validate.ConvertCmd `cmd:""`
-	Render   render.Cmd          `cmd:""`
-	Validate validate.Cmd        `cmd:""`
-	Xpkg     struct {
-		Init xpkg.InitCmd `cmd:""`
-	} `cmd:""`
-}
-
-type composition struct {
-	Render render.Cmd `cmd:""`
-}
-
-type resource struct {
-	Validate validate.Cmd `cmd:""`
+	// These are older commands of the crossplane CLI.
+	Beta struct {
+		Convert  validate.ConvertCmd `cmd:""`
+		Render   render.Cmd          `cmd:""`
+		Validate validate.Cmd        `cmd:""`
+		Xpkg     struct {
+			Init xpkg.InitCmd `cmd:""`
+		} `cmd:""`
+	} `cmd:"" hidden:""`
+	Composition struct {
+		Render render.Cmd `cmd:""`
+	} `cmd:"" hidden:""`
+	Resource struct {
+		Validate validate.Cmd `cmd:""`
+	} `cmd:"" hidden:""`
 }
 
 const description = `Take a Crossplane composition function from an empty directory to a registry: scaffold, build, render, test, push. No Docker, no cluster, no network needed.
@@ -97,8 +85,7 @@ Example:
     xfn xpkg push -f hello.xpkg registry.example.org/acme/hello:v0.1.0
 `
 
-// run is the whole program but for the process around it. It returns the exit
-// code.
+// run runs the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	term := terminal.New(stdin, stdout, stderr)
@@ -121,10 +108,15 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	}
 	kctx, err := parser.Parse(args[1:])
 	if helped {
-		return done
+		return docs.Done
 	}
 	if err != nil {
-		return reportMisuse(term, name, err)
+		command := name
+		var pe *kong.ParseError
+		if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
+			command = pe.Context.Selected().FullPath()
+		}
+		return report(term, name, &terminal.UsageError{Err: hint.Wrap(err, fmt.Sprintf("see %s --help", command))})
 	}
 	term.Quiet, term.Verbose = cli.Quiet, cli.Verbose
 	defer dog.Start(cli.MemoryLimit.bytes, func(e *watchdog.ExceededError) {
@@ -141,10 +133,10 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	return report(term, name, err)
 }
 
-// grammar returns cli for kong to parse args into. Where args begin with a
-// command, the other commands are hidden from kong: to build the model of all of
-// them takes ten times as long as to build that of one. A command with the tag
-// model:"all" sees all of them.
+// grammar returns cli as kong parses args into it. If args begin with a
+// command, it hides the other commands from kong, because the model of all
+// commands takes ten times as long to build. A command with the tag model:"all"
+// sees all of them.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
 	named := false
@@ -161,11 +153,11 @@ func grammar(cli *app, args []string) any {
 	if !named {
 		return cli
 	}
-	// The types differ in their tags alone, so the values are those of cli.
+	// The types differ only in their tags, so the values are those of cli.
 	return reflect.ValueOf(cli).Convert(reflect.PointerTo(reflect.StructOf(fields))).Interface()
 }
 
-// helpOf prints help in which the program has the name that it was called by.
+// helpOf prints help with the name by which the program was called.
 func helpOf(name string) kong.HelpPrinter {
 	return func(options kong.HelpOptions, kctx *kong.Context) error {
 		var text bytes.Buffer
@@ -180,12 +172,12 @@ func helpOf(name string) kong.HelpPrinter {
 	}
 }
 
-// report prints err, if there is one, and returns its exit code.
+// report prints err unless it is nil, and returns its exit code.
 func report(term *terminal.Terminal, name string, err error) int {
 	if err == nil {
-		return done
+		return docs.Done
 	}
-	// Whoever closed the pipe has seen what they wanted.
+	// A reader that has closed the pipe needs no error.
 	if !errors.Is(err, syscall.EPIPE) {
 		term.Error(name, err)
 	}
@@ -193,21 +185,26 @@ func report(term *terminal.Terminal, name string, err error) int {
 	var ue *terminal.UsageError
 	switch {
 	case errors.As(err, &fe):
-		return fatal
+		return docs.Fatal
 	case errors.As(err, &ue):
-		return misuse
+		return docs.Misuse
 	default:
-		return failed
+		return docs.Failed
 	}
 }
 
-// reportMisuse prints what is wrong with the command line and where to read on.
-func reportMisuse(term *terminal.Terminal, name string, err error) int {
-	command := name
-	var pe *kong.ParseError
-	if errors.As(err, &pe) && pe.Context != nil && pe.Context.Selected() != nil {
-		command = pe.Context.Selected().FullPath()
-	}
-	term.Error(name, hint.Wrap(err, fmt.Sprintf("see %s --help", command)))
-	return misuse
+// version is set by the linker (see Makefile).
+var version = "dev"
+
+type versionCmd struct{}
+
+// Help is shown by --help.
+func (versionCmd) Help() string {
+	return "Example:\n\n    xfn version\n"
+}
+
+// Run prints the version.
+func (versionCmd) Run(term *terminal.Terminal, p terminal.Program) error {
+	_, err := fmt.Fprintf(term.Stdout, "%s %s %s/%s %s\n", p.Name, p.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
 }

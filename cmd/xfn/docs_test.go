@@ -55,7 +55,7 @@ func written(t *testing.T, format string) map[string]string {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != done {
+	if code := run(context.Background(), []string{"xfn", "docs", format, dir}, nil, log, log); code != 0 {
 		t.Fatalf("exit code %d, see %s", code, log.Name())
 	}
 	return pagesBelow(t, dir)
@@ -106,8 +106,8 @@ func TestShownCommandsParse(t *testing.T) {
 	}
 }
 
-// shownCommands returns the commands of this program in the sh blocks of a page.
-// Lines that end with a backslash go on.
+// shownCommands returns the commands of this program in the sh blocks of a
+// page. Lines that end with a backslash continue.
 func shownCommands(page string) (commands []string) {
 	in := false
 	for line := range strings.SplitSeq(strings.ReplaceAll(page, "\\\n", " "), "\n") {
@@ -125,7 +125,7 @@ func shownCommands(page string) (commands []string) {
 func parse(t *testing.T, page, command string) {
 	t.Helper()
 	for _, end := range []string{" |", " <", " >", " &"} {
-		command, _, _ = strings.Cut(command, end) // The shell's part.
+		command, _, _ = strings.Cut(command, end) // Cut redirections and pipes.
 	}
 	args := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(command))[1:]
 	parser, err := kong.New(&app{}, kong.Name("xfn"), kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard),

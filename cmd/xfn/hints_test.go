@@ -12,7 +12,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// Commands that read from a registry, and those of them that render.
+// fetches are the commands that read from a registry, and renders those that
+// render.
 const (
 	rendering = "render dev test diff"
 	reading   = rendering + " validate lock run alpha xpkg.build xpkg.lint xpkg.push xpkg.verify xpkg.pull xpkg.copy xpkg.inspect xpkg.extract xpkg.diff xpkg.get-crds"

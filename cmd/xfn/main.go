@@ -16,14 +16,14 @@ func main() {
 	if code, is := sandbox.Supervise(os.Args); is {
 		os.Exit(code)
 	}
-	// What libraries log by themselves is not for the user: net/http repeats what
-	// a server says unasked, which may be the credentials that it was sent.
+	// Discard the logs of libraries: net/http logs unexpected data of
+	// servers, which may have credentials.
 	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// A reader that goes away makes writing fail, and does not kill: there is
-	// cleaning up to do.
+	// If the reader of a pipe exits, writing fails, and the process can
+	// clean up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// A second signal ends the process at once, whatever hangs.
+	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()

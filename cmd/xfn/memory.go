@@ -23,8 +23,8 @@ func (l *memoryLimit) UnmarshalText(text []byte) error {
 }
 
 // bytes returns the limit: by default 4 GiB or half of the machine's memory,
-// whichever is less. A limit of the process's control group counts as the machine's
-// memory. A machine that does not say how much it has gets 4 GiB.
+// whichever is less. A limit of the process's control group counts as the
+// machine's memory. If the memory is unknown, the limit is 4 GiB.
 func (l memoryLimit) bytes() int64 {
 	if l > 0 {
 		return int64(l)

@@ -305,7 +305,7 @@ func TestBuildBoundsProblems(t *testing.T) {
 		code         int
 		label, last  string
 	}{
-		"Errors":   {"errors end with their number", "bad", failed, "error: ", "xfn: error: package root \"bad\" has 60 problems, of which the first 50 are above"},
+		"Errors":   {"errors end with their number", "bad", failed, "error: ", "xfn: error: package root \"bad\" has 60 problems; the first 50 are above"},
 		"Warnings": {"warnings end with their number", "lost", done, "warning: ", "warning: and 10 more"},
 	}
 	for name, tc := range cases {

@@ -31,12 +31,12 @@ import (
 // packages writes .xpkg files: one image, and an index of two.
 func packages(t *testing.T) map[string]string {
 	t.Helper()
-	var named []xpkg.Named
+	var named []xpkg.Target
 	for _, file := range []string{"a.xpkg", "b.xpkg"} {
 		f, err := xpkg.Open(t.Context(), filepath.Join("testdata/golden/multi-verbose/in", file))
 		must(t, err)
 		t.Cleanup(func() { _ = f.Close() })
-		named = append(named, xpkg.Named{Name: file, Artifact: f.Artifact})
+		named = append(named, xpkg.Target{Path: file, Artifact: f.Artifact})
 	}
 	idx, err := xpkg.Join(t.Context(), named)
 	must(t, err)

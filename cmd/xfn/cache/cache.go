@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -28,8 +27,5 @@ type format struct{ terminal.Format }
 
 // print prints a value for a machine, or by text for people.
 func (f format) print(w io.Writer, value any, text func(io.Writer) error) error {
-	if err := f.Print(w, value, text); err != nil {
-		return fmt.Errorf("printing what is in the cache: %w", err)
-	}
-	return nil
+	return f.Print(w, value, text)
 }

@@ -43,10 +43,8 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 		return write(w, lines)
 	})
 	switch {
-	case err != nil:
-		return fmt.Errorf("printing the result: %w", err)
-	case result.UpToDate:
-		return nil
+	case err != nil || result.UpToDate:
+		return err
 	default:
 		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), "run xfn lock "+strings.Join(c.Files, " "))
 	}
@@ -96,7 +94,7 @@ func (c *LockCmd) print(term *terminal.Terminal, changes lock.Changes) error {
 		return write(w, lines)
 	})
 	if err != nil {
-		return fmt.Errorf("printing the result: %w", err)
+		return err
 	}
 	term.Note(fmt.Sprintf("%s: %d added, %d updated, %d removed, %d kept", c.LockFile, len(changes.Added), len(changes.Updated), len(changes.Removed), changes.Kept))
 	return nil

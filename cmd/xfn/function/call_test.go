@@ -172,9 +172,9 @@ func TestPrintingFails(t *testing.T) {
 		"Call": {func() error {
 			return (&function.CallCmd{Function: "dummy", File: request, Format: "json", Timeout: time.Minute, MaxMessageSize: 1}).Run(t.Context(), term)
 		}, "printing the response: no space left"},
-		"List": {func() error { return (&function.ListCmd{Format: terminal.Format{Format: "text"}}).Run(term) }, "printing the list: no space left"},
-		"JSON": {func() error { return (&function.ListCmd{Format: terminal.Format{Format: "json"}}).Run(term) }, "printing the list: no space left"},
-		"YAML": {func() error { return (&function.ListCmd{Format: terminal.Format{Format: "yaml"}}).Run(term) }, "printing the list: no space left"},
+		"List": {func() error { return (&function.ListCmd{Format: terminal.Format{Format: "text"}}).Run(term) }, "printing the result: no space left"},
+		"JSON": {func() error { return (&function.ListCmd{Format: terminal.Format{Format: "json"}}).Run(term) }, "printing the result: no space left"},
+		"YAML": {func() error { return (&function.ListCmd{Format: terminal.Format{Format: "yaml"}}).Run(term) }, "printing the result: no space left"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

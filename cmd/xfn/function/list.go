@@ -42,10 +42,7 @@ func (c *ListCmd) Run(term *terminal.Terminal) error {
 	for _, b := range builtin.All() {
 		entries = append(entries, newEntry(b))
 	}
-	if err := c.Print(term.Stdout, entries, func(w io.Writer) error { return table(w, entries) }); err != nil {
-		return fmt.Errorf("printing the list: %w", err)
-	}
-	return nil
+	return c.Print(term.Stdout, entries, func(w io.Writer) error { return table(w, entries) })
 }
 
 func newEntry(b builtin.Builtin) entry {

@@ -83,7 +83,7 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	}
 	text := func(w io.Writer) error { return all.write(w, term.Colour(w)) }
 	if err := c.Print(term.Stdout, all, text); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
+		return err
 	}
 	return all.verdict(c.ExitCode)
 }

@@ -14,20 +14,22 @@ type Format struct {
 }
 
 // Print writes a value to w for a program, or by text for people.
-func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) error {
+func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err error) {
 	switch f.Format {
 	case "json":
-		return WriteJSON(w, value)
+		err = WriteJSON(w, value)
 	case "yaml":
-		raw, err := yaml.Marshal(value)
-		if err != nil {
-			return err
+		var raw []byte
+		if raw, err = yaml.Marshal(value); err == nil {
+			_, err = w.Write(raw)
 		}
-		_, err = w.Write(raw)
-		return err
 	default:
-		return text(w)
+		err = text(w)
 	}
+	if err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
 }
 
 // WriteJSON writes a value as JSON that people can read, too.

@@ -1,38 +1,45 @@
 package xpkg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // BuildCmd builds a package file.
 type BuildCmd struct {
-	PackageRoot string `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and what else the package holds. Default: the current one."`
-	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name made of the package's and its digest, in the package root."`
+	PackageRoot string `short:"f" default:"." placeholder:"DIR" help:"Directory with crossplane.yaml and the other files of the package. Default: the current one."`
+	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: a name from the package's name and digest, in the package root."`
 
 	Split bool `xor:"split" help:"Write a file for each platform: NAME-linux-amd64.xpkg and so on."`
-	Load  bool `xor:"split" help:"Give the package to the Docker engine, too, under the package's name."`
+	Load  bool `xor:"split" help:"Also load the package into the Docker engine, under the package's name."`
 
-	rootFlags    `group:"What the package holds:"`
-	contentFlags `group:"What the package holds:"`
-	runtimeFlags `group:"Where its runtime image comes from:"`
+	rootFlags    `group:"Content of the package:"`
+	contentFlags `group:"Content of the package:"`
+	runtimeFlags `group:"Runtime image:"`
 
 	SourceDateEpoch string `env:"SOURCE_DATE_EPOCH" hidden:""`
 }
 
 // Help is shown by --help.
 func (BuildCmd) Help() string {
-	return `The same input gives the same file, byte for byte. Docker, skopeo, crane, oras and the crossplane CLI all read it. Prints the file's name and the digest that it will have in a registry.
+	return `The same input gives the same file, byte for byte. Docker, skopeo, crane, oras and the crossplane CLI can read it. Prints the name of the file and its digest in a registry.
 
 Examples:
 
@@ -50,7 +57,7 @@ Examples:
 `
 }
 
-// Run builds, and prints what was written.
+// Run builds the package, and prints the files.
 func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) (err error) {
 	if err := checkOutput(c.PackageFile); err != nil {
 		return err
@@ -75,9 +82,9 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	}
 	defer func() { err = errors.Join(err, runtimes.Close()) }()
 	if xpkg.NeedsRuntime(pkg.Meta.Kind) && len(runtimes.All) == 0 {
-		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one by --embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag")
+		term.Warn("the package of the " + pkg.Meta.Kind + " has no runtime image: embed one with --embed-runtime-source, --embed-runtime-dir, --embed-runtime-image or another --embed-runtime flag")
 	}
-	if err := c.judge(term, pkg.Meta.Kind, runtimes.All); err != nil {
+	if err := c.lintRuntimes(term, pkg.Meta.Kind, runtimes.All); err != nil {
 		return err
 	}
 	artifact, err := xpkg.Build(pkg, runtimes.All, opts)
@@ -91,10 +98,13 @@ func (c *BuildCmd) Run(ctx context.Context, term *terminal.Terminal, program ter
 	if err := c.write(ctx, term, runtimes, targets); err != nil || !c.Load {
 		return err
 	}
-	return load(ctx, term, program, targets[0].Path, pkg.Meta.Name)
+	if err := load(ctx, term, program, targets[0].Path, pkg.Meta.Name); err != nil {
+		return fmt.Errorf("loading %q into Docker: %w", targets[0].Path, err)
+	}
+	return nil
 }
 
-// read reads the package root, and prints what is wrong with it.
+// read reads the package root, and prints its problems.
 func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Package, error) {
 	opts, err := c.options()
 	if err != nil {
@@ -109,7 +119,7 @@ func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Pac
 	return pkg, nil
 }
 
-// beside is the directory that the package's file will be in, or none.
+// beside returns the directory of the package file, or "".
 func (c *BuildCmd) beside() string {
 	if c.PackageFile == "" {
 		return c.PackageRoot
@@ -118,8 +128,8 @@ func (c *BuildCmd) beside() string {
 	return dir
 }
 
-// judge prints what is wrong with the runtimes of a package.
-func (c *BuildCmd) judge(term *terminal.Terminal, kind string, runtimes []v1.Image) error {
+// lintRuntimes prints the problems of the runtimes of a package.
+func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes []v1.Image) error {
 	level, err := xpkg.ParseLevel(c.Lint)
 	if err != nil {
 		return err
@@ -134,4 +144,122 @@ func (c *BuildCmd) judge(term *terminal.Terminal, kind string, runtimes []v1.Ima
 	}
 	warn(term, warnings)
 	return nil
+}
+
+// contentFlags add annotations and layers to a package.
+type contentFlags struct {
+	OciAnnotation  []string `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Replaces annotations from crossplane.yaml. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
+	ExtensionsRoot string   `placeholder:"DIR" help:"Directory whose folders become layers with their names, such as icons, readme and release-notes."`
+}
+
+// build returns the options of the build.
+func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err error) {
+	if opts.Annotations, err = parseAnnotations(f.OciAnnotation); err != nil {
+		return opts, err
+	}
+	if f.ExtensionsRoot != "" {
+		opts.Extensions, err = xpkg.ReadExtensions(ctx, f.ExtensionsRoot)
+	}
+	return opts, err
+}
+
+// nextAnnotation matches a comma that begins another annotation: a key and "=" follow.
+// Other commas belong to the value.
+var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
+
+// parseAnnotations parses flags with one annotation or a list that is separated by
+// commas, as in the crossplane CLI. Later annotations have priority.
+func parseAnnotations(flags []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, flag := range flags {
+		for _, a := range splitAnnotations(flag) {
+			key, value, ok := strings.Cut(a, "=")
+			problem := ""
+			switch {
+			case !ok:
+				problem = "expected KEY=VALUE"
+			case strings.TrimSpace(key) == "":
+				problem = "the key is empty"
+			}
+			if problem != "" {
+				return nil, &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("reading --oci-annotation %q: %s", a, problem), "use org.opencontainers.image.source=https://example.org, say")}
+			}
+			all[key] = value
+		}
+	}
+	return all, nil
+}
+
+func splitAnnotations(flag string) []string {
+	var all []string
+	var last strings.Builder
+	for i := 0; i < len(flag); i++ {
+		switch {
+		case strings.HasPrefix(flag[i:], `\,`):
+			i++
+		case nextAnnotation().MatchString(flag[i:]):
+			all = append(all, last.String())
+			last.Reset()
+			continue
+		}
+		last.WriteByte(flag[i])
+	}
+	return append(all, last.String())
+}
+
+// targets returns the files to write.
+func (c *BuildCmd) targets(pkg *xpkg.Package, artifact xpkg.Artifact) ([]xpkg.Target, error) {
+	path := func(a xpkg.Artifact) (string, error) {
+		if c.PackageFile != "" {
+			return c.PackageFile, nil
+		}
+		name, err := xpkg.DefaultFileName(pkg, a)
+		return filepath.Join(c.PackageRoot, name), err
+	}
+	if c.Split {
+		return xpkg.Split(artifact, path)
+	}
+	file, err := path(artifact)
+	return []xpkg.Target{{Path: file, Artifact: artifact}}, err
+}
+
+// checkTarget returns an error for an output that is an input of the package.
+func (c *BuildCmd) checkTarget() error {
+	target, err := filepath.EvalSymlinks(c.PackageFile)
+	if ext := filepath.Ext(target); err != nil || c.Split || ext != ".yaml" && ext != ".yml" {
+		return nil
+	}
+	if contains(cmp.Or(c.PackageRoot, "."), target) || contains(cmp.Or(c.ExamplesRoot, "examples"), target) {
+		return &terminal.UsageError{Err: hint.Wrap(fmt.Errorf("writing package %q: the file is an input of the package", c.PackageFile), "name another file with --package-file")}
+	}
+	return nil
+}
+
+// contains reports whether dir contains or is an existing file. The path of file has no
+// links.
+func contains(dir, file string) bool {
+	dir, dirErr := filepath.EvalSymlinks(dir)
+	absDir, absErr := filepath.Abs(dir)
+	abs, err := filepath.Abs(file)
+	if errors.Join(dirErr, absErr, err) != nil {
+		return false
+	}
+	rel, err := filepath.Rel(absDir, abs)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// write writes the files, and prints their names and digests.
+func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, runtimes *runtimeimage.Images, targets []xpkg.Target) error {
+	var err error
+	if c.Split {
+		err = xpkg.WriteFiles(ctx, targets, progress.Func(term.Progress).Plain())
+	} else {
+		err = runtimes.WriteFile(ctx, targets[0].Path, targets[0].Artifact, term.Progress)
+	}
+	for _, t := range targets {
+		if err == nil {
+			err = printBuilt(term, t.Path, t.Artifact)
+		}
+	}
+	return err
 }

@@ -14,14 +14,10 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// compositionRule is the name of the rule in problems.
-const compositionRule = "composition"
-
-// LintCompositions is an xpkg.Rule: it finds the problems of the Compositions
-// among the objects of a package, with the schemas that the package defines.
-// Missing schemas are not a problem, since those of composed resources are in
-// other packages. No problem is refused: the control plane installs a Composition
-// that cannot compose.
+// LintCompositions is an xpkg.Rule that checks the Compositions of a package with the
+// schemas of the package. Missing schemas are not a problem, because those of
+// composed resources are in other packages. No problem is refused, because the
+// control plane installs a Composition that cannot compose.
 func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problems {
 	var found xpkg.Problems
 	defined := sync.OnceValue(func() schema.Definitions { return definitions(objects) })
@@ -34,11 +30,11 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 		}
 		e, err := composition.Decode(document(o))
 		if err != nil {
-			continue // It is of another group, or not what xpkg could have read.
+			continue // It is of another group.
 		}
 		for _, p := range check.Composition(e, defined(), check.ByAnnotation) {
 			if counts(p) {
-				found = append(found, xpkg.Problem{Rule: compositionRule, Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
+				found = append(found, xpkg.Problem{Rule: "composition", Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 			}
 		}
 	}
@@ -49,8 +45,8 @@ func document(d xpkg.Document) manifest.Document {
 	return manifest.Document{Path: d.Path, Line: d.TextLine, Text: d.Text}
 }
 
-// definitions returns the kinds that the objects define. A definition that cannot
-// be read is a problem of another rule.
+// definitions returns the kinds that the objects define. Another rule reports invalid
+// definitions.
 func definitions(objects []xpkg.Document) schema.Definitions {
 	all := schema.Definitions{}
 	for _, o := range objects {
@@ -72,9 +68,8 @@ func definitions(objects []xpkg.Document) schema.Definitions {
 	return all
 }
 
-// counts reports whether a problem is one of a package. Lost fields are a rule
-// of xpkg; of what is only worth a warning in any mode, what Crossplane does not
-// apply is lost, too.
+// counts reports whether a problem is one of a package. Lost fields are a rule of xpkg.
+// Warnings do not count, except those about values that Crossplane does not apply.
 func counts(p composition.Problem) bool {
 	switch p.Kind {
 	case composition.UnknownField, check.MissingSchema:

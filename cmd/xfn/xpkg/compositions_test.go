@@ -49,7 +49,7 @@ spec:
 `
 )
 
-// folder is a file system that holds files.
+// folder returns a file system with files.
 func folder(t *testing.T, files map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
@@ -61,7 +61,7 @@ func folder(t *testing.T, files map[string]string) afero.Fs {
 	return fsys
 }
 
-// read reads a package, and returns what the rule found in it.
+// read reads a package, and returns the problems of the rule.
 func read(t *testing.T, files map[string]string) (*xpkg.Package, []string) {
 	t.Helper()
 	pkg, err := xpkg.Read(t.Context(), folder(t, files), ".", xpkg.ReadOptions{Lint: xpkg.Warn, Rules: []xpkg.Rule{command.LintCompositions}})
@@ -90,17 +90,17 @@ func TestCompositions(t *testing.T) {
 		reason, composition string
 		want                []string
 	}{
-		"Good":     {"what the package does not define is not missed", widgets, nil},
-		"Misspelt": {"what it defines counts", "---\n" + bad, []string{"c.yaml:18: " + at + misspelt}},
+		"Good":     {"kinds that the package does not define are not checked", widgets, nil},
+		"Misspelt": {"kinds that the package defines are checked", "---\n" + bad, []string{"c.yaml:18: " + at + misspelt}},
 		"Integrity": {
-			"and so do the rules that need no schemas", strings.Replace(widgets, "fromFieldPath: spec.size, ", "", 1),
+			"rules without schemas are checked", strings.Replace(widgets, "fromFieldPath: spec.size, ", "", 1),
 			[]string{"c.yaml:17: " + at + "fromFieldPath must be set for patch type FromCompositeFieldPath"},
 		},
-		"Lost":         {"what is not applied is lost", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline only changes the status of a composite resource, so spec.size is not applied"}},
-		"Doubtful":     {"what the function takes may be meant", strings.Replace(widgets, "{fromFieldPath: spec.size, toFieldPath: spec.size}", "{fromFieldPath: spec.size}\n        readinessChecks: [{type: MatchString, fieldPath: status.a, matchString: ''}]", 1), nil},
-		"UnknownField": {"fields that are lost are told once, by another rule", widgets + "  resources: []\n", nil},
-		"Strict":       {"a mode that asks for all schemas is for clusters, which have them", strings.Replace(widgets, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: strict}}", 1), nil},
-		"OtherMode":    {"what cannot be rendered is told", strings.Replace(widgets, "mode: Pipeline", "mode: Resources", 1), []string{"c.yaml:4: spec.resources: a Composition of mode Resources must have resources"}},
+		"Lost":         {"a value that Crossplane does not apply is a problem", strings.Replace(widgets, "{fromFieldPath", "{type: ToCompositeFieldPath, fromFieldPath", 1), []string{"c.yaml:17: " + strings.Replace(at, "from", "to", 1) + "a pipeline only changes the status of a composite resource, so spec.size is not applied"}},
+		"Doubtful":     {"fields that a function reads are not a problem", strings.Replace(widgets, "{fromFieldPath: spec.size, toFieldPath: spec.size}", "{fromFieldPath: spec.size}\n        readinessChecks: [{type: MatchString, fieldPath: status.a, matchString: ''}]", 1), nil},
+		"UnknownField": {"lost fields are a problem of another rule", widgets + "  resources: []\n", nil},
+		"Strict":       {"missing schemas are not a problem in any mode", strings.Replace(widgets, "{name: widgets}", "{name: widgets, annotations: {crossplane.io/composition-schema-aware-validation-mode: strict}}", 1), nil},
+		"OtherMode":    {"a Composition that cannot be rendered is a problem", strings.Replace(widgets, "mode: Pipeline", "mode: Resources", 1), []string{"c.yaml:4: spec.resources: a Composition of mode Resources must have resources"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -112,8 +112,8 @@ func TestCompositions(t *testing.T) {
 	}
 }
 
-// A finished package is judged as its root is, and at the level Strict what was
-// found keeps it from being built.
+// Lint finds the same problems in a built package as in its root. At the level
+// Strict the problems prevent a build.
 func TestLevels(t *testing.T) {
 	files := map[string]string{"crossplane.yaml": meta, "xrd.yaml": compositionXRD, "c.yaml": strings.Replace(widgets, "fromFieldPath: spec.size", "fromFieldPath: spec.sice", 1)}
 	pkg, found := read(t, files)
@@ -137,7 +137,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The rule is in the table of all rules, with its severity.
+// The table of rules has the rule and its severity.
 func TestCompositionsIsListed(t *testing.T) {
 	for _, r := range xpkg.LintRules() {
 		if r.Name == "composition" && r.Severity == "warning" {
@@ -147,7 +147,7 @@ func TestCompositionsIsListed(t *testing.T) {
 	t.Error("xpkg.LintRules has no rule composition of severity warning")
 }
 
-// The rule ends when it is told to, and takes what is none of its business.
+// The rule stops when the context is done, and ignores other objects.
 func TestCompositionsStops(t *testing.T) {
 	objects := []xpkg.Document{
 		{Object: xpkg.Object{Kind: "Composition", APIVersion: "other.test/v1"}},
@@ -156,11 +156,11 @@ func TestCompositionsStops(t *testing.T) {
 	objects[0].Text = []byte("{apiVersion: other.test/v1, kind: Composition}")
 	objects[1].Text = []byte("{apiVersion: apiextensions.crossplane.io/v1, kind: Composition}")
 	if got := command.LintCompositions(t.Context(), objects); len(got) == 0 || len(got) > 2 {
-		t.Errorf("got %v, want those of the second", got)
+		t.Errorf("got %v, want the problems of the second", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := command.LintCompositions(ctx, objects); got != nil {
-		t.Errorf("after the end: got %v", got)
+		t.Errorf("after the end of the context: got %v", got)
 	}
 }

@@ -19,22 +19,22 @@ func TestParseAnnotations(t *testing.T) {
 		want   m
 		err    string
 	}{
-		"None":      {"there need be none", nil, m{}, ""},
-		"Several":   {"the flag repeats", []string{"a.b/c=1", "d=x=y"}, m{"a.b/c": "1", "d": "x=y"}, ""},
+		"None":      {"annotations are optional", nil, m{}, ""},
+		"Several":   {"the flag can be repeated", []string{"a.b/c=1", "d=x=y"}, m{"a.b/c": "1", "d": "x=y"}, ""},
 		"Empty":     {"a value may be empty", []string{"k="}, m{"k": ""}, ""},
-		"Last":      {"a later flag wins", []string{"k=1", "k=2"}, m{"k": "2"}, ""},
-		"List":      {"the incumbent takes a list", []string{"a=1,b=2,c.d/e-f_g="}, m{"a": "1", "b": "2", "c.d/e-f_g": ""}, ""},
-		"Sentence":  {"a comma may be one of a sentence", []string{"title=a, b"}, m{"title": "a, b"}, ""},
-		"SpaceList": {"as may one before what is like a key", []string{"title=a, b=c"}, m{"title": "a, b=c"}, ""},
+		"Last":      {"a later flag has priority", []string{"k=1", "k=2"}, m{"k": "2"}, ""},
+		"List":      {"a flag may have a list, as in the crossplane CLI", []string{"a=1,b=2,c.d/e-f_g="}, m{"a": "1", "b": "2", "c.d/e-f_g": ""}, ""},
+		"Sentence":  {"a value may have a comma", []string{"title=a, b"}, m{"title": "a, b"}, ""},
+		"SpaceList": {"an escaped comma does not begin another annotation", []string{"title=a, b=c"}, m{"title": "a, b=c"}, ""},
 		"Words":     {"a list of words is a value", []string{"k=a,b,c"}, m{"k": "a,b,c"}, ""},
-		"End":       {"a comma may be last", []string{"k=a,", "l=,"}, m{"k": "a,", "l": ","}, ""},
-		"Twice":     {"and stand twice", []string{"k=a,,l=b"}, m{"k": "a,", "l": "b"}, ""},
-		"URL":       {"in a URL it would begin a key", []string{`u=https://x/?a=1\,b=2,v=\`}, m{"u": "https://x/?a=1,b=2", "v": `\`}, ""},
-		"NoValue":   {"an annotation is a pair", []string{"k"}, nil, `"k": expected KEY=VALUE`},
-		"NoKey":     {"with a key", []string{"=v"}, nil, `"=v": the key is empty`},
-		"BlankKey":  {"that can be seen", []string{" =v"}, nil, `" =v": the key is empty`},
-		"Nothing":   {"not even that", []string{""}, nil, `"": expected KEY=VALUE`},
-		"OfList":    {"each of a list is one", []string{",a=1"}, nil, `"": expected KEY=VALUE`},
+		"End":       {"a value may end with a comma", []string{"k=a,", "l=,"}, m{"k": "a,", "l": ","}, ""},
+		"Twice":     {"a value may have two commas", []string{"k=a,,l=b"}, m{"k": "a,", "l": "b"}, ""},
+		"URL":       {"a comma before a key and = begins another annotation", []string{`u=https://x/?a=1\,b=2,v=\`}, m{"u": "https://x/?a=1,b=2", "v": `\`}, ""},
+		"NoValue":   {"an annotation needs a value", []string{"k"}, nil, `"k": expected KEY=VALUE`},
+		"NoKey":     {"an annotation needs a key", []string{"=v"}, nil, `"=v": the key is empty`},
+		"BlankKey":  {"a key must not be blank", []string{" =v"}, nil, `" =v": the key is empty`},
+		"Nothing":   {"an annotation must not be empty", []string{""}, nil, `"": expected KEY=VALUE`},
+		"OfList":    {"each annotation of a list is checked", []string{",a=1"}, nil, `"": expected KEY=VALUE`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,16 +18,16 @@ import (
 // CopyCmd copies from one registry to another.
 type CopyCmd struct {
 	Source      string `arg:"" name:"src" help:"What to copy: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
-	Destination string `arg:"" name:"dst" help:"Where to: REGISTRY/REPOSITORY[:TAG]. Without a tag, that of SRC."`
+	Destination string `arg:"" name:"dst" help:"Where to copy to: REGISTRY/REPOSITORY[:TAG]. Default tag: the tag of SRC."`
 
-	NoSignatures bool `help:"Leave out signatures, attestations, SBOMs and whatever else is attached to the package."`
+	NoSignatures bool `help:"Leave out signatures, attestations, SBOMs and other attachments of the package."`
 
 	targetFlags
 }
 
 // Help is shown by --help.
 func (CopyCmd) Help() string {
-	return `All of it is copied, for all platforms, byte for byte and at the same digests: also what cosign and others have attached to it. Signatures at DST that SRC does not have are replaced, as cosign keeps all of them at one tag. Only what the registry lacks is sent, straight from the one to the other, and the tag moves last. Prints the reference with the digest that was copied.
+	return `Copies all platforms with the same bytes and digests, and the attachments of cosign and other tools. Signatures at DST that SRC does not have are replaced, because cosign stores all signatures at one tag. Sends only what the registry lacks, directly from one registry to the other, and moves the tag last. Prints the reference with the digest.
 
 Examples:
 
@@ -38,9 +38,13 @@ Examples:
 `
 }
 
-// Run copies, and prints what is now at the tags.
+// Run copies, and prints the references with their digest.
 func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
-	from, err := c.source()
+	if isFile(c.Source) {
+		return hint.Wrap(fmt.Errorf("parsing reference %q: it is a file, and not a reference", c.Source),
+			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", c.Source, c.Destination))
+	}
+	from, err := c.Reference(c.Source)
 	if err != nil {
 		return err
 	}
@@ -61,15 +65,7 @@ func (c *CopyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	return c.print(term, res, time.Since(start))
 }
 
-func (c *CopyCmd) source() (name.Reference, error) {
-	if isFile(c.Source) {
-		return nil, hint.Wrap(fmt.Errorf("parsing reference %q: it is a file, and no reference", c.Source),
-			fmt.Sprintf("push a file: xfn xpkg push -f %s %s", c.Source, c.Destination))
-	}
-	return c.Reference(c.Source)
-}
-
-// destination is where to copy to, by the tag of the source if it has none.
+// destination returns the reference to copy to, with the tag of the source by default.
 func (c *CopyCmd) destination() (name.Tag, error) {
 	to := c.Destination
 	if tag := tagOf(c.Source); tag != "" && tagOf(to) == "" && !strings.Contains(to, "@") {
@@ -78,7 +74,7 @@ func (c *CopyCmd) destination() (name.Tag, error) {
 	return remote.ParseTag(to, c.Registry)
 }
 
-// tagOf is the tag that a reference has, also beside a digest.
+// tagOf returns the tag of a reference, which may have a digest, too.
 func tagOf(ref string) string {
 	ref, _, _ = strings.Cut(ref, "@")
 	_, tag, _ := strings.Cut(ref[strings.LastIndex(ref, "/")+1:], ":")

@@ -1,12 +1,14 @@
 package xpkg
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -47,15 +49,10 @@ func (c *DiffCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	}
 	d := inspect.Compare(from, to)
 	d.From.Name, d.To.Name = c.From, c.To
-	if err := c.Print(term.Stdout, d, func(w io.Writer) error { return showDiff(w, d) }); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return c.verdict(d)
-}
-
-// verdict is an error if there are changes that --fail-on names.
-func (c *DiffCmd) verdict(d inspect.Diff) error {
+	err = c.Print(term.Stdout, d, func(w io.Writer) error { return showDiff(w, d) })
 	switch {
+	case err != nil:
+		return err
 	case c.FailOn == "breaking" && d.Breaking:
 		return errors.New("there are breaking changes")
 	case c.FailOn == "any" && d.Changed:
@@ -68,13 +65,10 @@ func (c *DiffCmd) verdict(d inspect.Diff) error {
 // showDiff prints differences for people.
 func showDiff(w io.Writer, d inspect.Diff) error {
 	p := &page{w: w}
-	for _, s := range []struct {
-		sign string
-		side inspect.Side
-	}{{"-", d.From}, {"+", d.To}} {
-		p.line("%s %s", s.sign, s.side.Name)
-		p.line("  %s", s.side.Digest)
-		p.line("  %s", terminal.Size(s.side.Size))
+	for i, side := range []inspect.Side{d.From, d.To} {
+		p.line("%c %s", "-+"[i], side.Name)
+		p.line("  %s", side.Digest)
+		p.line("  %s", terminal.Size(side.Size))
 	}
 	if !d.Changed {
 		p.section("The packages are the same.")
@@ -96,32 +90,25 @@ func showDiff(w io.Writer, d inspect.Diff) error {
 	for _, img := range d.Images {
 		p.imageDiff(img)
 	}
-	p.section(summary(d))
+	if d.Breaking {
+		p.section("There are breaking changes: they are marked with !.")
+	} else {
+		p.section("Nothing breaks.")
+	}
 	return p.err
 }
 
-// summary says how bad it is.
-func summary(d inspect.Diff) string {
-	if d.Breaking {
-		return "There are breaking changes: they are marked with !."
-	}
-	return "Nothing breaks."
-}
-
-// sign is how a line begins that says what has changed.
+// sign returns the beginning of a line about a change.
 func sign(change string, breaking bool) string {
-	text := map[string]string{inspect.Added: "+", inspect.Removed: "-"}[change]
-	if text == "" {
-		text = "~"
-	}
+	mark := " "
 	if breaking {
-		return "!" + text
+		mark = "!"
 	}
-	return " " + text
+	return mark + cmp.Or(map[string]string{inspect.Added: "+", inspect.Removed: "-"}[change], "~")
 }
 
-// fields prints the fields that differ, the values below the name where a line is
-// too short for both.
+// fields prints the fields that differ. If a line is too short, the values are below
+// the name.
 func (p *page) fields(indent int, fields []inspect.Field) {
 	for _, f := range fields {
 		text := fmt.Sprintf("%*s%s %s", indent-1, "", sign(f.Change, f.Breaking), plainLine(f.Path))
@@ -149,15 +136,15 @@ func (p *page) fields(indent int, fields []inspect.Field) {
 	}
 }
 
-// value is a value as JSON, or its beginning.
+// value returns a value as JSON, clipped to a line.
 func value(v any) string {
-	var b bytes.Buffer
+	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return "?"
 	}
-	return clip(plainLine(string(bytes.TrimSpace(b.Bytes()))), width)
+	return clip(plainLine(strings.TrimSpace(b.String())), width)
 }
 
 func (p *page) object(o inspect.ObjectDiff) {
@@ -165,17 +152,13 @@ func (p *page) object(o inspect.ObjectDiff) {
 	for _, c := range o.Schema {
 		p.change(c)
 	}
-	var others []inspect.Field
-	for _, f := range o.Fields {
-		// What has changed in a schema is said above.
-		if f.From != nil || f.To != nil || len(o.Schema) == 0 {
-			others = append(others, f)
-		}
-	}
-	p.fields(2*gap+1, others)
+	// The changes of schemas are printed above.
+	p.fields(2*gap+1, slices.DeleteFunc(slices.Clone(o.Fields), func(f inspect.Field) bool {
+		return f.From == nil && f.To == nil && len(o.Schema) > 0
+	}))
 }
 
-// change prints a change of a schema, in two lines if it has a place.
+// change prints a change of a schema.
 func (p *page) change(c crd.Change) {
 	mark := " "
 	if c.Breaking {
@@ -192,10 +175,6 @@ func (p *page) change(c crd.Change) {
 }
 
 func (p *page) imageDiff(img inspect.ImageDiff) {
-	name := img.Platform
-	if name == "" {
-		name = "no platform"
-	}
 	size := fmt.Sprintf("%s, was %s", terminal.Size(img.ToSize), terminal.Size(img.FromSize))
 	switch img.Change {
 	case inspect.Added:
@@ -203,7 +182,7 @@ func (p *page) imageDiff(img inspect.ImageDiff) {
 	case inspect.Removed:
 		size = "was " + terminal.Size(img.FromSize)
 	}
-	p.line(" %s %s: %s", sign(img.Change, img.Breaking), name, size)
+	p.line(" %s %s: %s", sign(img.Change, img.Breaking), cmp.Or(img.Platform, "no platform"), size)
 	p.fields(2*gap+1, img.Config)
 	var rows [][]string
 	for _, l := range img.Layers {

@@ -1,6 +1,6 @@
 package xpkg
 
-// ParseAnnotations and SignKey are for tests.
+// ParseAnnotations and SignKey are exported for tests.
 var (
 	ParseAnnotations = parseAnnotations
 	SignKey          = keySource.signKey

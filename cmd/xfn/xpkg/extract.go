@@ -22,24 +22,24 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// ExtractCmd takes something out of a package.
+// ExtractCmd extracts a part of a package.
 type ExtractCmd struct {
-	Package string `arg:"" optional:"" help:"REGISTRY/REPOSITORY:TAG or @DIGEST; with --from-xpkg a file, by default the one .xpkg in the current directory; with --from-daemon an image of Docker."`
+	Package string `arg:"" optional:"" help:"REGISTRY/REPOSITORY:TAG or @DIGEST; with --from-xpkg a file, by default the only .xpkg in the current directory; with --from-daemon an image of Docker."`
 
-	FromDaemon bool   `xor:"from" help:"Take the package out of the Docker engine."`
+	FromDaemon bool   `xor:"from" help:"Read the package from the Docker engine."`
 	FromXpkg   bool   `xor:"from" help:"Read a package file."`
-	Output     string `short:"o" placeholder:"FILE" help:"File to write, or - for standard output. Of package.yaml a gzip file is written, whose name ends in .gz whatever FILE ends in, but its plain YAML to -. Default: out.gz, examples.yaml or DIGITS.tar."`
+	Output     string `short:"o" placeholder:"FILE" help:"File to write, or - for standard output. package.yaml is written as YAML to -, and otherwise as a gzip file, whose name gets the extension .gz. Default: out.gz, examples.yaml or DIGITS.tar."`
 
-	Examples bool   `xor:"what" help:"Take out the examples."`
-	Layer    string `xor:"what" placeholder:"DIGEST" help:"Take out the tar of a layer, by its digest, the first of its digits, or its mark (xpkg inspect shows them)."`
-	Rootfs   string `xor:"what" placeholder:"DIR" help:"Unpack the image's root file system, the runtime's, into a new directory."`
-	Platform string `placeholder:"OS/ARCH" help:"Which image of a package for several platforms. Default: linux/amd64, as for the control plane."`
+	Examples bool   `xor:"what" help:"Extract the examples."`
+	Layer    string `xor:"what" placeholder:"DIGEST" help:"Extract the tar of a layer, by its digest, the first digits of that, or its mark (xpkg inspect shows them)."`
+	Rootfs   string `xor:"what" placeholder:"DIR" help:"Unpack the root file system of the runtime image into a new directory."`
+	Platform string `placeholder:"OS/ARCH" help:"Platform of the image. Default: linux/amd64, as for the control plane."`
 	registryFlags
 }
 
 // Help is shown by --help.
 func (ExtractCmd) Help() string {
-	return `Takes out package.yaml, as the control plane reads it, or what a flag says. Prints nothing but what is written to -.
+	return `Extracts package.yaml as the control plane reads it, or what a flag names. Prints only what it writes to -.
 
 Examples:
 
@@ -54,7 +54,7 @@ Examples:
 // Run writes what was asked for.
 func (c *ExtractCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
 	if c.Rootfs != "" && c.Output != "" {
-		return &terminal.UsageError{Err: errors.New("--rootfs unpacks into its own directory, and --output is for a file")}
+		return &terminal.UsageError{Err: errors.New("--rootfs and --output cannot be used together: --rootfs names the directory to write")}
 	}
 	var platform *v1.Platform
 	if c.Platform != "" {
@@ -66,7 +66,7 @@ func (c *ExtractCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return err
 	}
-	defer closing(&err, s)
+	defer func() { err = errors.Join(err, s.Close()) }()
 	return s.explain("extracting", c.extract(ctx, term, s.artifact, platform))
 }
 
@@ -76,14 +76,13 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 	case c.FromXpkg:
 		path, err := c.Package, error(nil)
 		if path == "" {
-			path, err = onlyPackage("name the package file after --from-xpkg")
-		}
-		if err != nil {
-			return nil, err
+			if path, err = onlyPackage("name the package file after --from-xpkg"); err != nil {
+				return nil, err
+			}
 		}
 		return openFile(ctx, path)
 	case c.Package == "":
-		return nil, &terminal.UsageError{Err: hint.Wrap(errors.New("no package is named"), "name one in a registry, or use --from-xpkg for a file")}
+		return nil, &terminal.UsageError{Err: hint.Wrap(errors.New("expected a package as argument"), "name one in a registry, or use --from-xpkg for a file")}
 	case c.FromDaemon:
 		return fromDaemon(ctx, term, p, c.Package)
 	default:
@@ -95,7 +94,7 @@ func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p term
 	}
 }
 
-// fromDaemon takes an image out of the engine, into a temporary file.
+// fromDaemon copies an image from the engine to a temporary file.
 func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program, img string) (_ *source, err error) {
 	engine, err := connect(ctx, p)
 	if err != nil {
@@ -113,24 +112,13 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 	path := filepath.Join(os.TempDir(), dir.Name, "image.tar")
 	err = fsx.Write(path, 0o600, func(w io.Writer) error { return engine.Save(ctx, img, w, term.Progress) })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("taking %q out of the engine: %w", img, err), dir.Close())
+		return nil, errors.Join(fmt.Errorf("copying %q out of the engine: %w", img, err), dir.Close())
 	}
 	file, err := xpkg.OpenImage(ctx, path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &source{name: img, artifact: file.Artifact, local: true, closer: closers{file, dir}}, nil
-}
-
-// closers are closed in their order.
-type closers []io.Closer
-
-func (all closers) Close() error {
-	var errs []error
-	for _, c := range all {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+	return &source{name: img, artifact: file.Artifact, local: true, closers: closers{file, dir}}, nil
 }
 
 func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpkg.Artifact, platform *v1.Platform) error {
@@ -149,7 +137,10 @@ func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpk
 		name := strings.TrimPrefix(c.Layer, "sha256:")
 		return c.write(term, name[:min(len(name), 12)]+".tar", func(w io.Writer) error { return inspect.WriteLayer(ctx, w, img, c.Layer) })
 	case c.Rootfs != "":
-		return unpack(ctx, term, img, c.Rootfs)
+		if err := unpack(ctx, term, img, c.Rootfs); err != nil {
+			return fmt.Errorf("unpacking into %q: %w", c.Rootfs, err)
+		}
+		return nil
 	default:
 		data, err := xpkg.PackageYAML(ctx, img)
 		if err != nil {
@@ -159,8 +150,8 @@ func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpk
 	}
 }
 
-// imageOf returns the image for a platform. An image alone is taken whatever it
-// is for, unless a platform was asked for.
+// imageOf returns the image for a platform, or without one, an image alone or the image
+// for linux/amd64.
 func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 	if img, ok := a.(v1.Image); ok && platform == nil {
 		return img, nil
@@ -169,10 +160,10 @@ func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 		platform = &v1.Platform{OS: "linux", Architecture: "amd64"}
 	}
 	img, err := image.ImageFor(a, *platform)
-	return img, hint.Wrap(err, "name a platform that it has with --platform")
+	return img, hint.Wrap(err, "choose an existing platform with --platform")
 }
 
-// metadata writes package.yaml as the incumbent does: compressed, for its cache.
+// metadata writes package.yaml compressed, as the crossplane CLI does for its cache.
 func (c *ExtractCmd) metadata(term *terminal.Terminal, data []byte) error {
 	if c.Output == stdout {
 		return write(term.Stdout, data)
@@ -191,7 +182,7 @@ func (c *ExtractCmd) metadata(term *terminal.Terminal, data []byte) error {
 // stdout is the file name that stands for standard output.
 const stdout = "-"
 
-// write writes a file, or to standard output.
+// write writes to a file or to standard output.
 func (c *ExtractCmd) write(term *terminal.Terminal, name string, content func(io.Writer) error) error {
 	if c.Output == stdout {
 		return content(term.Stdout)
@@ -204,17 +195,12 @@ func write(w io.Writer, data []byte) error {
 	return err
 }
 
-// unpack makes a directory of an image's root file system. It is there whole or
-// not at all.
+// unpack writes an image's root file system to a directory, which is complete or
+// absent.
 func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path string) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("unpacking into %q: %w", path, err)
-		}
-	}()
 	path = filepath.Clean(path)
 	if _, err := os.Lstat(path); err == nil {
-		return hint.Wrap(errors.New("it is there already"), "name a directory that is not there")
+		return hint.Wrap(errors.New("it exists already"), "name a directory that does not exist")
 	}
 	beside, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -232,7 +218,7 @@ func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path str
 	return errors.Join(move(root.Path, path), root.Release())
 }
 
-// move gives a directory another name elsewhere, for which it must be writable.
+// move renames a directory after it has made it writable.
 func move(from, to string) error {
 	info, err := os.Stat(from)
 	if err == nil {

@@ -28,12 +28,12 @@ import (
 
 const golden = "../../../testdata/golden/xpkg"
 
-// TestGoldenExtract runs the incumbent's cases of xpkg extract: the same verdict,
-// and the same content in a file of the same name.
+// TestGoldenExtract runs the cases of xpkg extract of the crossplane CLI. It
+// compares success, and the names and content of files.
 func TestGoldenExtract(t *testing.T) {
 	cases, err := os.ReadDir(filepath.Join(golden, "extract"))
 	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("found no cases: %v", err)
 	}
 	goldenDir, err := filepath.Abs(golden)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestGoldenExtract(t *testing.T) {
 	}
 }
 
-// extract runs the command with arguments as on the command line.
+// extract runs the command with arguments.
 func extract(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	c := &cmd.ExtractCmd{}
@@ -98,8 +98,8 @@ func extract(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-// workDir makes the directory that a case ran in, with the packages that other
-// cases make.
+// workDir creates the working directory of a case, with the packages of other
+// cases.
 func workDir(t *testing.T, goldenDir, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -148,8 +148,8 @@ func buildCase(t *testing.T, goldenDir, name string) xpkg.Artifact {
 	return a
 }
 
-// goldenRegistry has the packages that the extract cases read. The makers of
-// some are not here: those are of the same content by other ways.
+// goldenRegistry has the packages of the extract cases. Packages whose builders
+// are missing here are built in another way, with the same content.
 func goldenRegistry(t *testing.T, goldenDir string) string {
 	t.Helper()
 	host := remotetest.Serve(t, remotetest.Handler())
@@ -172,7 +172,7 @@ func goldenRegistry(t *testing.T, goldenDir string) string {
 	return host
 }
 
-// indexOf returns an index of img made for platforms. An empty one is none.
+// indexOf returns an index of img for platforms. An empty platform is left out.
 func indexOf(img v1.Image, platforms ...string) v1.ImageIndex {
 	idx := v1.ImageIndex(empty.Index)
 	for _, name := range platforms {
@@ -189,7 +189,7 @@ func indexOf(img v1.Image, platforms ...string) v1.ImageIndex {
 	return idx
 }
 
-// plain is an image that is no package.
+// plain returns an image that is not a package.
 func plain(t *testing.T) v1.Image {
 	t.Helper()
 	img, err := random.Image(1024, 2)
@@ -199,7 +199,7 @@ func plain(t *testing.T) v1.Image {
 	return img
 }
 
-// giveEngine gives the engine of this machine an image that is no package.
+// giveEngine loads an image that is not a package into the Docker engine.
 func giveEngine(t *testing.T, name string) {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", dockerenginetest.Environment(t).Host)

@@ -19,15 +19,15 @@ import (
 
 // GetCRDsCmd writes the CRDs of packages.
 type GetCRDsCmd struct {
-	Sources []string `arg:"" help:"Package files, references, YAML files or folders, or - for standard input; with commas between or as several arguments."`
+	Sources []string `arg:"" help:"Package files, references, YAML files or folders, or - for standard input; separated by commas or as several arguments."`
 
-	OutputDir    string `short:"o" default:"." placeholder:"DIR" help:"Directory to write to, or - for one stream on standard output. Default: the current one."`
-	Flat         bool   `help:"Write NAME.yaml, not GROUP/VERSION/KIND.yaml."`
-	JSONSchema   bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors take it."`
-	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Whose dependencies to read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
+	OutputDir    string `short:"o" default:"." placeholder:"DIR" help:"Directory to write to, or - for one stream on standard output. Default: the current directory."`
+	Flat         bool   `help:"Write NAME.yaml instead of GROUP/VERSION/KIND.yaml."`
+	JSONSchema   bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors use it."`
+	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Packages whose dependencies are read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
 
-	// What the crossplane CLI has for its cache. Here is none: of a package only a
-	// few kilobytes are fetched.
+	// The flags of the crossplane CLI for its cache have no effect: xfn fetches only
+	// a few kilobytes of a package.
 	CacheDir    string `hidden:""`
 	CleanCache  bool   `hidden:""`
 	NoCache     bool   `hidden:""`
@@ -37,7 +37,7 @@ type GetCRDsCmd struct {
 
 // Help is shown by --help.
 func (GetCRDsCmd) Help() string {
-	return `Takes the CRDs out of packages, and makes those that Crossplane makes of their XRDs. YAML may hold CRDs, XRDs, package metadata (crossplane.yaml), whose dependencies are read, and Providers, Functions and Configurations, whose packages are. Prints the files that were written.
+	return `Writes the CRDs of packages, and those that Crossplane generates from their XRDs. YAML may have CRDs, XRDs, package metadata (crossplane.yaml), whose dependencies are read, and Providers, Functions and Configurations, whose packages are read. Prints the files.
 
 Examples:
 
@@ -47,7 +47,7 @@ Examples:
 `
 }
 
-// Run writes the CRDs, and prints where.
+// Run writes the CRDs, and prints the files.
 func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	var sources []string
 	for _, s := range c.Sources {
@@ -75,7 +75,7 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	return nil
 }
 
-// A file is one to be written.
+// A file is a file to write.
 type file struct {
 	path string
 	data []byte
@@ -112,11 +112,10 @@ func (c *GetCRDsCmd) files(all []crds.Definition) ([]file, error) {
 	return files, nil
 }
 
-// inName is what a stranger's group, version or kind has to be made of to be a
-// part of a path.
+// inName matches a group, version or kind that can be a part of a path.
 var inName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`) })
 
-// path returns the file for a version of a definition.
+// path returns the path of the file for a version of a definition.
 func (c *GetCRDsCmd) path(d crds.Definition, version, flat, ext string) (string, error) {
 	kind := strings.ToLower(d.Kind)
 	for _, part := range []string{d.Group, version, kind, d.Plural} {

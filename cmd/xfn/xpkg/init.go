@@ -13,12 +13,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// InitCmd makes the directory of a new package.
+// InitCmd creates the directory of a new package.
 type InitCmd struct {
 	Name     string `arg:"" help:"Name of the new package."`
 	Template string `arg:"" help:"A bundled template (go), a well-known name, the URL of a git repository, or a path to one."`
 
-	Directory     string `short:"d" default:"." placeholder:"DIR" help:"Directory to fill; made if it does not exist. It must be empty but for a .git."`
+	Directory     string `short:"d" default:"." placeholder:"DIR" help:"Directory to fill, which is created if it does not exist. It must be empty except for .git."`
 	RefName       string `short:"b" placeholder:"REF" help:"Branch, tag or commit of the template."`
 	RunInitScript bool   `short:"r" help:"Run the template's init.sh without asking."`
 }
@@ -34,7 +34,7 @@ Examples:
 `
 }
 
-// Run fills the directory, and prints what the template has to say.
+// Run fills the directory, and prints the notes of the template.
 func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	res, err := scaffold.Init(ctx, scaffold.Options{
 		Name: c.Name, Template: c.Template, Ref: c.RefName, Dir: c.Directory,
@@ -54,33 +54,28 @@ func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	if res.Script == "" {
 		return nil
 	}
-	err = c.runScript(ctx, term, res)
+	run, err := c.consent(ctx, term, res)
+	if run {
+		err = scaffold.RunScript(ctx, res, term.Stdin, term.Stdout, term.Stderr())
+	}
 	if ctx.Err() != nil {
 		err = errors.Join(err, res.Undo())
 	}
 	return err
 }
 
-func (c *InitCmd) runScript(ctx context.Context, term *terminal.Terminal, res scaffold.Result) error {
-	run, err := c.consent(ctx, term, res)
-	if err != nil || !run {
-		return err
-	}
-	return scaffold.RunScript(ctx, res, term.Stdin, term.Stdout, term.Stderr())
-}
-
-// consent asks whether to run the script. Where nobody can answer, the script
-// does not run.
+// consent asks whether to run the script. At the end of standard input it warns and
+// returns false.
 func (c *InitCmd) consent(ctx context.Context, term *terminal.Terminal, res scaffold.Result) (bool, error) {
 	if c.RunInitScript {
 		return true, nil
 	}
-	ask := "\nFound init.sh script!\nDo you want to run it? [y]es/[n]o/[v]iew: "
+	question := "\nFound init.sh script!\nDo you want to run it? [y]es/[n]o/[v]iew: "
 	for {
-		answer, err := c.ask(ctx, term, ask)
+		answer, err := ask(ctx, term, question)
 		switch {
 		case errors.Is(err, io.EOF) && !term.Interactive():
-			term.Warn(fmt.Sprintf("init.sh was not run, since nobody could be asked; to run it yourself: %s %q %q", res.Script, res.Name, res.Dir))
+			term.Warn(fmt.Sprintf("init.sh was not run, because standard input has no answer; to run it yourself: %s %q %q", res.Script, res.Name, res.Dir))
 			return false, nil
 		case err != nil:
 			return false, hint.Wrap(fmt.Errorf("asking whether to run init.sh: %w", err), "answer y, n or v, or use --run-init-script")
@@ -91,13 +86,13 @@ func (c *InitCmd) consent(ctx context.Context, term *terminal.Terminal, res scaf
 		if err != nil {
 			return false, fmt.Errorf("showing init.sh: %w", err)
 		}
-		ask = "\n" + terminal.Printable(string(text)) + "\nDo you want to run it? [y]es/[n]o/[v]iew: "
+		question = "\n" + terminal.Printable(string(text)) + "\nDo you want to run it? [y]es/[n]o/[v]iew: "
 	}
 }
 
-// ask prints a question and returns its answer. Where no person sees it, it is
-// only printed if there is an answer.
-func (c *InitCmd) ask(ctx context.Context, term *terminal.Terminal, question string) (answer scaffold.Answer, err error) {
+// ask prints a question and returns its answer. Without a terminal, it prints the
+// question only if standard input has an answer.
+func ask(ctx context.Context, term *terminal.Terminal, question string) (answer scaffold.Answer, err error) {
 	if !term.Interactive() {
 		if answer, err = answered(ctx, term.Stdin); errors.Is(err, io.EOF) {
 			return answer, err
@@ -112,20 +107,18 @@ func (c *InitCmd) ask(ctx context.Context, term *terminal.Terminal, question str
 	return answer, err
 }
 
-// answered reads an answer, or until ctx is done.
+// answered reads an answer until ctx is done.
 func answered(ctx context.Context, stdin io.Reader) (scaffold.Answer, error) {
-	type reply struct {
-		answer scaffold.Answer
-		err    error
-	}
-	replied := make(chan reply, 1)
+	var answer scaffold.Answer
+	read := make(chan error, 1)
 	go func() {
-		a, err := scaffold.ReadAnswer(stdin)
-		replied <- reply{a, err}
+		var err error
+		answer, err = scaffold.ReadAnswer(stdin)
+		read <- err
 	}()
 	select {
-	case r := <-replied:
-		return r.answer, r.err
+	case err := <-read:
+		return answer, err
 	case <-ctx.Done():
 		return scaffold.No, context.Cause(ctx)
 	}

@@ -2,7 +2,7 @@ package xpkg
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -19,7 +19,7 @@ type InspectCmd struct {
 
 // Help is shown by --help.
 func (InspectCmd) Help() string {
-	return `Of a package in a registry, only manifests, configs and the layer with package.yaml are fetched. --format json and yaml print all of it, with whole digests, and keep their structure: digest, mediaType, size, annotations, package (apiVersion, kind, name, crossplane, dependsOn, objects, …), images (platform, digest, size, created, labels, layers, …) and notes.
+	return `Fetches only manifests, configs and the layer with package.yaml from a registry. --format json and yaml print everything, with complete digests, in a stable structure: digest, mediaType, size, annotations, package (apiVersion, kind, name, crossplane, dependsOn, objects, …), images (platform, digest, size, created, labels, layers, …) and notes.
 
 Examples:
 
@@ -28,25 +28,22 @@ Examples:
 `
 }
 
-// Run prints what the package is.
+// Run prints the description of the package.
 func (c *InspectCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) (err error) {
 	d, err := c.describe(ctx, p, c.Package)
 	if err != nil {
 		return err
 	}
-	if err := c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, c.Package, d) }); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return c.Print(term.Stdout, d, func(w io.Writer) error { return show(w, c.Package, d) })
 }
 
-// describe opens a package and says what it is.
+// describe returns the description of a package.
 func (f registryFlags) describe(ctx context.Context, p terminal.Program, from string) (d inspect.Description, err error) {
 	s, err := f.open(ctx, p, from)
 	if err != nil {
 		return d, err
 	}
-	defer closing(&err, s)
+	defer func() { err = errors.Join(err, s.Close()) }()
 	d, err = inspect.Artifact(ctx, s.artifact, inspect.Options{Search: s.local})
 	return d, s.explain("inspecting", err)
 }

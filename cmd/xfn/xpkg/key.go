@@ -17,16 +17,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// passwordVariable has the password of encrypted keys, as for cosign.
+// passwordVariable has the password of encrypted keys, as in cosign.
 const passwordVariable = "COSIGN_PASSWORD"
 
-// A keySource is where a key is: FILE or env://NAME.
+// A keySource is the location of a key: FILE or env://NAME.
 type keySource string
 
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
-// Decode implements kong.MapperValue, since kong repeats a value that it cannot
-// use: here that may be the key itself.
+// Decode implements kong.MapperValue. The errors of kong have the value, which may be
+// the key itself.
 func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 	const begin = "-----"
 	token := ctx.Scan.Pop()
@@ -44,7 +44,7 @@ func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// signKey reads a private key, or none where there is no source.
+// signKey reads a private key. It returns nil for an empty source.
 func (from keySource) signKey() (crypto.Signer, error) {
 	if from == "" {
 		return nil, nil
@@ -53,7 +53,7 @@ func (from keySource) signKey() (crypto.Signer, error) {
 	return key.Signer(), err
 }
 
-// publicKeys reads the keys of signatures.
+// publicKeys reads public keys.
 func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
 	keys := make([]*signature.PublicKey, 0, len(from))
 	for _, f := range from {
@@ -69,7 +69,11 @@ func publicKeys(from []keySource) ([]*signature.PublicKey, error) {
 func readKey[K any](from keySource, parse func(text, password []byte) (K, error)) (k K, err error) {
 	text, err := from.read()
 	if err == nil {
-		k, err = parse(text, password())
+		var password []byte // is nil without the variable.
+		if p, ok := os.LookupEnv(passwordVariable); ok {
+			password = []byte(p)
+		}
+		k, err = parse(text, password)
 	}
 	if errors.Is(err, signature.ErrNoPassword) {
 		err = hint.Wrap(err, "set the environment variable "+passwordVariable+", which may be empty")
@@ -78,14 +82,6 @@ func readKey[K any](from keySource, parse func(text, password []byte) (K, error)
 		return k, fmt.Errorf("reading key %q: %w", string(from), err)
 	}
 	return k, nil
-}
-
-// password returns that of encrypted keys, or nil if there is none.
-func password() []byte {
-	if p, ok := os.LookupEnv(passwordVariable); ok {
-		return []byte(p)
-	}
-	return nil
 }
 
 func (from keySource) read() ([]byte, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A key with its line breaks, and its password, may come from the environment; what
-// is there is never told.
+// The environment can have a key with its line breaks, and its password. Errors
+// have neither.
 func TestKeyFromEnvironment(t *testing.T) {
 	text, err := os.ReadFile("../../../internal/signature/testdata/cosign.key")
 	if err != nil {
@@ -21,11 +21,11 @@ func TestKeyFromEnvironment(t *testing.T) {
 		password    *string
 		err, hint   string
 	}{
-		"Right":      {"a key and its password", string(text), new("s3cret"), "", ""},
-		"Wrong":      {"another password", string(text), new("hunter2"), `reading key "env://KEY": its password is wrong`, ""},
-		"NoPassword": {"no password is not an empty one", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
-		"Empty":      {"an empty password is one", string(text), new(""), `its password is wrong`, ""},
-		"NoKey":      {"a variable of something else", "s3cret", nil, "it holds no key in PEM", ""},
+		"Right":      {"a key and its password are accepted", string(text), new("s3cret"), "", ""},
+		"Wrong":      {"a wrong password is an error", string(text), new("hunter2"), `reading key "env://KEY": its password is wrong`, ""},
+		"NoPassword": {"a missing password is not an empty one", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
+		"Empty":      {"an empty password is a password", string(text), new(""), `its password is wrong`, ""},
+		"NoKey":      {"text that is not a key is an error", "s3cret", nil, "it holds no key in PEM", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestKeyFromEnvironment(t *testing.T) {
 			}
 			for _, secret := range []string{"s3cret", "hunter2", tc.key} {
 				if strings.Contains(err.Error()+string(hint.Of(err)), secret) {
-					t.Errorf("%s: the error tells a secret: %v", tc.reason, err)
+					t.Errorf("%s: the error has a secret: %v", tc.reason, err)
 				}
 			}
 		})

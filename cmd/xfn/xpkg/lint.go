@@ -18,7 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// LintCmd judges a package.
+// LintCmd checks a package.
 type LintCmd struct {
 	Package string `arg:"" default:"." placeholder:"DIR|FILE|REF" help:"Package root, .xpkg file, or REGISTRY/REPOSITORY:TAG. Default: the current directory."`
 
@@ -48,7 +48,7 @@ Rules (E: an error with --lint=warn, too; W: a warning; EW: either):
 	return b.String()
 }
 
-// Run lints, and prints what is wrong, or what was found to be right.
+// Run lints, and prints the problems or a summary.
 func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	opts, err := c.options()
 	if err != nil {
@@ -62,16 +62,14 @@ func (c *LintCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 		term.Warn("the package of the " + report.Meta.Kind + " has no runtime image")
 	}
 	l := linted(c.Package, report, opts.Lint, term.Spell)
-	if err := c.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) }); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
+	err = c.Print(term.Stdout, l, func(w io.Writer) error { return l.print(w, term) })
+	if err == nil && l.Errors > 0 {
+		err = fmt.Errorf("linting %q: %s", c.Package, l.verdict())
 	}
-	if l.Errors > 0 {
-		return fmt.Errorf("linting %q: %s", c.Package, l.verdict())
-	}
-	return nil
+	return err
 }
 
-// report judges a package root, a file or a package in a registry.
+// report lints a package root, a file or a package in a registry.
 func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p terminal.Program, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	if info, err := os.Stat(c.Package); err == nil && info.IsDir() {
 		return c.root(ctx, opts)
@@ -80,13 +78,13 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	if err != nil {
 		return report, err
 	}
-	defer closing(&err, s)
+	defer func() { err = errors.Join(err, s.Close()) }()
 	report, err = xpkg.Lint(ctx, s.artifact, progress.Func(term.Progress).Plain(), rules...)
 	return report, s.explain("linting", err)
 }
 
-// root judges a package root. All problems are wanted, whatever the level: those
-// of what is refused are only told at the strict one.
+// root lints a package root. It returns all problems whatever the level. If one is
+// refused, only a read at the strict level returns the others.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
@@ -99,12 +97,12 @@ func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.
 		_, err = xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
 	}
 	if errors.As(err, &report.Problems) {
-		return report, nil
+		err = nil
 	}
 	return report, err
 }
 
-// A lintResult is a report at a level, as it is printed.
+// A lintResult is the output of a report at a level.
 type lintResult struct {
 	Package   string        `json:"package"`
 	Kind      string        `json:"kind,omitempty"`
@@ -153,8 +151,8 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 	return l
 }
 
-// print prints each problem on a line of its own, which no text of a stranger's
-// package can begin, each hint once, and if there are no errors what was judged.
+// print prints each problem on a line, which text of the package cannot begin, and each
+// hint once. Without errors it prints a summary.
 func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 	var b strings.Builder
 	hints := map[string]bool{"": true}
@@ -166,7 +164,7 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 		}
 	}
 	if l.Errors == 0 {
-		fmt.Fprintln(&b, oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.judged(), l.verdict())))
+		fmt.Fprintln(&b, oneLine(fmt.Sprintf("%s: %s: %s", l.Package, l.summary(), l.verdict())))
 	}
 	if _, err := io.WriteString(w, terminal.Printable(b.String())); err != nil {
 		return err
@@ -181,8 +179,8 @@ func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// judged says what was judged.
-func (l lintResult) judged() string {
+// summary describes the package.
+func (l lintResult) summary() string {
 	parts := []string{strings.TrimSpace(l.Kind + " " + l.Name), terminal.Count(l.Objects, "object")}
 	if l.Layers > 0 {
 		var platforms []string
@@ -194,16 +192,14 @@ func (l lintResult) judged() string {
 	return strings.Join(parts, ", ")
 }
 
-// verdict counts what is wrong.
+// verdict counts the problems.
 func (l lintResult) verdict() string {
-	switch {
-	case l.Errors == 0 && l.Warnings == 0:
-		return "nothing is wrong"
-	case l.Warnings == 0:
-		return terminal.Count(l.Errors, "error")
-	case l.Errors == 0:
-		return terminal.Count(l.Warnings, "warning")
-	default:
-		return terminal.Count(l.Errors, "error") + " and " + terminal.Count(l.Warnings, "warning")
+	var counts []string
+	if l.Errors > 0 {
+		counts = append(counts, terminal.Count(l.Errors, "error"))
 	}
+	if l.Warnings > 0 {
+		counts = append(counts, terminal.Count(l.Warnings, "warning"))
+	}
+	return cmp.Or(strings.Join(counts, " and "), "nothing is wrong")
 }

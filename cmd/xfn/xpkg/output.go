@@ -1,26 +1,29 @@
 package xpkg
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// checkOutput refuses the name that stands for standard output elsewhere: a
-// package is a file, and there would be one of that name.
+// checkOutput returns an error for "-", because packages are not written to standard
+// output.
 func checkOutput(file string) error {
 	if file != stdout {
 		return nil
 	}
 	err := fmt.Errorf("writing package %q: expected the name of a file", file)
-	return &terminal.UsageError{Err: hint.Wrap(err, "to pass the package on, name /dev/stdout")}
+	return &terminal.UsageError{Err: hint.Wrap(err, "use /dev/stdout to write the package to a pipe")}
 }
 
-// printBuilt prints the line by which a script learns what a command wrote: not
-// behind a package that went to standard output itself.
+// printBuilt prints the name and digest of a package file, as a note if the file is
+// standard output itself.
 func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) error {
 	digest, err := artifact.Digest()
 	if err != nil {
@@ -37,8 +40,8 @@ func printBuilt(term *terminal.Terminal, file string, artifact xpkg.Artifact) er
 	return nil
 }
 
-// isStdout says whether a path is what standard output goes to: a pipe, say. A
-// terminal or /dev/null may be both, and has nothing behind it to spoil.
+// isStdout reports whether path is the pipe or file of standard output. A terminal and
+// /dev/null do not count.
 func isStdout(term *terminal.Terminal, path string) bool {
 	out, ok := term.Stdout.(*os.File)
 	if !ok {
@@ -47,4 +50,50 @@ func isStdout(term *terminal.Terminal, path string) bool {
 	to, err := out.Stat()
 	at, pathErr := os.Stat(path)
 	return err == nil && pathErr == nil && to.Mode()&os.ModeCharDevice == 0 && os.SameFile(to, at)
+}
+
+// mostProblems limits the problems of a package that are printed.
+const mostProblems = 50
+
+// faults prints err if it is several problems, and returns the error of the command.
+func faults(term *terminal.Terminal, root string, err error) error {
+	var all xpkg.Problems
+	if !errors.As(err, &all) || len(all) == 1 {
+		return err
+	}
+	for _, p := range worthPrinting(all) {
+		term.Fault(p.Err())
+	}
+	err = fmt.Errorf("package root %q has %d problems", cmp.Or(root, "."), len(all))
+	if len(all) > mostProblems {
+		err = fmt.Errorf("%w; the first %d are above", err, mostProblems)
+	}
+	return err
+}
+
+// warn prints problems as warnings.
+func warn(term *terminal.Terminal, all xpkg.Problems) {
+	for _, p := range worthPrinting(all) {
+		text := p.Err().Error()
+		if p.Hint != "" {
+			text += "\nhint: " + hint.Hint(p.Hint).Spell(term.Spell)
+		}
+		term.Warn(text)
+	}
+	if n := len(all) - mostProblems; n > 0 {
+		term.Warn(fmt.Sprintf("and %d more", n))
+	}
+}
+
+// worthPrinting returns the first problems, each hint once.
+func worthPrinting(all xpkg.Problems) xpkg.Problems {
+	hints := map[string]bool{}
+	some := slices.Clone(all[:min(len(all), mostProblems)])
+	for i, p := range some {
+		if hints[p.Hint] {
+			some[i].Hint = ""
+		}
+		hints[p.Hint] = true
+	}
+	return some
 }

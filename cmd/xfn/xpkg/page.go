@@ -1,25 +1,152 @@
 package xpkg
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/schema/crd"
+	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// width is how wide a page is: a terminal's usual width.
+// show prints the page of a package.
+func show(w io.Writer, from string, d inspect.Description) error {
+	p := &page{w: w}
+	switch {
+	case d.Package != nil:
+		p.line("%s %s", d.Package.Kind, d.Package.Name)
+	case isFile(from):
+		p.line("An image that is not a package")
+	default: // Its layers were not searched.
+		p.line("An image without a layer that is marked as a package's (%s: base)", xpkg.Annotation)
+	}
+	p.line("  %s", d.Digest) // It is too long for a line with a name.
+	p.pair("from", from)
+	p.pair("size", fmt.Sprintf("%s in %s", terminal.Size(d.Size), terminal.Count(len(d.Images), "image")))
+	if d.Package != nil {
+		p.metadata(d.Package)
+		p.objects(d.Package.Objects)
+	}
+	p.pairs(0, "Annotations of the index", d.Annotations)
+	for _, img := range d.Images {
+		p.image(img, len(d.Images) > 1)
+	}
+	if len(d.Notes) > 0 {
+		p.section("Notes")
+		for _, n := range d.Notes {
+			p.wrapped(n)
+		}
+	}
+	return p.err
+}
+
+func (p *page) metadata(pkg *inspect.Package) {
+	p.pair("apiVersion", pkg.APIVersion)
+	p.pair("crossplane", pkg.Crossplane)
+	p.pair("capabilities", strings.Join(pkg.Capabilities, ", "))
+	p.pairs(0, "Labels", pkg.Labels)
+	p.pairs(0, "Annotations", pkg.Annotations)
+	var rows [][]string
+	for _, d := range pkg.DependsOn {
+		rows = append(rows, []string{d.Kind, d.Package, d.Version})
+	}
+	p.table("Dependencies", rows)
+}
+
+func (p *page) objects(objects []inspect.Object) {
+	var rows [][]string
+	for _, o := range objects {
+		row := []string{shortKind(o.Kind), o.Name, o.APIVersion}
+		if o.Defines != nil {
+			row[2] = defines(*o.Defines)
+		}
+		rows = append(rows, row)
+	}
+	p.table("Objects", rows)
+}
+
+// shortKind returns the common abbreviation of a kind.
+func shortKind(kind string) string {
+	short := map[string]string{
+		"CustomResourceDefinition": "CRD", "CompositeResourceDefinition": "XRD", "ManagedResourceDefinition": "MRD",
+	}
+	return cmp.Or(short[kind], kind)
+}
+
+// defines returns the kind and the versions of a definition. The group is in the
+// name of the definition.
+func defines(d crd.Definition) string {
+	text := d.Kind
+	if d.Claim != "" {
+		text += " (claim " + d.Claim + ")"
+	}
+	versions := make([]string, len(d.Versions))
+	for i, v := range d.Versions {
+		if versions[i] = v.Name; !v.Served {
+			versions[i] += " (not served)"
+		}
+	}
+	return text + " " + strings.Join(versions, ", ")
+}
+
+func (p *page) image(img inspect.Image, several bool) {
+	title := "Image"
+	if img.Platform != "" {
+		title += " for " + img.Platform
+	}
+	p.section(title)
+	if several {
+		p.line("  %s", img.Digest)
+		p.pair("size", terminal.Size(img.Size))
+	}
+	p.pair("created", img.Created)
+	p.pair("entrypoint", strings.Join(img.Entrypoint, " "))
+	p.pair("cmd", strings.Join(img.Cmd, " "))
+	p.pair("user", img.User)
+	labels := maps.Clone(img.Labels)
+	// The marks of layers are printed with the layers.
+	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, xpkg.Annotation+":") })
+	p.pairs(gap, "labels", labels)
+	p.pairs(gap, "annotations", img.Annotations)
+	var rows [][]string
+	for _, l := range img.Layers {
+		rows = append(rows, []string{terminal.ShortDigest(l.Digest), terminal.Size(l.Size), meaning(l.Mark)})
+	}
+	if len(rows) > 0 {
+		p.line("  layers")
+		p.rows(2*gap, rows)
+	}
+}
+
+// meaning describes the mark of a layer.
+func meaning(mark string) string {
+	switch mark {
+	case xpkg.BaseMark:
+		return "base: package.yaml"
+	case xpkg.ExamplesMark:
+		return "upbound: examples"
+	default:
+		return mark
+	}
+}
+
+// width is the width of a page, which is that of most terminals.
 const width = 80
 
-// A page is text for people. What strangers wrote is kept from changing how a
-// terminal shows the rest, and is clipped where a line would be too long.
+// A page is text for people. It has no control characters of untrusted text, and clips
+// long lines.
 type page struct {
 	w   io.Writer
 	err error
 }
 
-// line prints a line of its own.
+// line prints a line.
 func (p *page) line(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintln(p.w, clip(plainLine(fmt.Sprintf(format, args...)), width))
@@ -32,50 +159,40 @@ func (p *page) section(title string) {
 	p.line("%s", title)
 }
 
-// pair prints a name and its value, if there is one.
+// pair prints a name and its value, unless that is empty.
 func (p *page) pair(name, value string) {
-	if value == "" {
-		return
-	}
-	p.line("  %-13s %s", name, value)
-}
-
-// pairs prints a section of names and their values.
-func (p *page) pairs(title string, m map[string]string) {
-	if len(m) == 0 {
-		return
-	}
-	p.section(title)
-	for _, key := range keys(m) {
-		p.line("  %s: %s", clip(plainLine(key), width/2), m[key])
+	if value != "" {
+		p.line("  %-13s %s", name, value)
 	}
 }
 
-// nested prints names and their values below a name.
-func (p *page) nested(title string, m map[string]string) {
-	if len(m) == 0 {
-		return
+// pairs prints a title, which begins a section unless it is indented, and names and
+// their values below it.
+func (p *page) pairs(indent int, title string, m map[string]string) {
+	if len(m) > 0 && indent == 0 {
+		p.line("")
 	}
-	p.line("  %s", title)
-	for _, key := range keys(m) {
-		p.line("    %s: %s", clip(plainLine(key), width/2), m[key])
+	if len(m) > 0 {
+		p.line("%*s%s", indent, "", title)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		p.line("%*s%s: %s", indent+gap, "", clip(plainLine(key), width/2), m[key])
 	}
 }
 
 // table prints a section of rows.
 func (p *page) table(title string, rows [][]string) {
-	if len(rows) == 0 {
-		return
+	if len(rows) > 0 {
+		p.section(title)
+		p.rows(gap, rows)
 	}
-	p.section(title)
-	p.rows(gap, rows)
 }
 
-// gap is between columns.
+// gap is the number of blanks between columns.
 const gap = 2
 
-// rows prints rows in columns, after an indent. If they are too wide, the widest
-// column is clipped.
+// rows prints rows in columns after an indent. It clips the widest columns of rows that
+// are too wide.
 func (p *page) rows(indent int, rows [][]string) {
 	var widths []int
 	for _, row := range rows {
@@ -97,8 +214,8 @@ func (p *page) rows(indent int, rows [][]string) {
 	}
 }
 
-// fit makes the widest columns narrower until all are as wide as a line, each
-// with a gap.
+// fit makes the widest columns narrower until all columns, each with a gap, fit in a
+// line.
 func fit(widths []int, line int) {
 	for {
 		sum, widest := 0, 0
@@ -115,7 +232,7 @@ func fit(widths []int, line int) {
 	}
 }
 
-// wrapped prints a sentence in as many lines as it takes.
+// wrapped prints a sentence and breaks it into lines.
 func (p *page) wrapped(text string) {
 	line := " "
 	for word := range strings.FieldsSeq(plainLine(text)) {
@@ -128,17 +245,12 @@ func (p *page) wrapped(text string) {
 	p.line("%s", line)
 }
 
-// plainLine is text without line breaks, tabs, and what moves the cursor.
+// plainLine returns text without line breaks, tabs and control characters.
 func plainLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		return r
-	}, terminal.Printable(text))
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(terminal.Printable(text))
 }
 
-// clip is the beginning of text, in n characters.
+// clip returns the first n characters of text.
 func clip(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text

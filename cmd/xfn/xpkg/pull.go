@@ -13,7 +13,7 @@ import (
 type PullCmd struct {
 	Package string `arg:"" help:"What to pull: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the repository's last part with .xpkg, in the current directory."`
+	PackageFile string `short:"o" placeholder:"FILE" help:"File to write. Default: the last part of the repository with .xpkg, in the current directory."`
 
 	flags.Patience
 	registryFlags
@@ -21,7 +21,7 @@ type PullCmd struct {
 
 // Help is shown by --help.
 func (PullCmd) Help() string {
-	return `The file is the same as the one that was pushed. Prints its name and digest. If a pull is interrupted, what has arrived is kept for a day, and the next pull of the same package into the same directory goes on from there.
+	return `The file is the same as the file that was pushed. Prints its name and digest. The data of an interrupted pull is kept for a day. The next pull of the same package into the same directory resumes from it.
 
 Example:
 
@@ -29,10 +29,10 @@ Example:
 `
 }
 
-// Validate refuses numbers that make no sense.
+// Validate checks the flags.
 func (c *PullCmd) Validate() error { return c.Patience.Check() }
 
-// Run pulls, and prints what was written.
+// Run pulls, and prints the file and its digest.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	if err := checkOutput(c.PackageFile); err != nil {
 		return err

@@ -21,18 +21,18 @@ import (
 type PushCmd struct {
 	Package string `arg:"" help:"Where to push to: REGISTRY/REPOSITORY:TAG."`
 
-	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several, repeated or with commas between, are pushed as one index. Default: the one .xpkg in the current directory."`
-	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or with commas between. Write a comma before what looks like another KEY= as \\,."`
-	SignKey       keySource `placeholder:"FILE" help:"Sign the package with this private key in PEM, a file or env://NAME, as cosign does. The password of an encrypted key is that of COSIGN_PASSWORD."`
+	PackageFiles  []string  `short:"f" sep:"none" placeholder:"FILE" help:"Package file. Several files, repeated or separated by commas, are pushed as one index. Default: the only .xpkg in the current directory."`
+	OciAnnotation []string  `short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
+	SignKey       keySource `placeholder:"FILE" help:"Sign the package as cosign does, with this private key in PEM, a file or env://NAME. COSIGN_PASSWORD has the password of an encrypted key."`
 
 	targetFlags
 }
 
 // Help is shown by --help.
 func (PushCmd) Help() string {
-	return `Credentials are those of docker login, podman login and what they are configured with; --verbose says which. A file for several platforms is pushed as an index of them. Only what the registry lacks is sent, and the tag moves last. Prints the reference with the digest that was pushed.
+	return `Uses the credentials of docker login, podman login and their configuration; --verbose prints which. Pushes a file for several platforms as an index. Uploads only what the registry lacks, and moves the tag last. Prints the reference with the digest.
 
-A signature is stored beside the package before any tag moves, as cosign stores it, and those by other keys stay. It is in no transparency log: xfn xpkg verify checks it, and cosign verify with --insecure-ignore-tlog. A check that asks for an entry in such a log refuses it, as that of Crossplane's ImageConfig does.
+The signature is stored where cosign stores it, before any tag moves. Signatures by other keys stay. It is not in a transparency log: verify it with xfn xpkg verify, or with cosign verify --insecure-ignore-tlog. A check that requires an entry in a log fails, as that of Crossplane's ImageConfig does.
 
 Examples:
 
@@ -44,7 +44,7 @@ Examples:
 `
 }
 
-// Run pushes, and prints what is now at the tags.
+// Run pushes, and prints the references with their digest.
 func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	ref, err := remote.ParseTag(c.Package, c.Registry)
 	if err != nil {
@@ -66,17 +66,19 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	if err != nil {
 		return err
 	}
-	files, err := open(ctx, paths)
-	defer func() { closeAll(files) }()
-	if err != nil {
-		return err
-	}
-	named := make([]xpkg.Named, len(files))
-	for i, f := range files {
-		named[i] = xpkg.Named{Name: paths[i], Artifact: f.Artifact}
+	var files closers
+	defer func() { _ = files.Close() }() // They were only read.
+	targets := make([]xpkg.Target, len(paths))
+	for i, path := range paths {
+		f, err := xpkg.Open(ctx, path)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		targets[i] = xpkg.Target{Path: path, Artifact: f.Artifact}
 		opts.Prove = opts.Prove || f.Unproven
 	}
-	artifact, err := xpkg.Join(ctx, named)
+	artifact, err := xpkg.Join(ctx, targets)
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,7 @@ func (c *PushCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.P
 	return c.print(term, push.CopyResult{Result: res}, time.Since(start))
 }
 
-// files returns the files that were named, or the only one there is.
+// files returns the files that the flags name, or the only one in the current directory.
 func (c *PushCmd) files() ([]string, error) {
 	if len(c.PackageFiles) > 0 {
 		var paths []string
@@ -104,8 +106,8 @@ func (c *PushCmd) files() ([]string, error) {
 	return []string{path}, err
 }
 
-// onlyPackage returns the only package in the current directory. Hint next says
-// how to name one.
+// onlyPackage returns the only package in the current directory, or an error with the
+// hint next.
 func onlyPackage(next string) (string, error) {
 	paths, err := filepath.Glob("*.xpkg")
 	if err != nil {
@@ -121,8 +123,7 @@ func onlyPackage(next string) (string, error) {
 	}
 }
 
-// splitFiles reads a list with commas between, unless there is a file of that
-// name.
+// splitFiles splits a list at its commas, unless a file has that name.
 func splitFiles(flag string) []string {
 	if _, err := os.Stat(flag); err == nil {
 		return []string{flag}
@@ -132,23 +133,4 @@ func splitFiles(flag string) []string {
 		paths[i] = strings.TrimSpace(p)
 	}
 	return paths
-}
-
-func open(ctx context.Context, paths []string) ([]*xpkg.File, error) {
-	var files []*xpkg.File
-	for _, path := range paths {
-		f, err := xpkg.Open(ctx, path)
-		if err != nil {
-			return files, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
-}
-
-// closeAll closes files that were only read, of which no error matters.
-func closeAll(files []*xpkg.File) {
-	for _, f := range files {
-		_ = f.Close()
-	}
 }

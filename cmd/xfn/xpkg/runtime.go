@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	premove "github.com/xfn-dev/xfn/cmd/xfn/flags"
+	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
@@ -18,22 +18,22 @@ import (
 // runtimeFlags say where the runtime image of a package comes from.
 type runtimeFlags struct {
 	EmbedRuntimeSource       string `xor:"runtime" placeholder:"DIR" help:"Compile the Go main package in DIR and embed it as the runtime image."`
-	EmbedRuntimeDir          string `xor:"runtime" placeholder:"DIR" help:"Lay what is in DIR over --base-image, to be started by --entrypoint: Python, TypeScript and the like."`
+	EmbedRuntimeDir          string `xor:"runtime" placeholder:"DIR" help:"Add the files in DIR to --base-image, and run --entrypoint: for Python, TypeScript and so on."`
 	EmbedRuntimeImage        string `xor:"runtime" placeholder:"NAME" help:"Embed an image that the Docker engine has, by name or id."`
 	EmbedRuntimeImageTarball string `xor:"runtime" placeholder:"FILE" help:"Embed the runtime image in a tarball of docker save, or the images of an OCI layout in a tarball."`
 	EmbedRuntimeLayout       string `xor:"runtime" placeholder:"DIR" help:"Embed the images in an OCI image layout, a directory."`
 	EmbedRuntimeRemote       string `xor:"runtime" placeholder:"REF" help:"Embed the images at a registry's REGISTRY/REPOSITORY:TAG or @DIGEST."`
 
-	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, as linux/amd64,linux/arm64. Default: of source, linux and this machine's architecture; else all that the image has."`
-	BaseImage  string            `placeholder:"IMAGE" help:"Image below the program of --embed-runtime-source or the files of --embed-runtime-dir: a tarball or OCI layout that is there, docker-daemon:NAME, or a registry's reference."`
+	Platform   []string          `placeholder:"OS/ARCH" help:"Platforms to build for, such as linux/amd64,linux/arm64. Default: for source code, linux and this machine's architecture; otherwise all platforms of the image."`
+	BaseImage  string            `placeholder:"IMAGE" help:"Base image for the program of --embed-runtime-source or the files of --embed-runtime-dir: an existing tarball or OCI layout, docker-daemon:NAME, or a reference."`
 	Ldflags    string            `name:"ldflags" placeholder:"FLAGS" help:"More flags for the linker of --embed-runtime-source, as in --ldflags='-X main.version=v0.1.0'."`
 	GoFlags    []string          `sep:"none" placeholder:"FLAG" help:"More flags for go build of --embed-runtime-source, as in --go-flags=-tags=extra. Repeatable."`
-	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"What starts the function of --embed-runtime-dir: the program, then each argument. Repeatable."`
-	Workdir    string            `placeholder:"PATH" help:"Where in the image --embed-runtime-dir goes, and its program starts. Default: /function."`
+	Entrypoint []string          `sep:"none" placeholder:"WORD" help:"Command of the function of --embed-runtime-dir: the program, then each argument. Repeatable."`
+	Workdir    string            `placeholder:"PATH" help:"Directory in the image for the files of --embed-runtime-dir, and working directory of the program. Default: /function."`
 	Env        []string          `sep:"none" placeholder:"KEY=VALUE" help:"Variable for the program of --embed-runtime-dir. Repeatable."`
 	Label      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Label of the image made by --embed-runtime-source or --embed-runtime-dir. Repeatable."`
 	registryFlags
-	premove.Lock
+	flags.Lock
 }
 
 // The flags that name a source.
@@ -44,7 +44,7 @@ const (
 	withBase   = "--base-image"
 )
 
-// images returns the runtime images that the flags name, which must be closed.
+// images returns the runtime images that the flags name. The caller closes them.
 func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 	if err := f.check(); err != nil {
 		return nil, &terminal.UsageError{Err: err}
@@ -53,44 +53,38 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 		return nil, err
 	}
 	opts.Pin = f.Pin()
-	var err error
-	if opts.Platforms, err = f.platforms(); err != nil {
-		return nil, err
+	for _, name := range f.Platform {
+		p, err := parsePlatform(name)
+		if err != nil {
+			return nil, err
+		}
+		opts.Platforms = append(opts.Platforms, *p)
 	}
-	switch {
-	case f.EmbedRuntimeSource != "":
-		return f.source(ctx, program, opts)
-	case f.EmbedRuntimeDir != "":
-		return f.dir(ctx, program, opts)
-	}
-	at, ok, err := f.place()
-	if err != nil || !ok {
-		return &runtimeimage.Images{}, err
-	}
-	return at.images(ctx, f.Client(program), program, opts)
-}
-
-func (f *runtimeFlags) source(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
-	if len(opts.Platforms) == 0 {
+	if f.EmbedRuntimeSource != "" && len(f.Platform) == 0 {
 		opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	}
 	base, err := f.base(ctx, program, opts)
 	if err != nil {
 		return nil, err
 	}
-	return runtimeimage.FromSource(ctx, runtimeimage.Source{
-		Dir: f.EmbedRuntimeSource, Platforms: opts.Platforms, LDFlags: f.Ldflags, GoFlags: f.goFlags(), Base: base, Labels: f.Label,
-	}, opts)
-}
-
-func (f *runtimeFlags) dir(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
-	base, err := f.base(ctx, program, opts)
-	if err != nil {
-		return nil, err
+	switch {
+	case f.EmbedRuntimeSource != "":
+		return runtimeimage.FromSource(ctx, runtimeimage.Source{
+			Dir: f.EmbedRuntimeSource, Platforms: opts.Platforms, LDFlags: f.Ldflags, GoFlags: f.goFlags(), Base: base, Labels: f.Label,
+		}, opts)
+	case f.EmbedRuntimeDir != "":
+		return runtimeimage.FromDir(ctx, runtimeimage.Dir{
+			Path: f.EmbedRuntimeDir, Base: base, Workdir: f.Workdir, Entrypoint: f.Entrypoint, Env: f.Env, Labels: f.Label,
+		}, opts)
 	}
-	return runtimeimage.FromDir(ctx, runtimeimage.Dir{
-		Path: f.EmbedRuntimeDir, Base: base, Workdir: f.Workdir, Entrypoint: f.Entrypoint, Env: f.Env, Labels: f.Label,
-	}, opts)
+	at := place{engine: f.EmbedRuntimeImage, tarball: f.EmbedRuntimeImageTarball, layout: f.EmbedRuntimeLayout}
+	if f.EmbedRuntimeRemote != "" {
+		at.remote, err = f.Reference(f.EmbedRuntimeRemote)
+	}
+	if err != nil || at == (place{}) {
+		return &runtimeimage.Images{}, err
+	}
+	return at.images(ctx, f.Client(program), program, opts)
 }
 
 // base returns the images that --base-image names, or nil.
@@ -109,10 +103,13 @@ func (f *runtimeFlags) base(ctx context.Context, program terminal.Program, opts 
 	return images, nil
 }
 
-// check refuses flags that say nothing of the source that is named, since
-// nobody gives them in vain, and asks for those that it needs.
+// check returns an error for flags without the source that they belong to, and for a
+// source without its flags.
 func (f *runtimeFlags) check() error {
-	flags := []struct {
+	given := map[string]bool{
+		fromSource: f.EmbedRuntimeSource != "", fromDir: f.EmbedRuntimeDir != "", fromRemote: f.EmbedRuntimeRemote != "", withBase: f.BaseImage != "",
+	}
+	for _, flag := range []struct {
 		name  string
 		given bool
 		with  []string
@@ -127,84 +124,37 @@ func (f *runtimeFlags) check() error {
 		{"--insecure-skip-tls-verify", f.InsecureSkipTLSVerify, []string{fromRemote, withBase}},
 		{"--ca-file", f.CAFile.Pool != nil, []string{fromRemote, withBase}},
 		{"--plain-http", f.PlainHTTP, []string{fromRemote, withBase}},
-	}
-	given := f.given()
-	for _, flag := range flags {
-		if flag.given && !slices.ContainsFunc(flag.with, func(w string) bool { return slices.Contains(given, w) }) {
+	} {
+		if flag.given && !slices.ContainsFunc(flag.with, func(w string) bool { return given[w] }) {
 			return hint.Wrap(fmt.Errorf("%s goes with %s", flag.name, strings.Join(flag.with, " or ")), "leave it out, or name such a source")
 		}
 	}
-	if len(f.Platform) > 0 && len(given) == 0 {
+	source := f.EmbedRuntimeSource + f.EmbedRuntimeDir + f.EmbedRuntimeImage + f.EmbedRuntimeImageTarball + f.EmbedRuntimeLayout + f.EmbedRuntimeRemote
+	switch {
+	case len(f.Platform) > 0 && source == "":
 		return hint.Wrap(fmt.Errorf("--platform goes with %s and the other sources of a runtime image", fromSource), "leave it out: without a runtime image a package is the same on every platform")
-	}
-	if f.EmbedRuntimeDir != "" {
-		return f.checkDir()
-	}
-	return f.checkGoFlags()
-}
-
-// given are the flags that were given and have others that go with them.
-func (f *runtimeFlags) given() []string {
-	var names []string
-	for name, value := range map[string]string{
-		fromSource: f.EmbedRuntimeSource, fromDir: f.EmbedRuntimeDir, fromRemote: f.EmbedRuntimeRemote, withBase: f.BaseImage,
-		"--embed-runtime-image": f.EmbedRuntimeImage, "--embed-runtime-image-tarball": f.EmbedRuntimeImageTarball, "--embed-runtime-layout": f.EmbedRuntimeLayout,
-	} {
-		if value != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func (f *runtimeFlags) checkDir() error {
-	if f.BaseImage == "" {
+	case f.EmbedRuntimeDir != "" && f.BaseImage == "":
 		return hint.Wrap(fmt.Errorf("%s needs %s", fromDir, withBase), "name the image that has the interpreter, as in --base-image registry.example.org/python:3")
-	}
-	if len(f.Entrypoint) == 0 || f.Entrypoint[0] == "" {
-		return hint.Wrap(fmt.Errorf("%s needs --entrypoint", fromDir), "say what starts the function, as in --entrypoint python3 --entrypoint main.py")
+	case f.EmbedRuntimeDir != "" && (len(f.Entrypoint) == 0 || f.Entrypoint[0] == ""):
+		return hint.Wrap(fmt.Errorf("%s needs --entrypoint", fromDir), "name the program of the function, as in --entrypoint python3 --entrypoint main.py")
 	}
 	for _, kv := range f.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
 			return fmt.Errorf("reading --env %q: expected KEY=VALUE", kv)
 		}
 	}
-	return nil
-}
-
-// goFlags are those of --go-flags, of which each may hold several, as GOFLAGS
-// does.
-func (f *runtimeFlags) goFlags() []string {
-	var flags []string
-	for _, text := range f.GoFlags {
-		flags = append(flags, strings.Fields(text)...)
-	}
-	return flags
-}
-
-// checkGoFlags finds what go would take for a package.
-func (f *runtimeFlags) checkGoFlags() error {
 	for _, flag := range f.goFlags() {
-		if !strings.HasPrefix(flag, "-") {
-			return hint.Wrap(fmt.Errorf("reading --go-flags: %q is no flag", flag), "join a flag and its value by =, as in --go-flags=-tags=extra")
+		if !strings.HasPrefix(flag, "-") { // go would read it as a package.
+			return hint.Wrap(fmt.Errorf("reading --go-flags: %q is not a flag", flag), "join a flag and its value by =, as in --go-flags=-tags=extra")
 		}
 	}
 	return nil
 }
 
-func (f *runtimeFlags) platforms() ([]v1.Platform, error) {
-	platforms := make([]v1.Platform, len(f.Platform))
-	for i, name := range f.Platform {
-		p, err := parsePlatform(name)
-		if err != nil {
-			return nil, err
-		}
-		platforms[i] = *p
-	}
-	return platforms, nil
-}
+// goFlags returns the flags of --go-flags. Each value may have several, as in GOFLAGS.
+func (f *runtimeFlags) goFlags() []string { return strings.Fields(strings.Join(f.GoFlags, " ")) }
 
-// parsePlatform reads a platform as --platform takes it.
+// parsePlatform parses a value of --platform.
 func parsePlatform(name string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(name)
 	if err != nil || p.OS == "" || p.Architecture == "" {

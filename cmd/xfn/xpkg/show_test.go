@@ -19,7 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// hostile is a package whose names move the cursor, and are long.
+// hostile is a package with long names that have control characters.
 const hostile = `apiVersion: meta.pkg.crossplane.io/v1
 kind: Configuration
 metadata:
@@ -37,7 +37,7 @@ metadata: {name: "LONG\r\nfrom          elsewhere"}
 spec: {compositeTypeRef: {apiVersion: a/v1, kind: A}, mode: Pipeline, pipeline: [{step: "LONG", functionRef: {name: f}}]}
 `
 
-// packageFile writes a package as a stranger's tools may: with any package.yaml.
+// packageFile writes a package with any package.yaml.
 func packageFile(t *testing.T, text string) string {
 	t.Helper()
 	var layer bytes.Buffer
@@ -80,7 +80,7 @@ func printed(t *testing.T, run func(*terminal.Terminal) error) string {
 	return out.String()
 }
 
-// What strangers wrote neither moves the cursor, nor breaks or lengthens a line.
+// Text of a package neither moves the cursor, nor breaks or lengthens a line.
 func TestViewsAreSafe(t *testing.T) {
 	a := packageFile(t, strings.ReplaceAll(hostile, "LONG", strings.Repeat("long", 50)))
 	b := packageFile(t, strings.ReplaceAll(hostile, "LONG", strings.Repeat("other", 500)))
@@ -95,10 +95,10 @@ func TestViewsAreSafe(t *testing.T) {
 	}
 	for name, text := range views {
 		if len(text) < 300 {
-			t.Errorf("%s shows nothing: %q", name, text)
+			t.Errorf("%s prints nothing: %q", name, text)
 		}
 		if terminal.Printable(text) != text || strings.ContainsAny(text, "\t") {
-			t.Errorf("%s shows %q", name, text)
+			t.Errorf("%s prints %q", name, text)
 		}
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
@@ -112,7 +112,7 @@ func TestViewsAreSafe(t *testing.T) {
 	}
 }
 
-// A plain image is shown as one.
+// Inspect prints a plain image.
 func TestInspectPlainImage(t *testing.T) {
 	path := t.TempDir() + "/image.tar"
 	img := indexOf(plain(t), "linux/amd64", "linux/arm64")
@@ -122,7 +122,7 @@ func TestInspectPlainImage(t *testing.T) {
 	got := printed(t, func(term *terminal.Terminal) error {
 		return (&cmd.InspectCmd{Package: path, Format: terminal.Format{Format: "text"}}).Run(t.Context(), term, terminal.Program{})
 	})
-	for _, want := range []string{"An image that is no package", "2 images", "Image for linux/arm64"} {
+	for _, want := range []string{"An image that is not a package", "2 images", "Image for linux/arm64"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -132,8 +132,8 @@ func TestInspectPlainImage(t *testing.T) {
 	}
 }
 
-// An image alone is extracted whatever it is for, and of an index the one that
-// the control plane reads, unless a platform is named.
+// Without a platform, extract reads a single image of any platform, and from an
+// index the image that the control plane reads.
 func TestExtractPlatform(t *testing.T) {
 	fn := buildCase(t, golden, "meta-fn-v1").(v1.Image)
 	alone, several := t.TempDir()+"/alone.xpkg", t.TempDir()+"/several.xpkg"

@@ -18,24 +18,26 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A source is a package, or a plain image, that a command reads from a file or a
-// registry.
+// A source is a package or a plain image in a file or a registry.
 type source struct {
+	closers
 	name     string
 	artifact xpkg.Artifact
 	local    bool
 
-	closer io.Closer
 	client *remote.Client
 	ref    name.Reference
 }
 
-// Close closes the file. What is read from it is not there any more.
-func (s *source) Close() error {
-	if s.closer == nil {
-		return nil
+// closers are closed in their order.
+type closers []io.Closer
+
+func (all closers) Close() error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Close())
 	}
-	return s.closer.Close()
+	return errors.Join(errs...)
 }
 
 // explain names the source in an error of reading it.
@@ -49,7 +51,7 @@ func (s *source) explain(doing string, err error) error {
 	return fmt.Errorf("%s %q: %w", doing, s.name, err)
 }
 
-// open opens a package by the path of its file, or else by its reference.
+// open opens a package by the path of its file or by its reference.
 func (f registryFlags) open(ctx context.Context, p terminal.Program, from string) (*source, error) {
 	if isFile(from) {
 		return openFile(ctx, from)
@@ -66,17 +68,17 @@ func openFile(ctx context.Context, path string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{name: path, artifact: file.Artifact, local: true, closer: file}, nil
+	return &source{name: path, artifact: file.Artifact, local: true, closers: closers{file}}, nil
 }
 
-// isFile reports whether a package or image is named as a file: one is there, or it is
-// named as only files are.
+// isFile reports whether from is the path of a file: the file exists, or from cannot be
+// a reference.
 func isFile(from string) bool {
 	_, err := os.Stat(from)
 	return err == nil || filepath.IsAbs(from) || strings.HasPrefix(from, ".") || strings.HasSuffix(from, ".xpkg")
 }
 
-// reference reads the reference of a package or image that is named as no file.
+// reference parses the reference of a package or image that is not a file.
 func (f registryFlags) reference(from string) (name.Reference, error) {
 	ref, err := f.Reference(from)
 	if err == nil {
@@ -84,12 +86,12 @@ func (f registryFlags) reference(from string) (name.Reference, error) {
 	}
 	err = fmt.Errorf("there is no file %q: %w", from, err)
 	if hint.Of(err) == "" {
-		err = hint.Wrap(err, "name a file that is there, or REGISTRY/REPOSITORY:TAG")
+		err = hint.Wrap(err, "use an existing file, or REGISTRY/REPOSITORY:TAG")
 	}
 	return nil, err
 }
 
-// fetch finds a package at its registry. Its layers are not fetched yet.
+// fetch reads the manifests of a package from its registry, without its layers.
 func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from string, ref name.Reference) (*source, error) {
 	client := f.Client(p)
 	a, err := image.Artifact(ctx, ref, image.Options{Remote: client})
@@ -98,6 +100,3 @@ func (f registryFlags) fetch(ctx context.Context, p terminal.Program, from strin
 	}
 	return &source{name: from, artifact: a, client: client, ref: ref}, nil
 }
-
-// closing adds the error of closing a source.
-func closing(err *error, s *source) { *err = errors.Join(*err, s.Close()) }

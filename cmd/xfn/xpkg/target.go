@@ -14,21 +14,21 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// targetFlags are those of commands that write to a registry.
+// targetFlags are the flags of commands that write to a registry.
 type targetFlags struct {
-	Tag       []string `sep:"none" placeholder:"TAG" help:"Further tag of the repository, as in --tag=latest. Repeatable."`
-	MountFrom []string `sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry that may have layers of the package, which are then not sent. Repeatable."`
-	DryRun    bool     `help:"Say what would be done, in bytes, and change nothing."`
+	Tag       []string `sep:"none" placeholder:"TAG" help:"Additional tag in the repository, as in --tag=latest. Repeatable."`
+	MountFrom []string `sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry to mount layers of the package from, which are then not sent. Repeatable."`
+	DryRun    bool     `help:"Print how many bytes would be sent, and change nothing."`
 
 	flags.Patience
 	terminal.Format
 	registryFlags
 }
 
-// Validate refuses numbers that make no sense.
+// Validate checks the flags.
 func (f *targetFlags) Validate() error { return f.Patience.Check() }
 
-// options says how to write to ref.
+// options returns the options of a push to ref.
 func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Options, err error) {
 	for _, t := range f.Tag {
 		tag, err := remote.ParseTag(ref.Context().Name()+":"+t, "")
@@ -48,17 +48,17 @@ func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Optio
 	return opts, nil
 }
 
-// pushed is what --format json shows.
+// pushed is the output of --format json.
 type pushed struct {
 	References []string `json:"references"`
 	Digest     string   `json:"digest"`
 	MediaType  string   `json:"mediaType"`
 	Platforms  []string `json:"platforms,omitempty"`
-	// Attached are the references of what was copied with a package.
+	// Attached are the references of the attachments of a copied package.
 	Attached  []string `json:"attached,omitempty"`
 	DryRun    bool     `json:"dryRun,omitempty"`
 	Signature *signed  `json:"signature,omitempty"`
-	// These are bytes.
+	// Sent to Retried are bytes.
 	Sent    int64   `json:"sent"`
 	Mounted int64   `json:"mounted"`
 	Skipped int64   `json:"skipped"`
@@ -66,14 +66,14 @@ type pushed struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// signed is where the package's signatures are, and whether one was added, or
-// would be: that of this key was not there.
+// signed is the reference of the package's signatures. Added is true if that of this key
+// was added, or would be in a dry run.
 type signed struct {
 	Reference string `json:"reference"`
 	Added     bool   `json:"added"`
 }
 
-// print says what is at the tags now, or would be.
+// print prints the result of a push or copy.
 func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took time.Duration) error {
 	value := pushed{
 		References: r.References, Digest: r.Digest.String(), MediaType: string(r.MediaType), Platforms: r.Platforms,
@@ -103,13 +103,10 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 	} else {
 		term.Note(fmt.Sprintf("sent %s, mounted %s, skipped %s%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), with))
 	}
-	if err := f.Print(term.Stdout, value, text); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return f.Print(term.Stdout, value, text)
 }
 
-// wouldSign is a line on the signature, if there is to be one.
+// wouldSign returns a line about the signature, or "".
 func wouldSign(r push.Result) string {
 	switch {
 	case r.Signature == "":

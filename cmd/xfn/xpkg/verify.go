@@ -17,7 +17,7 @@ import (
 type VerifyCmd struct {
 	Package string `arg:"" help:"What to verify: REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST."`
 
-	Key []keySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by any of them is enough."`
+	Key []keySource `required:"" sep:"none" placeholder:"FILE" help:"Public key in PEM, as a file or env://NAME. Repeatable: a signature by one of them is enough."`
 
 	flags.Patience
 	terminal.Format
@@ -26,9 +26,9 @@ type VerifyCmd struct {
 
 // Help is shown by --help.
 func (VerifyCmd) Help() string {
-	return `The signature is one that xfn xpkg push --sign-key or cosign made with a key, and is of the digest at the reference. Then every manifest, config and layer of all platforms is read, and compared with its digest; nothing is kept. Certificates, timestamps and transparency logs are not looked at. The private key serves as well as the public one, and takes its password from COSIGN_PASSWORD. Prints the reference with the digest that was verified.
+	return `Verifies a signature of the digest at the reference, which xfn xpkg push --sign-key or cosign made with a key. Then reads each manifest, config and layer of all platforms and compares it with its digest; nothing is stored. Does not check certificates, timestamps and transparency logs. --key can also be the private key, whose password is in COSIGN_PASSWORD. Prints the reference with the digest.
 
-Exit codes: 0 verified, 1 not, 2 used wrongly.
+Exit codes: 0 verified, 1 not verified, 2 used wrongly.
 
 Example:
 
@@ -36,10 +36,10 @@ Example:
 `
 }
 
-// Validate refuses numbers that make no sense.
+// Validate checks the flags.
 func (c *VerifyCmd) Validate() error { return c.Patience.Check() }
 
-// Run verifies, and prints what was.
+// Run verifies, and prints the result.
 func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	ref, err := c.Reference(c.Package)
 	if err != nil {
@@ -56,20 +56,19 @@ func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal
 	return c.print(term, ref, res)
 }
 
-// verified is what --format json shows.
+// verified is the output of --format json.
 type verified struct {
 	Reference string   `json:"reference"`
 	Digest    string   `json:"digest"`
 	MediaType string   `json:"mediaType"`
 	Platforms []string `json:"platforms,omitempty"`
-	// Signatures is how many the digest has, of any key, and Keys what each key
-	// made of them.
+	// Signatures counts those of the digest by any key, and Keys those by each key.
 	Signatures int         `json:"signatures"`
 	Keys       []keyResult `json:"keys"`
-	// Blobs counts what was compared with its digest, and Bytes theirs.
+	// Blobs counts the blobs whose digest was verified, and Bytes their bytes.
 	Blobs int   `json:"blobs"`
 	Bytes int64 `json:"bytes"`
-	// Elsewhere are layers that are in no registry.
+	// Elsewhere are layers that are not in a registry.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
@@ -105,8 +104,5 @@ func (c *VerifyCmd) print(term *terminal.Terminal, ref name.Reference, r image.V
 		_, err := fmt.Fprintln(w, full)
 		return err
 	}
-	if err := c.Print(term.Stdout, value, text); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
-	return nil
+	return c.Print(term.Stdout, value, text)
 }

@@ -7,21 +7,22 @@ import (
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // Cmd is the group.
 type Cmd struct {
-	Init    InitCmd    `cmd:"" help:"Make the directory of a new package from a template."`
+	Init    InitCmd    `cmd:"" help:"Create the directory of a new package from a template."`
 	Build   BuildCmd   `cmd:"" help:"Build a package file."`
-	Lint    LintCmd    `cmd:"" help:"Find what is wrong with a package."`
+	Lint    LintCmd    `cmd:"" help:"Find problems in a package."`
 	Push    PushCmd    `cmd:"" help:"Push a package file to a registry."`
-	Verify  VerifyCmd  `cmd:"" help:"Check a package's signature and every digest of it, in its registry."`
+	Verify  VerifyCmd  `cmd:"" help:"Verify a package's signature and all its digests in a registry."`
 	Pull    PullCmd    `cmd:"" help:"Pull a package from a registry into a file."`
 	Copy    CopyCmd    `cmd:"" help:"Copy a package from one registry to another, with its signatures."`
-	Inspect InspectCmd `cmd:"" help:"Show what a package holds."`
-	Extract ExtractCmd `cmd:"" help:"Take package.yaml, examples, a layer or the root file system out of a package."`
-	Diff    DiffCmd    `cmd:"" help:"Show what changes from one package to another."`
-	GetCRDs GetCRDsCmd `cmd:"" name:"get-crds" help:"Write the CRDs that packages deliver and depend on."`
+	Inspect InspectCmd `cmd:"" help:"Show the content of a package."`
+	Extract ExtractCmd `cmd:"" help:"Extract package.yaml, examples, a layer or the root file system of a package."`
+	Diff    DiffCmd    `cmd:"" help:"Show the differences between two packages."`
+	GetCRDs GetCRDsCmd `cmd:"" name:"get-crds" help:"Write the CRDs of packages and their dependencies."`
 }
 
 // Help is shown by --help.
@@ -32,11 +33,11 @@ func (Cmd) Help() string {
 `
 }
 
-// registryFlags are those of commands that reach a registry.
+// registryFlags are the flags of commands that access a registry.
 type registryFlags struct{ flags.Registries }
 
-// created is the time that a package says it was made: that of
-// SOURCE_DATE_EPOCH (reproducible-builds.org), or else the epoch.
+// created returns the creation time of a package: SOURCE_DATE_EPOCH
+// (reproducible-builds.org), or else the epoch.
 func created(sourceDateEpoch string) (time.Time, error) {
 	if sourceDateEpoch == "" {
 		return time.Unix(0, 0).UTC(), nil
@@ -47,4 +48,23 @@ func created(sourceDateEpoch string) (time.Time, error) {
 		return time.Time{}, &terminal.UsageError{Err: fmt.Errorf("reading SOURCE_DATE_EPOCH %q: expected the seconds since 1970", sourceDateEpoch)}
 	}
 	return time.Unix(sec, 0).UTC(), nil
+}
+
+// rules are rules for packages beside those of package xpkg.
+var rules = []xpkg.Rule{LintCompositions}
+
+// rootFlags are the flags of commands that read a package root.
+type rootFlags struct {
+	ExamplesRoot string   `short:"e" placeholder:"DIR" help:"Directory of examples. Default: ./examples, if it exists."`
+	Ignore       []string `placeholder:"GLOB" help:"Files and directories in the package root to leave out; ** matches any number of directories, and \\, is a comma. Repeatable."`
+	Lint         string   `enum:"strict,warn,off" default:"strict" placeholder:"LEVEL" help:"How to treat content that the control plane would drop or ignore: strict is an error, warn a warning, off prints nothing. Default: ${default}."`
+}
+
+func (f rootFlags) options() (xpkg.ReadOptions, error) {
+	level, err := xpkg.ParseLevel(f.Lint)
+	opts := xpkg.ReadOptions{ExamplesRoot: f.ExamplesRoot, Ignore: f.Ignore, Lint: level, Rules: rules}
+	if opts.ExamplesRoot == "" {
+		opts.ExamplesRoot, opts.ExamplesOptional = "examples", true
+	}
+	return opts, err
 }

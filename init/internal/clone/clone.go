@@ -12,19 +12,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options say which commit of which repository.
+// Options name a commit of a repository.
 type Options struct {
-	// URL is an http, https, ssh, git or file URL, the form user@host:path,
-	// or a path. Credentials of an http URL are used, and never repeated.
+	// URL is an http, https, ssh, git or file URL, the form user@host:path, or a
+	// path. Errors do not have the credentials of a URL.
 	URL string
-	// Ref is a branch, a tag, either with any of its prefixes (heads/x,
-	// refs/tags/x), HEAD, or a commit in full or short form (4 digits or
-	// more). A branch wins over a tag of its name, and 40 hexadecimal digits
-	// are always a commit. Empty is HEAD.
+	// Ref is a branch or tag, with or without prefixes (heads/x, refs/tags/x), HEAD,
+	// or a commit in full or short form (4 digits or more). A branch has priority
+	// over a tag of its name. 40 hexadecimal digits are always a commit. Empty is
+	// HEAD.
 	Ref string
-	// MaxBytes bounds what a server may send, and what that may unpack to.
+	// MaxBytes limits the bytes that a server sends, and those that they unpack to.
 	MaxBytes int64
-	// Progress learns about the bytes as they arrive. It may be nil.
+	// Progress receives the number of fetched bytes. It may be nil.
 	Progress progress.Func
 }
 
@@ -32,58 +32,45 @@ type Options struct {
 type Snapshot struct {
 	// Commit is its hash, 40 hexadecimal digits.
 	Commit string
-	// Ref is the branch that it is the tip of, without "refs/heads/". It is
-	// "HEAD" if it was asked for by tag or hash, as git calls a checkout of
-	// no branch.
+	// Ref is the branch without "refs/heads/". It is "HEAD" for a tag or a hash, as
+	// in a detached checkout of git.
 	Ref string
-	// Tree is its root folder, to be found in Objects with all below.
-	Tree plumbing.Hash
-	// Objects holds at least what the commit needs.
+	// Tree is its root folder. Objects has all objects of the tree.
+	Tree    plumbing.Hash
 	Objects storer.EncodedObjectStorer
 }
 
-// Commit reads the commit that o names. Of a remote repository it transfers
-// that commit alone; all history only where the commit is given in short form,
-// or where the server is not able to send less. It returns when ctx is done,
-// whatever the other side does.
+// Commit reads the commit that o names. From a remote repository it fetches only that
+// commit, or the whole history if the commit is in short form or the server cannot
+// send less. It returns when ctx is done.
 func Commit(ctx context.Context, o Options) (Snapshot, error) {
 	at, err := locate(o.URL)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return await(ctx, func() (Snapshot, error) {
-		if at.path != "" {
-			return readLocal(ctx, at.path, o.Ref)
-		}
-		r := &remote{location: at, limit: o.MaxBytes, progress: o.Progress}
-		return r.read(ctx, o.Ref)
-	})
-}
-
-// await returns what f does, or the cause of ctx's end if that comes first: a
-// connection by ssh is made without a context.
-func await(ctx context.Context, f func() (Snapshot, error)) (Snapshot, error) {
-	type outcome struct {
-		snapshot Snapshot
-		err      error
-	}
-	done := make(chan outcome, 1)
+	var s Snapshot
+	done := make(chan error, 1)
+	// The ssh library connects without a context.
 	go func() {
-		s, err := f()
-		done <- outcome{s, err}
+		var err error
+		if at.path != "" {
+			s, err = readLocal(ctx, at.path, o.Ref)
+		} else {
+			s, err = (&remote{at, o.MaxBytes, o.Progress}).read(ctx, o.Ref)
+		}
+		done <- err
 	}()
 	select {
-	case o := <-done:
-		if ctx.Err() != nil {
-			return Snapshot{}, context.Cause(ctx)
-		}
-		return o.snapshot, o.err
+	case err = <-done:
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return Snapshot{}, context.Cause(ctx)
 	}
+	return s, err
 }
 
-// snapshot makes a Snapshot of what hash names: a commit, or tags of one.
+// snapshot returns the Snapshot of a commit or tag.
 func snapshot(objects storer.EncodedObjectStorer, hash plumbing.Hash, ref string) (Snapshot, error) {
 	commit, err := peel(objects, hash)
 	if err != nil {
@@ -92,7 +79,7 @@ func snapshot(objects storer.EncodedObjectStorer, hash plumbing.Hash, ref string
 	return Snapshot{Commit: commit.Hash.String(), Ref: ref, Tree: commit.TreeHash, Objects: objects}, nil
 }
 
-// peel follows annotated tags to the commit.
+// peel resolves annotated tags to the commit.
 func peel(objects storer.EncodedObjectStorer, hash plumbing.Hash) (*object.Commit, error) {
 	const maxTags = 16
 	for range maxTags {
@@ -116,5 +103,5 @@ func peel(objects storer.EncodedObjectStorer, hash plumbing.Hash) (*object.Commi
 			return nil, fmt.Errorf("%s is a %s and not a commit", hash, o.Type())
 		}
 	}
-	return nil, fmt.Errorf("tag %s stands behind more than %d other tags", hash, maxTags)
+	return nil, fmt.Errorf("tag %s is nested in more than %d other tags", hash, maxTags)
 }

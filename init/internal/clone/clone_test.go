@@ -17,7 +17,7 @@ import (
 
 const limit = 1 << 20
 
-// got is what a test can say of a Snapshot without knowing its repository.
+// got is the part of a Snapshot that does not depend on the repository.
 type got struct{ Text, Ref string }
 
 func read(t *testing.T, o clone.Options) (got, error) {
@@ -54,31 +54,31 @@ type refCase struct {
 	err    string
 }
 
-// refCases are true of a local repository and of any server.
+// refCases are the cases for local repositories and for servers.
 func refCases(h history) map[string]refCase {
 	return map[string]refCase{
-		"Empty":         {"no ref is the branch that HEAD points to", "", got{"three", "main"}, ""},
-		"HEAD":          {"HEAD is that branch by its name", "HEAD", got{"three", "main"}, ""},
-		"Branch":        {"a branch", "dev/feature", got{"feature", "dev/feature"}, ""},
-		"HeadsBranch":   {"a branch with part of its prefix", "heads/dev/feature", got{"feature", "dev/feature"}, ""},
-		"FullBranch":    {"a branch with all of its prefix", "refs/heads/dev/feature", got{"feature", "dev/feature"}, ""},
-		"Tag":           {"a tag is a checkout of no branch", "v1", got{"one", "HEAD"}, ""},
-		"FullTag":       {"a tag with its prefix", "refs/tags/v1", got{"one", "HEAD"}, ""},
-		"AnnotatedTag":  {"an annotated tag leads to its commit", "annotated", got{"two", "HEAD"}, ""},
-		"Both":          {"a branch wins over a tag, as in git clone -b", "both", got{"three", "both"}, ""},
-		"FullCommit":    {"a full hash is a commit, even where a branch has it for a name", h.first.String(), got{"one", "HEAD"}, ""},
-		"InnerCommit":   {"a full hash need not be the tip of anything", h.second.String(), got{"two", "HEAD"}, ""},
-		"UpperCommit":   {"hashes have no case", strings.ToUpper(h.second.String()), got{"two", "HEAD"}, ""},
-		"ShortCommit":   {"a short hash", h.second.String()[:7], got{"two", "HEAD"}, ""},
-		"OddShort":      {"a short hash of an odd length", h.second.String()[:9], got{"two", "HEAD"}, ""},
-		"TooShort":      {"three digits are too few to be a hash", h.second.String()[:3], got{}, `no branch, tag or commit "` + h.second.String()[:3]},
-		"Nope":          {"what is not there is named", "nope", got{}, `no branch, tag or commit "nope"`},
-		"FullNope":      {"a full name is not searched for elsewhere", "refs/heads/v1", got{}, `no branch, tag or commit "refs/heads/v1"`},
-		"NoSuchShort":   {"a short hash of nothing", "0123456", got{}, `no branch, tag or commit "0123456"`},
-		"RemoteBranch":  {"the branches of a remote are none of ours", "origin/main", got{}, `no branch, tag or commit "origin/main"`},
-		"At":            {"revisions other than commits are not known", "@", got{}, `no branch, tag or commit "@"`},
-		"LeavesFolder":  {"a ref is not a path", "refs/../../config", got{}, `no branch, tag or commit`},
-		"CommandOption": {"a dash in front means nothing", "--upload-pack=x", got{}, `no branch, tag or commit`},
+		"Empty":         {"without a ref, the result is the branch of HEAD", "", got{"three", "main"}, ""},
+		"HEAD":          {"HEAD has the name of its branch", "HEAD", got{"three", "main"}, ""},
+		"Branch":        {"a branch is found by its short name", "dev/feature", got{"feature", "dev/feature"}, ""},
+		"HeadsBranch":   {"a branch is found with a part of its prefix", "heads/dev/feature", got{"feature", "dev/feature"}, ""},
+		"FullBranch":    {"a branch is found by its full name", "refs/heads/dev/feature", got{"feature", "dev/feature"}, ""},
+		"Tag":           {"a tag is a detached checkout", "v1", got{"one", "HEAD"}, ""},
+		"FullTag":       {"a tag is found with its prefix", "refs/tags/v1", got{"one", "HEAD"}, ""},
+		"AnnotatedTag":  {"an annotated tag resolves to its commit", "annotated", got{"two", "HEAD"}, ""},
+		"Both":          {"a branch has priority over a tag, as in git clone -b", "both", got{"three", "both"}, ""},
+		"FullCommit":    {"a full hash is a commit, even if a branch has that name", h.first.String(), got{"one", "HEAD"}, ""},
+		"InnerCommit":   {"a full hash may be any commit", h.second.String(), got{"two", "HEAD"}, ""},
+		"UpperCommit":   {"hashes ignore case", strings.ToUpper(h.second.String()), got{"two", "HEAD"}, ""},
+		"ShortCommit":   {"a short hash is expanded", h.second.String()[:7], got{"two", "HEAD"}, ""},
+		"OddShort":      {"a short hash may have an odd length", h.second.String()[:9], got{"two", "HEAD"}, ""},
+		"TooShort":      {"a hash needs at least four digits", h.second.String()[:3], got{}, `no branch, tag or commit "` + h.second.String()[:3]},
+		"Nope":          {"the error names an unknown ref", "nope", got{}, `no branch, tag or commit "nope"`},
+		"FullNope":      {"a full name is looked up as it is", "refs/heads/v1", got{}, `no branch, tag or commit "refs/heads/v1"`},
+		"NoSuchShort":   {"the error names an unknown short hash", "0123456", got{}, `no branch, tag or commit "0123456"`},
+		"RemoteBranch":  {"remote branches are not branches", "origin/main", got{}, `no branch, tag or commit "origin/main"`},
+		"At":            {"revision expressions are not supported", "@", got{}, `no branch, tag or commit "@"`},
+		"LeavesFolder":  {"a ref cannot be a path", "refs/../../config", got{}, `no branch, tag or commit`},
+		"CommandOption": {"a ref may begin with a dash", "--upload-pack=x", got{}, `no branch, tag or commit`},
 	}
 }
 
@@ -110,7 +110,7 @@ func TestLocalRefs(t *testing.T) {
 		}
 		for name, tc := range refCases(newHistory(t, repo.Storer)) {
 			t.Run(map[bool]string{true: "Bare", false: "WorkTree"}[bare]+name, func(t *testing.T) {
-				t.Setenv("PATH", "") // no git binary is there to be called
+				t.Setenv("PATH", "") // without a git binary
 				checkRef(t, dir, tc)
 			})
 		}
@@ -141,13 +141,13 @@ func TestTransfersLittle(t *testing.T) {
 		ref     func(history) string
 		want    []int
 	}{
-		"Branch":      {"a branch is one commit, one tree, one file", true, false, func(history) string { return "main" }, []int{3}},
-		"Annotated":   {"a tag is one object more", true, false, func(history) string { return "annotated" }, []int{4}},
-		"FullCommit":  {"a commit is asked for by its hash", true, true, func(h history) string { return h.second.String() }, []int{3}},
-		"OffBranches": {"a commit that no branch leads to is found by its full hash", true, true, func(h history) string { return h.loose.String() }, []int{3}},
-		"Refused":     {"a server that sends no such commit sends what leads to it", true, false, func(h history) string { return h.second.String() }, []int{13}},
-		"ShortCommit": {"a short hash needs all history", true, true, func(h history) string { return h.second.String()[:8] }, []int{13}},
-		"NoShallow":   {"a server without depths sends the branch's history", false, false, func(history) string { return "main" }, []int{9}},
+		"Branch":      {"a branch transfers one commit, one tree and one blob", true, false, func(history) string { return "main" }, []int{3}},
+		"Annotated":   {"an annotated tag transfers one more object", true, false, func(history) string { return "annotated" }, []int{4}},
+		"FullCommit":  {"a full hash transfers one commit", true, true, func(h history) string { return h.second.String() }, []int{3}},
+		"OffBranches": {"a commit without a reference is found by its full hash", true, true, func(h history) string { return h.loose.String() }, []int{3}},
+		"Refused":     {"the history is searched if the server does not send the commit", true, false, func(h history) string { return h.second.String() }, []int{13}},
+		"ShortCommit": {"a short hash needs the whole history", true, true, func(h history) string { return h.second.String()[:8] }, []int{13}},
+		"NoShallow":   {"a server without shallow clones sends the history of the branch", false, false, func(history) string { return "main" }, []int{9}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -170,15 +170,15 @@ func TestHeads(t *testing.T) {
 		want   got
 		err    string
 	}{
-		"Detached": {"a HEAD that is on no branch is a commit", func(t *testing.T, h history) {
+		"Detached": {"a detached HEAD is a commit", func(t *testing.T, h history) {
 			h.refer(t, map[string]plumbing.Hash{"HEAD": h.second})
 		}, got{"two", "HEAD"}, ""},
-		"Unborn": {"HEAD may point to a branch that is not there", func(t *testing.T, h history) {
+		"Unborn": {"HEAD may point to a missing branch", func(t *testing.T, h history) {
 			if err := h.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/none")); err != nil {
 				t.Fatal(err)
 			}
 		}, got{}, `no branch, tag or commit "HEAD"`},
-		"TagOfATree": {"a tag may name a tree", func(t *testing.T, h history) {
+		"TagOfATree": {"a tag of a tree is refused", func(t *testing.T, h history) {
 			c, err := object.GetCommit(h, h.first)
 			if err != nil {
 				t.Fatal(err)
@@ -201,7 +201,7 @@ func TestHeads(t *testing.T) {
 			}
 			checkError(t, tc.reason, tc.err, err)
 			if name == "TagOfATree" {
-				return // the server of this test sends commits alone
+				return // the server of this test sends single commits
 			}
 			g, err = read(t, clone.Options{URL: (&server{objects: h, shallow: true, anyHash: true}).start(t)})
 			if diff := cmp.Diff(tc.want, g); diff != "" {
@@ -228,16 +228,16 @@ func TestLocalPlaces(t *testing.T) {
 	t.Chdir(root)
 	slashed := filepath.ToSlash(root)
 	cases := map[string]struct{ reason, url, err string }{
-		"Path":      {"an absolute path", filepath.Join(root, "bare.git"), ""},
-		"Relative":  {"a relative path", "bare.git", ""},
-		"Dot":       {"a relative path with a dot", "./bare.git", ""},
-		"NoSuffix":  {"git finds x.git by x, and so do we", "bare", ""},
-		"URL":       {"a file URL", "file:///" + strings.TrimPrefix(slashed, "/") + "/bare.git", ""},
-		"Escaped":   {"a file URL with escapes", "file:///" + strings.TrimPrefix(slashed, "/") + "/b%61re.git", ""},
-		"Empty":     {"a repository without commits says so", "empty", "the repository is empty"},
-		"NoRepo":    {"a directory that is none is named", "plain", "there is no git repository at " + `"` + filepath.Join(root, "plain")},
-		"NotThere":  {"a path that is not there is named", filepath.Join(root, "absent"), "there is no git repository at "},
-		"ColonPath": {"a colon behind a slash makes no host", "./a:b", "there is no git repository at "},
+		"Path":      {"an absolute path is a repository", filepath.Join(root, "bare.git"), ""},
+		"Relative":  {"a relative path is a repository", "bare.git", ""},
+		"Dot":       {"a relative path may begin with a dot", "./bare.git", ""},
+		"NoSuffix":  {"x finds the repository x.git, as in git", "bare", ""},
+		"URL":       {"a file URL is a repository", "file:///" + strings.TrimPrefix(slashed, "/") + "/bare.git", ""},
+		"Escaped":   {"a file URL may have escapes", "file:///" + strings.TrimPrefix(slashed, "/") + "/b%61re.git", ""},
+		"Empty":     {"an empty repository is an error", "empty", "the repository is empty"},
+		"NoRepo":    {"the error names a directory that is not a repository", "plain", "there is no git repository at " + `"` + filepath.Join(root, "plain")},
+		"NotThere":  {"the error names a missing path", filepath.Join(root, "absent"), "there is no git repository at "},
+		"ColonPath": {"a colon after a slash belongs to a path", "./a:b", "there is no git repository at "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -251,19 +251,19 @@ func TestCredentials(t *testing.T) {
 	s := &server{objects: newMemoryHistory(t), shallow: true, credentials: "ann:s3cret/é"}
 	host := strings.TrimPrefix(s.start(t), "http://")
 	if g, err := read(t, clone.Options{URL: "http://ann:s3cret%2F%C3%A9@" + host}); err != nil || g.Text != "three" {
-		t.Errorf("credentials of the URL open the repository: got %+v, %v", g, err)
+		t.Errorf("the credentials in the URL should open the repository: got %+v, %v", g, err)
 	}
 	cases := map[string]struct{ reason, url, err string }{
-		"Wrong":     {"the server's page is not repeated, nor what it was shown", "http://ann:t0ken@" + host, "wants other credentials"},
-		"TokenOnly": {"a token for a user is secret too", "http://t0ken@" + host, "wants other credentials"},
-		"NoRepo":    {"an address that serves no repository", "http://ann:s3cret%2F%C3%A9@" + host + "/t", "no such repository"},
-		"Refused":   {"an error of the connection names the host alone", "http://ann:t0ken@127.0.0.1:1/x", "127.0.0.1:1"},
-		"Unescaped": {"a URL that cannot be read is not repeated", "http://ann:t0k/en@" + host, "not a valid URL"},
-		"Query":     {"a query is refused, and not repeated", "http://" + host + "?access=t0ken", "without ? or #"},
-		"Fragment":  {"a fragment is refused, and not repeated", "http://" + host + "#t0ken", "without ? or #"},
-		"NoHost":    {"a URL has to name a host", "https:///ann:t0ken@x", "names no host"},
-		"Scheme":    {"schemes that git knows no more of", "ftp://ann:t0ken@" + host, `not by "ftp"`},
-		"External":  {"no command is run for a scheme", "ext::sh://t0ken", `not by "ext"`},
+		"Wrong":     {"the error has neither the page of the server nor the credentials", "http://ann:t0ken@" + host, "refuses the credentials"},
+		"TokenOnly": {"a token as user name is secret, too", "http://t0ken@" + host, "refuses the credentials"},
+		"NoRepo":    {"a missing repository is an error", "http://ann:s3cret%2F%C3%A9@" + host + "/t", "no such repository"},
+		"Refused":   {"an error of the connection has only the host", "http://ann:t0ken@127.0.0.1:1/x", "127.0.0.1:1"},
+		"Unescaped": {"the error does not repeat an invalid URL", "http://ann:t0k/en@" + host, "not a valid URL"},
+		"Query":     {"the error does not repeat a query", "http://" + host + "?access=t0ken", "without ? or #"},
+		"Fragment":  {"the error does not repeat a fragment", "http://" + host + "#t0ken", "without ? or #"},
+		"NoHost":    {"a URL needs a host", "https:///ann:t0ken@x", "names no host"},
+		"Scheme":    {"an unsupported scheme is refused", "ftp://ann:t0ken@" + host, `not by "ftp"`},
+		"External":  {"external transports, which run commands, are refused", "ext::sh://t0ken", `not by "ext"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -280,20 +280,20 @@ func TestCredentials(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	cases := map[string]struct{ reason, url, want string }{
-		"None":         {"nothing to hide, nothing changed", "https://h:8443/a@b/c.git/", "https://h:8443/a@b/c.git/"},
-		"User":         {"a user of http may be a token", "https://tok@h/a", "https://h/a"},
-		"Password":     {"a password", "https://u:tok@h/a", "https://h/a"},
-		"Unescaped":    {"a slash in a password", "https://u:t/ok@h/a", "https://h/a"},
-		"Space":        {"a space in a password", "https://u:t ok@h/a", "https://h/a"},
-		"Query":        {"a query", "https://h/a?t=tok", "https://h/a"},
-		"Fragment":     {"a fragment", "https://h/a#tok", "https://h/a"},
-		"SSHUser":      {"the user of ssh is a name", "ssh://git@h/a", "ssh://git@h/a"},
-		"SSHPassword":  {"its password is not", "ssh://git:tok@h/a", "ssh://git@h/a"},
-		"HostPath":     {"the short form of ssh", "git@h:a/b.git", "git@h:a/b.git"},
-		"HostPathPass": {"and a password in it", "git:tok@h:a/b.git", "git@h:a/b.git"},
-		"Path":         {"a path is a path", "/a:b@c/d", "/a:b@c/d"},
-		"File":         {"a file URL", "file:///a/b@c", "file:///a/b@c"},
-		"Empty":        {"nothing at all", "", ""},
+		"None":         {"a URL without credentials does not change", "https://h:8443/a@b/c.git/", "https://h:8443/a@b/c.git/"},
+		"User":         {"the user of an http URL may be a token", "https://tok@h/a", "https://h/a"},
+		"Password":     {"a password is removed", "https://u:tok@h/a", "https://h/a"},
+		"Unescaped":    {"a password may have a slash", "https://u:t/ok@h/a", "https://h/a"},
+		"Space":        {"a password may have a space", "https://u:t ok@h/a", "https://h/a"},
+		"Query":        {"a query is removed", "https://h/a?t=tok", "https://h/a"},
+		"Fragment":     {"a fragment is removed", "https://h/a#tok", "https://h/a"},
+		"SSHUser":      {"the user of an ssh URL is not secret", "ssh://git@h/a", "ssh://git@h/a"},
+		"SSHPassword":  {"the password of an ssh URL is removed", "ssh://git:tok@h/a", "ssh://git@h/a"},
+		"HostPath":     {"the short form of ssh does not change", "git@h:a/b.git", "git@h:a/b.git"},
+		"HostPathPass": {"a password in the short form of ssh is removed", "git:tok@h:a/b.git", "git@h:a/b.git"},
+		"Path":         {"a path does not change", "/a:b@c/d", "/a:b@c/d"},
+		"File":         {"a file URL does not change", "file:///a/b@c", "file:///a/b@c"},
+		"Empty":        {"empty text does not change", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

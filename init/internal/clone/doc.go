@@ -1,3 +1,3 @@
-// Package clone reads one commit of a git repository, local or remote, without
-// a git binary and without writing anything to disk.
+// Package clone reads one commit of a local or remote git repository, without a
+// git binary and without writing to disk.
 package clone

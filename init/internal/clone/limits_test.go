@@ -29,10 +29,10 @@ func TestLimit(t *testing.T) {
 		max    int64
 		err    string
 	}{
-		"Fits":   {"what fits comes whole", noise(5000), 22000, ""},
-		"Delta":  {"so is what a difference makes", noise(5000), 18000, "larger than the 18000 bytes"},
-		"Sent":   {"bytes are counted as they come", noise(5000), 4000, "larger than the 4000 bytes"},
-		"Unpack": {"what unpacks to more is refused before it is unpacked", strings.Repeat("x", 1<<20), 1 << 19, "larger than the 524288 bytes"},
+		"Fits":   {"a pack within the limit is complete", noise(5000), 22000, ""},
+		"Delta":  {"the results of deltas count", noise(5000), 18000, "larger than the 18000 bytes"},
+		"Sent":   {"the received bytes are limited", noise(5000), 4000, "larger than the 4000 bytes"},
+		"Unpack": {"the unpacked size is checked before unpacking", strings.Repeat("x", 1<<20), 1 << 19, "larger than the 524288 bytes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// noise does not compress.
+// noise returns text that does not compress.
 func noise(n int) string {
 	var b strings.Builder
 	x := uint32(1)
@@ -58,7 +58,7 @@ func noise(n int) string {
 
 func TestEmptyServer(t *testing.T) {
 	_, err := read(t, clone.Options{URL: (&server{objects: memory.NewStorage()}).start(t)})
-	checkError(t, "a server with no commit", "the repository is empty", err)
+	checkError(t, "a server without a commit is an error", "the repository is empty", err)
 }
 
 func TestProgress(t *testing.T) {
@@ -68,13 +68,13 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last.Kind != progress.Bytes || last.Done == 0 || last.Done != last.Total {
-		t.Errorf("the last event has to have all bytes of all: got %+v", last)
+		t.Errorf("the last event must have all bytes: got %+v", last)
 	}
 }
 
-// A server that says nothing must not hold up who has lost patience.
+// A server that does not answer does not delay the end of the context.
 func TestCancel(t *testing.T) {
-	stop := errors.New("the user has lost patience")
+	stop := errors.New("the user stopped it")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	release := make(chan struct{})
 	mute := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -88,8 +88,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// An ssh server that accepts and says nothing is waited for without a context
-// by the ssh library.
+// The ssh library waits for a silent server without a context.
 func TestCancelSSH(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", agent(t))
 	t.Setenv("HOME", t.TempDir())
@@ -103,7 +102,7 @@ func TestCancelSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	stop := errors.New("the user has lost patience")
+	stop := errors.New("the user stopped it")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		conn, err := l.Accept()
@@ -119,17 +118,17 @@ func TestCancelSSH(t *testing.T) {
 	}
 }
 
-// agent is an ssh-agent of no words.
+// agent is an ssh-agent that does not answer.
 func agent(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "") // a socket's path has to be short
+	dir, err := os.MkdirTemp("", "") // the path of a socket is limited
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
-		t.Skip("no unix sockets here:", err)
+		t.Skip("this system has no unix sockets:", err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().String()
@@ -145,7 +144,7 @@ func TestNoAgent(t *testing.T) {
 	}
 }
 
-// FuzzPack is a server that answers with anything.
+// FuzzPack is a server with arbitrary answers.
 func FuzzPack(f *testing.F) {
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e"))
 	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))
@@ -170,7 +169,7 @@ func FuzzPack(f *testing.F) {
 		}))
 		defer srv.Close()
 		if _, err := clone.Commit(t.Context(), clone.Options{URL: srv.URL, MaxBytes: limit}); err == nil {
-			t.Error("nothing can have the hash that was asked for")
+			t.Error("no pack can have the requested commit")
 		}
 	})
 }

@@ -12,20 +12,24 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// A location is a path of this machine, or an endpoint. Credentials are not in
-// the endpoint, so that no error can tell them.
+// A location is a path on this machine, or an endpoint. The endpoint has no credentials,
+// so that they are in no error.
 type location struct {
 	path     string
 	endpoint *transport.Endpoint
 	auth     transport.AuthMethod
 }
 
-// locate tells paths from URLs as git does: a colon before any slash makes
-// host:path. It repeats nothing of a URL that it refuses, since there is no
-// telling what in it is secret.
+// locate parses paths and URLs as git does: a colon before any slash means host:path.
+// Its errors have no part of the URL, which may be a secret.
 func locate(raw string) (location, error) {
 	if !strings.Contains(raw, "://") {
-		return locatePlain(raw)
+		before, _, colon := strings.Cut(raw, ":")
+		if !colon || strings.Contains(before, "/") || filepath.VolumeName(raw) != "" {
+			path, err := filepath.Abs(raw)
+			return location{path: path}, err
+		}
+		return remoteLocation(raw)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -33,26 +37,21 @@ func locate(raw string) (location, error) {
 	}
 	switch u.Scheme {
 	case "file":
-		return location{path: filePath(u.Path)}, nil
+		path := u.Path
+		if runtime.GOOS == "windows" {
+			path = strings.TrimPrefix(path, "/") // of /C:/x
+		}
+		return location{path: filepath.FromSlash(path)}, nil
 	case "http", "https":
 		if u.RawQuery != "" || u.Fragment != "" {
-			return location{}, errors.New("a repository's URL ends with its path, without ? or #")
+			return location{}, errors.New("the URL of a repository ends with its path, without ? or #")
 		}
 	case "ssh", "git":
 	default:
-		return location{}, fmt.Errorf("a repository is reached by https, http, ssh, git or file, not by %q", u.Scheme)
+		return location{}, fmt.Errorf("a repository is accessed by https, http, ssh, git or file, not by %q", u.Scheme)
 	}
 	if u.Host == "" {
 		return location{}, errors.New("the URL names no host")
-	}
-	return remoteLocation(raw)
-}
-
-func locatePlain(raw string) (location, error) {
-	before, _, colon := strings.Cut(raw, ":")
-	if !colon || strings.Contains(before, "/") || filepath.VolumeName(raw) != "" {
-		path, err := filepath.Abs(raw)
-		return location{path: path}, err
 	}
 	return remoteLocation(raw)
 }
@@ -71,25 +70,20 @@ func remoteLocation(raw string) (location, error) {
 	return at, nil
 }
 
-// filePath turns the path of a file URL, /C:/x on Windows, into one of the
-// system.
-func filePath(path string) string {
-	if runtime.GOOS == "windows" {
-		path = strings.TrimPrefix(path, "/")
-	}
-	return filepath.FromSlash(path)
-}
-
-// Redact returns raw without its credentials, for people to read. The user of
-// an ssh URL is none. What has no credentials comes back as it is.
+// Redact returns raw without its credentials. The user of an ssh URL is not one.
 func Redact(raw string) string {
 	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return redactHostPath(raw)
+	if !ok { // raw is a path, or user@host:path.
+		user, rest, ok := strings.Cut(raw, "@")
+		name, _, colon := strings.Cut(user, ":")
+		if !ok || !colon || strings.Contains(user, "/") || filepath.VolumeName(raw) != "" {
+			return raw
+		}
+		return name + "@" + rest
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// A secret that was not escaped may end anywhere before the last @.
+		// An unescaped secret may end anywhere before the last @.
 		return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 	}
 	isHTTP := u.Scheme == "http" || u.Scheme == "https"
@@ -103,14 +97,4 @@ func Redact(raw string) string {
 		return raw
 	}
 	return u.String()
-}
-
-// redactHostPath is Redact for user@host:path and for paths.
-func redactHostPath(raw string) string {
-	user, rest, ok := strings.Cut(raw, "@")
-	name, _, colon := strings.Cut(user, ":")
-	if !ok || !colon || strings.Contains(user, "/") || filepath.VolumeName(raw) != "" {
-		return raw
-	}
-	return name + "@" + rest
 }

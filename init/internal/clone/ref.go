@@ -1,6 +1,7 @@
 package clone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
@@ -17,9 +19,9 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`) })
 )
 
-// lookup finds the branch or tag that ref names, and what to call it in a
-// Snapshot. It finds nothing for a full hash: a branch of such a name must not
-// stand in for the commit that somebody pinned.
+// lookup returns the hash of the branch or tag that ref names, and its name in a
+// Snapshot. It finds nothing for a full hash, because a branch of that name must not
+// replace the pinned commit.
 func lookup(refs storer.ReferenceStorer, ref string) (plumbing.Hash, string, bool) {
 	for _, name := range candidates(ref) {
 		if name.Validate() != nil {
@@ -85,25 +87,63 @@ func notFound(ref string) error {
 	return fmt.Errorf("the repository has no branch, tag or commit %q", ref)
 }
 
-// missing says why ref was not found among refs.
+// missing returns the error of a ref that is not among refs.
 func missing(refs storer.ReferenceStorer, ref string) error {
 	iter, err := refs.IterReferences()
-	if err != nil {
-		return fmt.Errorf("listing references: %w", err)
+	some := false
+	if err == nil {
+		defer iter.Close()
+		err = iter.ForEach(func(r *plumbing.Reference) error {
+			some = some || r.Type() == plumbing.HashReference
+			return nil
+		})
 	}
-	defer iter.Close()
-	var some bool
-	err = iter.ForEach(func(r *plumbing.Reference) error {
-		some = some || r.Type() == plumbing.HashReference
-		return nil
-	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("listing references: %w", err)
 	case !some:
-		return errors.New("the repository is empty: it has no commit")
-	case ref == "":
-		return notFound("HEAD")
+		return errEmpty
+	default:
+		return notFound(cmp.Or(ref, "HEAD"))
 	}
-	return notFound(ref)
+}
+
+var errEmpty = errors.New("the repository is empty: it has no commit")
+
+// readLocal reads from the object store of a repository on this machine, bare or with a
+// work tree.
+func readLocal(ctx context.Context, path, ref string) (Snapshot, error) {
+	repo, err := open(path)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	objects := repo.Storer
+	hash, name, found := lookup(objects, ref)
+	switch {
+	case found:
+	case fullHash().MatchString(ref):
+		hash, name = plumbing.NewHash(ref), "HEAD"
+	case shortHash().MatchString(ref):
+		name = "HEAD"
+		if hash, err = expand(ctx, objects, ref); err != nil {
+			return Snapshot{}, err
+		}
+	default:
+		return Snapshot{}, missing(objects, ref)
+	}
+	return snapshot(objects, hash, name)
+}
+
+// open opens the repository at path or, as git does, at path with ".git".
+func open(path string) (*git.Repository, error) {
+	for _, p := range []string{path, path + ".git"} {
+		repo, err := git.PlainOpenWithOptions(p, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+		if err == nil {
+			return repo, nil
+		}
+		if !errors.Is(err, git.ErrRepositoryNotExists) {
+			return nil, fmt.Errorf("opening repository %q: %w", p, err)
+		}
+	}
+	return nil, fmt.Errorf("there is no git repository at %q", path)
 }

@@ -3,6 +3,7 @@ package clone
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -24,15 +25,14 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// A remote reads from a repository of another machine, or of this one by a
-// server.
+// A remote reads from a repository by a server.
 type remote struct {
 	location
 	limit    int64
 	progress progress.Func
 }
 
-// read finds ref among what the server advertises, and transfers its commit.
+// read finds ref in the references of the server, and fetches its commit.
 func (r *remote) read(ctx context.Context, ref string) (Snapshot, error) {
 	conn, err := r.dial(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *remote) read(ctx context.Context, ref string) (Snapshot, error) {
 	hash, name, found := lookup(conn.refs, ref)
 	switch {
 	case found:
-		return r.transfer(ctx, conn, hash, name)
+		return r.tip(ctx, conn, hash, name)
 	case fullHash().MatchString(ref):
 		return r.byHash(ctx, conn, plumbing.NewHash(ref))
 	case shortHash().MatchString(ref):
@@ -51,8 +51,8 @@ func (r *remote) read(ctx context.Context, ref string) (Snapshot, error) {
 	return Snapshot{}, missing(conn.refs, ref)
 }
 
-// transfer gets one commit without its history.
-func (r *remote) transfer(ctx context.Context, conn *connection, hash plumbing.Hash, name string) (Snapshot, error) {
+// tip fetches one commit without its history.
+func (r *remote) tip(ctx context.Context, conn *connection, hash plumbing.Hash, name string) (Snapshot, error) {
 	objects, err := r.fetch(ctx, conn, 1, hash)
 	if err != nil {
 		return Snapshot{}, err
@@ -60,10 +60,10 @@ func (r *remote) transfer(ctx context.Context, conn *connection, hash plumbing.H
 	return snapshot(objects, hash, name)
 }
 
-// byHash asks for a commit that may be the tip of nothing. Not every server
-// sends such a one; then it has to be in the history of something.
+// byHash fetches a commit that may have no reference. If the server does not send it,
+// byHash searches the history.
 func (r *remote) byHash(ctx context.Context, conn *connection, hash plumbing.Hash) (Snapshot, error) {
-	if s, err := r.transfer(ctx, conn, hash, "HEAD"); err == nil {
+	if s, err := r.tip(ctx, conn, hash, "HEAD"); err == nil {
 		return s, nil
 	}
 	again, err := r.dial(ctx)
@@ -74,8 +74,8 @@ func (r *remote) byHash(ctx context.Context, conn *connection, hash plumbing.Has
 	return r.fromHistory(ctx, again, hash.String())
 }
 
-// fromHistory gets everything that a branch or a tag leads to, and looks for
-// the commit there.
+// fromHistory fetches the history of all branches and tags, and searches it for the
+// commit.
 func (r *remote) fromHistory(ctx context.Context, conn *connection, hash string) (Snapshot, error) {
 	var tips []plumbing.Hash
 	for name, ref := range conn.refs {
@@ -97,9 +97,9 @@ func (r *remote) fromHistory(ctx context.Context, conn *connection, hash string)
 	return snapshot(objects, commit, "HEAD")
 }
 
-// A connection is one conversation with a server that has said what it has.
+// A connection is a session with a server, and its references.
 type connection struct {
-	session      transport.UploadPackSession
+	transport.UploadPackSession
 	refs         memory.ReferenceStorage
 	capabilities *capability.List
 }
@@ -111,23 +111,22 @@ func (r *remote) dial(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, explain(err, endpoint.Protocol)
 	}
-	conn := &connection{session: session}
+	conn := &connection{UploadPackSession: session}
 	adv, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		conn.close()
 		return nil, explain(err, endpoint.Protocol)
 	}
-	conn.capabilities = adv.Capabilities
-	conn.refs, err = references(adv)
-	if err != nil {
+	if conn.refs, err = references(adv); err != nil {
 		conn.close()
 		return nil, fmt.Errorf("reading the server's references: %w", err)
 	}
+	conn.capabilities = adv.Capabilities
 	return conn, nil
 }
 
-// close ends the conversation. Nothing was written, so nothing can be lost.
-func (c *connection) close() { _ = c.session.Close() }
+// close ends the session, which has written nothing.
+func (c *connection) close() { _ = c.Close() }
 
 func (r *remote) client() transport.Transport {
 	switch r.endpoint.Protocol {
@@ -139,8 +138,8 @@ func (r *remote) client() transport.Transport {
 	return githttp.NewClient(&http.Client{Transport: capped{limit: 2 * r.limit}})
 }
 
-// capped is the default transport of HTTP with bodies of at most limit bytes:
-// go-git reads a list of references, or what comes with an error, to its end.
+// capped is the default transport of HTTP with responses of at most limit bytes. go-git
+// reads lists of references and errors to their end.
 type capped struct {
 	limit int64
 }
@@ -154,8 +153,8 @@ func (c capped) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// references returns what the server advertises, HEAD in any case: go-git
-// leaves it out, with an error or without, if it is the tip of no branch.
+// references returns the references of the server, with HEAD. go-git leaves HEAD out,
+// with an error or without, if it is not the tip of a branch.
 func references(adv *packp.AdvRefs) (memory.ReferenceStorage, error) {
 	refs, err := adv.AllReferences()
 	if adv.Head == nil {
@@ -167,8 +166,8 @@ func references(adv *packp.AdvRefs) (memory.ReferenceStorage, error) {
 	return refs, nil
 }
 
-// fetch transfers wants and what they consist of; of their history depth
-// commits, or all for 0 and from a server that knows no depth.
+// fetch fetches wants, their objects and depth commits of their history. It fetches the
+// whole history for 0, and from a server that does not support depth.
 func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants ...plumbing.Hash) (*memory.Storage, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(conn.capabilities)
 	req.Wants = wants
@@ -178,7 +177,7 @@ func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants .
 			return nil, err
 		}
 	}
-	resp, err := conn.session.UploadPack(ctx, req)
+	resp, err := conn.UploadPack(ctx, req)
 	if err != nil {
 		return nil, explain(err, r.endpoint.Protocol)
 	}
@@ -192,7 +191,7 @@ func (r *remote) fetch(ctx context.Context, conn *connection, depth int, wants .
 	}
 	objects := memory.NewStorage()
 	if err := packfile.UpdateObjectStorage(objects, bytes.NewReader(pack)); err != nil {
-		return nil, fmt.Errorf("unpacking what the server sent: %w", err)
+		return nil, fmt.Errorf("unpacking the answer of the server: %w", err)
 	}
 	return objects, nil
 }
@@ -225,23 +224,86 @@ func demux(agreed *capability.List, r io.Reader) io.Reader {
 	return r
 }
 
-// explain puts what a server refused in words of our own: its page may come
-// with the error.
+// explain replaces errors of a server, which may contain its web page.
 func explain(err error, protocol string) error {
 	switch {
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return errors.New("the repository is empty: it has no commit")
+		return errEmpty
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		return hint.Wrap(errors.New("the server wants other credentials, or has no such repository"),
-			"check the URL; a private repository is reached by https://USER:TOKEN@HOST/PATH, or by ssh with a key in ssh-agent")
+		return hint.Wrap(errors.New("the server refuses the credentials, or has no such repository"),
+			"check the URL; for a private repository use https://USER:TOKEN@HOST/PATH, or ssh with a key in ssh-agent")
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return hint.Wrap(errors.New("the server has no such repository"), "check the URL")
 	case protocol == "ssh":
-		return hint.Wrap(err, "add your key to ssh-agent (ssh-add) and the host to ~/.ssh/known_hosts; nothing is asked for here")
+		return hint.Wrap(err, "add your key to ssh-agent (ssh-add) and the host to ~/.ssh/known_hosts")
 	}
 	var unreachable *url.Error
 	if errors.As(err, &unreachable) {
-		return hint.Wrap(fmt.Errorf("no connection to the server: %w", unreachable.Err), "check the URL and the network; the bundled template go needs neither")
+		return hint.Wrap(fmt.Errorf("connecting to the server: %w", unreachable.Err), "check the URL and the network; the bundled template go needs neither")
 	}
 	return err
+}
+
+// maxObjects limits the objects, each of which needs memory beside its content.
+const maxObjects = 1 << 20
+
+// checkPack returns an error for a pack that unpacks to more than limit bytes, before
+// it is unpacked. A few kilobytes can unpack to gigabytes.
+func checkPack(pack []byte, limit int64) error {
+	scanner := packfile.NewScanner(bytes.NewReader(pack))
+	_, count, err := scanner.Header()
+	if err != nil {
+		return fmt.Errorf("reading the answer of the server: %w", err)
+	}
+	if count > maxObjects {
+		return fmt.Errorf("the repository has %d objects, more than the %d that are allowed", count, maxObjects)
+	}
+	left := limit
+	for range count {
+		header, err := scanner.NextObjectHeader()
+		if err != nil {
+			return fmt.Errorf("reading the answer of the server: %w", err)
+		}
+		if left -= header.Length; header.Length < 0 || left < 0 {
+			return tooLarge(limit)
+		}
+		var start head
+		if _, _, err := scanner.NextObject(&start); err != nil {
+			return fmt.Errorf("reading the answer of the server: %w", err)
+		}
+		if !header.Type.IsDelta() {
+			continue
+		}
+		size := start.deltaSize()
+		if size > uint64(left) {
+			return tooLarge(limit)
+		}
+		left -= int64(size)
+	}
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("the repository is larger than the %d bytes that are allowed", limit)
+}
+
+// A head keeps the first bytes of a delta: the sizes of its base and of its result, two
+// varints (git's pack format).
+type head []byte
+
+func (h *head) Write(p []byte) (int, error) {
+	room := max(0, 2*binary.MaxVarintLen64-len(*h))
+	*h = append(*h, p[:min(room, len(p))]...)
+	return len(p), nil
+}
+
+// deltaSize returns the size of the delta's result, or 0 for an invalid delta, which
+// fails to unpack.
+func (h head) deltaSize() uint64 {
+	_, n := binary.Uvarint(h)
+	if n <= 0 {
+		return 0
+	}
+	size, _ := binary.Uvarint(h[n:])
+	return size
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // A history is a repository: three commits on main and one on dev/feature, a
-// light and an annotated tag, and a commit that nothing leads to.
+// lightweight and an annotated tag, and a commit without a reference.
 type history struct {
 	storage.Storer
 	first, second, third, feature, loose, annotated plumbing.Hash
@@ -65,7 +65,7 @@ func (h history) refer(t *testing.T, refs map[string]plumbing.Hash) {
 	}
 }
 
-// commit makes a commit of one file v, which holds text.
+// commit writes a commit with one file v of this text.
 func (h history) commit(t *testing.T, text string, parents ...plumbing.Hash) plumbing.Hash {
 	t.Helper()
 	blob := h.NewEncodedObject()
@@ -107,13 +107,13 @@ func (h history) put(t *testing.T, o interface {
 // A server answers git's smart HTTP protocol for one repository.
 type server struct {
 	objects storage.Storer
-	// What it can do.
+	// shallow, anyHash and sideband are its capabilities.
 	shallow, anyHash, sideband bool
-	// What it asks for, if it asks: "user:password".
+	// credentials, as in "user:password", are required unless empty.
 	credentials string
 
 	mu sync.Mutex
-	// The number of objects in each pack that it sent.
+	// sent has the number of objects of each pack.
 	sent []int
 }
 
@@ -198,7 +198,7 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request) {
 	must(pktline.NewEncoder(w).Flush())
 }
 
-// shallowObjects is a commit, the tag that leads to it, and its files.
+// shallowObjects returns a commit, its tag, and its files.
 func (s *server) shallowObjects(h plumbing.Hash, resp *packp.UploadPackResponse) []plumbing.Hash {
 	objects := []plumbing.Hash{h}
 	if tag, err := object.GetTag(s.objects, h); err == nil {
@@ -234,8 +234,7 @@ func write(w interface{ Write([]byte) (int, error) }, data []byte) error {
 	return err
 }
 
-// must is for what the server's handler cannot go on without; a client then
-// meets a broken connection.
+// must panics in the handler of the server, which closes the connection.
 func must(err error) {
 	if err != nil && !strings.Contains(err.Error(), "broken pipe") {
 		panic(err)

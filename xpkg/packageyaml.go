@@ -16,16 +16,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// ErrNoPackage is the reason why an image is no package.
+// ErrNoPackage is the error of an image that is not a package.
 var ErrNoPackage = errors.New("it is an image and not a package: it contains no " + metadataFile)
 
-// These bound what the search for package.yaml takes of a stranger's image.
+// Limits of the search for package.yaml in an untrusted image.
 const (
-	// maxRead is how many bytes of layers, not compressed, are read.
+	// maxRead limits the uncompressed bytes of layers.
 	maxRead = 4 << 30
-	// maxFiles is how many entries they have.
+	// maxFiles limits the entries.
 	maxFiles = 500_000
-	// maxName and maxNames bound the bytes of an entry's name and of all.
+	// maxName and maxNames limit the bytes of one entry's name and of all.
 	maxName, maxNames = 4 << 10, 64 << 20
 )
 
@@ -35,27 +35,22 @@ const (
 // More than 200 MiB are an error. A base layer is read to its end, so that its
 // digest is verified.
 func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
-	m, err := img.Manifest()
+	p, err := oci.PartsOf(img)
 	if err != nil {
-		return nil, fmt.Errorf("reading its manifest: %w", err)
+		return nil, err
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		return nil, fmt.Errorf("finding its layers: %w", err)
-	}
-	s := &search{left: maxRead}
-	if i := slices.IndexFunc(m.Layers, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == BaseMark }); i >= 0 {
-		layers, s.base = layers[i:i+1], true
-	} else {
-		s.seen = map[string]bool{}
+	s := &search{left: maxRead, seen: map[string]bool{}}
+	layers, end := p.Layers, func(*oci.Tar) error { return nil }
+	if i := marked(p, BaseMark); i >= 0 {
+		layers, s.seen, end = layers[i:i+1], nil, drain
 	}
 	for _, l := range slices.Backward(layers) {
-		data, err := s.layer(ctx, l)
+		data, err := readFile(ctx, l, &s.left, s.match, end)
 		if errors.Is(err, oci.ErrTooLarge) {
-			err = fmt.Errorf("its layers are larger than %d GiB", maxRead>>30)
+			err = fmt.Errorf("they are larger than %d GiB", maxRead>>30)
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading its layers: %w", err)
 		}
 		if data != nil {
 			return data, nil
@@ -64,60 +59,63 @@ func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	return nil, ErrNoPackage
 }
 
-// A search looks for package.yaml in layers, from the top.
+// marked returns the index of the first layer with a mark, or -1.
+func marked(p oci.Parts, mark string) int {
+	return slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == mark })
+}
+
+// readFile returns the first file of a layer that matches, or nil. It calls end
+// with the rest of the layer. A file of more than 200 MiB is an error.
+func readFile(ctx context.Context, l v1.Layer, left *int64, match func(*tar.Header) (bool, error), end func(*oci.Tar) error) (data []byte, err error) {
+	rc, err := oci.Plain(ctx, l, left)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	for tr := tar.NewReader(rc); ; {
+		h, err := tr.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case h.Size > *left:
+			return nil, oci.ErrTooLarge
+		}
+		found, err := match(h)
+		switch {
+		case err != nil:
+			return nil, err
+		case !found:
+			continue
+		case h.Size > maxYAML:
+			return nil, fmt.Errorf("%s is larger than %d MiB", h.Name, maxYAML>>20)
+		}
+		if data, err = io.ReadAll(tr); err != nil {
+			return nil, err
+		}
+		return data, end(rc)
+	}
+}
+
+// A search looks for package.yaml in layers, the top layer first.
 type search struct {
-	// base says that the one layer is a base layer.
-	base bool
 	left int64
-	// files and names are how many entries there were, and bytes of names.
+	// files and names count the entries and the bytes of their names.
 	files, names int
-	// seen are the names of entries, and whether they hide what lower layers
-	// have below that name. It is nil in a base layer.
+	// seen has the names of entries, and whether each hides what lower layers have
+	// below that name. It is nil in a base layer.
 	seen map[string]bool
 }
 
-// layer returns the package.yaml of a layer, or nil.
-func (s *search) layer(ctx context.Context, l v1.Layer) (data []byte, err error) {
-	rc, err := oci.Plain(ctx, l, &s.left)
-	if err != nil {
-		return nil, fmt.Errorf("reading its layers: %w", err)
-	}
-	defer func() { err = errors.Join(err, rc.Close()) }()
-	tr := tar.NewReader(rc)
-	for {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		if err == nil && h.Size > s.left {
-			err = oci.ErrTooLarge
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading its layers: %w", err)
-		}
-		found, err := s.see(h)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			continue
-		}
-		data, err := readMetadata(h, tr)
-		if err == nil && s.base {
-			err = drain(rc)
-		}
-		return data, err
-	}
-}
-
-// see takes note of an entry, and returns true if it is package.yaml. Hidden
-// are files that upper layers have, too, or that lie below a name which they
-// deleted, or made a file (OCI image spec, "Whiteouts").
-func (s *search) see(h *tar.Header) (found bool, err error) {
+// match reports whether an entry is package.yaml and no upper layer hides it: by an
+// entry of the same name, or by one that deletes a directory of it or makes that a
+// file (OCI image spec, "Whiteouts").
+func (s *search) match(h *tar.Header) (found bool, err error) {
 	s.files++
 	s.names += len(h.Name)
 	if s.files > maxFiles || len(h.Name) > maxName || s.names > maxNames {
-		return false, errors.New("its layers have more files, or longer names, than an image should have")
+		return false, errors.New("they have more files, or longer names, than an image should have")
 	}
 	found = path.Base(h.Name) == metadataFile && h.Typeflag == tar.TypeReg
 	if s.seen == nil {
@@ -133,40 +131,23 @@ func (s *search) see(h *tar.Header) (found bool, err error) {
 	return found, nil
 }
 
-// hidden reports whether a directory that name lies in is none.
+// hidden reports whether an upper layer hides a directory of name.
 func (s *search) hidden(name string) bool {
-	for {
-		at := strings.LastIndexByte(name, '/')
-		if at < 0 {
-			return s.seen["."]
-		}
-		if name = name[:at]; s.seen[name] {
+	for name != "." && name != "/" {
+		if name = path.Dir(name); s.seen[name] {
 			return true
 		}
 	}
+	return false
 }
 
-func readMetadata(h *tar.Header, r io.Reader) ([]byte, error) {
-	if h.Size > maxYAML {
-		return nil, fmt.Errorf("its %s is larger than %d MiB", metadataFile, maxYAML>>20)
-	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading its %s: %w", metadataFile, err)
-	}
-	return data, nil
-}
-
-// drain reads a base layer to its end, where its digest is checked.
-func drain(r io.Reader) error {
+// drain reads a base layer to its end, which verifies its digest.
+func drain(r *oci.Tar) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, maxYAML))
-	if err != nil {
-		return fmt.Errorf("reading its base layer: %w", err)
+	if err == nil && n == maxYAML {
+		err = fmt.Errorf("the base layer is larger than %d MiB", maxYAML>>20)
 	}
-	if n == maxYAML {
-		return fmt.Errorf("its base layer is larger than %d MiB", maxYAML>>20)
-	}
-	return nil
+	return err
 }
 
 // Examples returns the examples of a package's image, a stream of YAML documents
@@ -176,42 +157,22 @@ func Examples(ctx context.Context, img v1.Image) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(p.Descriptors, func(d v1.Descriptor) bool { return d.Annotations[Annotation] == ExamplesMark })
+	i := marked(p, ExamplesMark)
 	if i < 0 {
 		return nil, errors.New("it has no examples")
 	}
-	data, err := readEntry(ctx, p.Layers[i], examplesFile)
+	left := int64(maxYAML)
+	match := func(h *tar.Header) (bool, error) {
+		return strings.TrimPrefix(h.Name, "./") == examplesFile && h.Typeflag == tar.TypeReg, nil
+	}
+	data, err := readFile(ctx, p.Layers[i], &left, match, (*oci.Tar).Finish)
+	if data == nil && err == nil {
+		err = fmt.Errorf("its layer has no %s", examplesFile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading its examples: %w", err)
 	}
 	return data, nil
-}
-
-// readEntry returns a file of a layer of up to 200 MiB. The layer is read to its
-// end, where its digest is verified.
-func readEntry(ctx context.Context, l v1.Layer, name string) (data []byte, err error) {
-	left := int64(maxYAML)
-	rc, err := oci.Plain(ctx, l, &left)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rc.Close()) }()
-	for tr := tar.NewReader(rc); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("its layer has no %s", name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if strings.TrimPrefix(h.Name, "./") != name || h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if data, err = io.ReadAll(tr); err != nil {
-			return nil, err
-		}
-		return data, rc.Finish()
-	}
 }
 
 // Metadata returns the package metadata object of a package's image.

@@ -1,0 +1,171 @@
+package xpkg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/progress"
+)
+
+// An Artifact is a package as registries store it: a v1.Image, or a v1.ImageIndex of
+// one image per platform.
+type Artifact interface {
+	partial.Describable
+	partial.WithRawManifest
+}
+
+// A File is an open .xpkg file.
+type File struct {
+	// Artifact is the package. Its layers are read from the file on demand, and their
+	// digests are verified.
+	Artifact Artifact
+	// Unproven is true if the diff IDs of the layers were not verified. A Docker
+	// archive has no manifest, so its config may state wrong ones.
+	Unproven bool
+
+	file *archive.File
+}
+
+// Close closes the file. The artifact's layers cannot be read after it.
+func (f *File) Close() error { return f.file.Close() }
+
+// Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. In a file of
+// the crossplane CLI the annotations of layers are missing; Open restores them from
+// the labels of the image config. It returns an error for a file without a package.
+// Errors name the file.
+func Open(ctx context.Context, path string) (*File, error) {
+	f, err := OpenImage(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Check(ctx, f.Artifact); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+// OpenImage is Open for a file that may also have an image, or an index of images,
+// that is not a package.
+func OpenImage(ctx context.Context, path string) (*File, error) {
+	f, err := archive.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	a := f.Artifact
+	if img, ok := a.(v1.Image); ok && f.Docker {
+		if a, err = AnnotateLayers(img); err != nil {
+			return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
+		}
+	}
+	return &File{Artifact: a, Unproven: f.Docker, file: f}, nil
+}
+
+// Check returns an error unless each image of a contains a package.yaml.
+func Check(ctx context.Context, a Artifact) error {
+	images, err := Images(a)
+	if err == nil && len(images) == 0 {
+		err = errors.New("it contains no image")
+	}
+	for _, i := range images {
+		if err == nil {
+			_, err = PackageYAML(ctx, i.Image)
+		}
+	}
+	return err
+}
+
+// AnnotateLayers returns img with the annotations of layers that the labels of its
+// config state. The config stays the same.
+func AnnotateLayers(img v1.Image) (v1.Image, error) {
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("reading its config: %w", err)
+	}
+	p, err := oci.PartsOf(img)
+	if err != nil {
+		return nil, err
+	}
+	descs := slices.Clone(p.Descriptors)
+	for i, d := range descs {
+		if mark, ok := config.Config.Labels[Annotation+":"+d.Digest.String()]; ok {
+			descs[i].Annotations = map[string]string{Annotation: mark}
+		}
+	}
+	return oci.Assemble(p.Config, descs, p.Layers...)
+}
+
+// WriteFile writes a as an .xpkg file: one tar that is an OCI image layout and a
+// Docker archive. The same artifact gives the same bytes. The file is complete or
+// absent, and has mode 0644; WriteFile also writes to a device or pipe. The file may
+// be one that the layers of a are read from, except on Windows while it is open.
+//
+// WriteFile calls report with the bytes of blobs that it has written and their
+// total. It may be nil.
+func WriteFile(ctx context.Context, path string, a Artifact, report func(text string, done, total int64)) error {
+	return WriteFiles(ctx, []Target{{path, a}}, report)
+}
+
+// WriteFiles writes .xpkg files as WriteFile does. It renames the first to its path
+// when all are written, so that an error, such as a full disk, leaves none.
+func WriteFiles(ctx context.Context, targets []Target, report func(text string, done, total int64)) error {
+	files := make([]archive.Target, len(targets))
+	for i, t := range targets {
+		files[i] = archive.Target{Path: t.Path, Artifact: t.Artifact}
+	}
+	return archive.WriteFiles(ctx, progress.FromPlain(report), files...)
+}
+
+// A Target is the path of a file and the artifact to write to it.
+type Target struct {
+	Path     string
+	Artifact Artifact
+}
+
+// Split returns a file for each image of a, in their order. Its path is the result of
+// path with the image's platform before the extension, as in
+// "hello-linux-arm-v7.xpkg". Join of these files returns a again.
+func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
+	images, err := Images(a)
+	if err != nil {
+		return nil, err
+	}
+	var targets []Target
+	for _, i := range images {
+		if i.Platform == nil {
+			return nil, errors.New("naming a file by its platform: the image has none")
+		}
+		p, err := path(i.Image)
+		if err != nil {
+			return nil, err
+		}
+		ext := filepath.Ext(p)
+		p = strings.TrimSuffix(p, ext) + "-" + suffix(i) + ext
+		if slices.ContainsFunc(targets, func(t Target) bool { return t.Path == p }) {
+			return nil, fmt.Errorf("two images would be the file %q", p)
+		}
+		targets = append(targets, Target{p, i.Image})
+	}
+	return targets, nil
+}
+
+// suffix returns an image's platform as a part of a file name. The platform comes from
+// a runtime image and may have any characters.
+func suffix(i PlatformImage) string {
+	parts := append([]string{i.Platform.OS, i.Platform.Architecture, i.Platform.Variant, i.Platform.OSVersion}, i.Platform.OSFeatures...)
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return strings.Map(func(r rune) rune {
+		if r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, strings.Join(parts, "-"))
+}
