@@ -25,7 +25,7 @@ const Runner Runtime = "Runner"
 // environmentKey is the context key of the environment.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// An alphaPlan is what the renders of all XRs share in profile Alpha.
+// An alphaPlan has the data that the renders of all XRs share in profile Alpha.
 type alphaPlan struct {
 	plan
 	composition *alpha.Composition
@@ -92,11 +92,8 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
 		return p, fmt.Errorf("loading the XRD: %w", err)
 	}
-	if err := p.checkOnly(xrs); err != nil {
+	if err := s.checkOnly(p.plan, xrs); err != nil {
 		return p, err
-	}
-	if len(xrs) == 1 {
-		s.warnDuplicates(xrs[0])
 	}
 	s.warnDuplicates(doc)
 	if p.exists, err = s.state(ctx, in.Observed); err != nil {
@@ -119,7 +116,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	if err != nil {
 		return err
 	}
-	p.request.Composition, p.source = entry.Composition, doc.Path
+	p.entry, p.request.Composition = entry, entry.Composition
 	obj, err := doc.Object()
 	if err != nil {
 		return err
@@ -135,22 +132,22 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	return err
 }
 
-// environment reads the environment, the only context in profile Alpha.
+// environment reads the environment, the only key of the context in profile
+// Alpha.
 func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
-	fields, err := s.contextFields(ctx, in.ContextFiles, in.ContextValues, reconciler.Checks{})
+	fields, err := s.contextFields(ctx, in, reconciler.Checks{})
 	if err != nil {
 		return nil, err
 	}
-	var environment map[string]any
-	for key, value := range fields {
+	for key := range fields {
 		if key != environmentKey {
 			return nil, hint.Wrap(fmt.Errorf("reading context %q: functions of the alpha have no context", key),
 				"only the environment may be given, as "+environmentKey)
 		}
-		var ok bool
-		if environment, ok = value.(map[string]any); !ok {
-			return nil, fmt.Errorf("reading context %q: the environment must be an object", key)
-		}
+	}
+	environment, ok := fields[environmentKey].(map[string]any)
+	if !ok && len(fields) > 0 {
+		return nil, fmt.Errorf("reading context %q: the environment must be an object", environmentKey)
 	}
 	return environment, nil
 }
@@ -191,12 +188,9 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (*converge
 	if err != nil {
 		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
 	}
-	r := &render.Result{
-		XR: out.XR, Full: out.Full, Composed: out.Composed, Results: out.Results,
-		ConnectionDetails: out.ConnectionDetails, Notes: out.Notes, Warnings: out.Warnings,
-	}
+	r := render.Result(*out)
 	if req.Full {
-		r.XR = out.Full
+		r.XR = r.Full
 	}
-	return &converge.Result{Result: r, Passes: 1}, nil
+	return &converge.Result{Result: &r, Passes: 1}, nil
 }

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -65,12 +66,11 @@ type choice struct {
 	builtin builtin.Builtin
 }
 
-// choose selects a runtime for each function of the pipeline.
-func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[string]runtimes.Function) ([]choice, error) {
+// choose selects a runtime for each function.
+func (s *Session) choose(ctx context.Context, names []string, fns map[string]runtimes.Function) ([]choice, error) {
 	var choices []choice
-	for _, step := range c.Spec.Pipeline {
-		name := step.FunctionRef.Name
-		if s.config.Runners[name] != nil || slices.ContainsFunc(choices, func(c choice) bool { return c.fn.Name == name }) {
+	for _, name := range names {
+		if s.config.Runners[name] != nil {
 			continue
 		}
 		chosen, err := s.chooseOne(ctx, fns[name])
@@ -85,46 +85,40 @@ func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[s
 	return choices, nil
 }
 
-// functionNames returns the names of all functions in the pipelines of
-// Compositions.
-func functionNames(compositions []*apiextv1.Composition) []string {
+// functionNames returns the functions in the pipelines of Compositions, each
+// once, without those of steps that have answers.
+func functionNames(answers map[string]function.Runner, compositions ...composition.Entry) []string {
 	var names []string
 	for _, c := range compositions {
 		for _, step := range c.Spec.Pipeline {
-			names = append(names, step.FunctionRef.Name)
+			if name := step.FunctionRef.Name; answers[step.Step] == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
 }
 
-func annotated(own, all map[string]string) map[string]string {
-	if own == nil {
-		return all
+// addUnlisted adds the functions of a Composition that need no functions file:
+// builtins.
+func (s *Session) addUnlisted(p *plan, e composition.Entry) {
+	for _, name := range functionNames(nil, e) {
+		b, ok := builtinFor(name)
+		if ok && s.config.Builtins.Mode != builtin.Off && p.functions[name].Name == "" {
+			p.functions[name] = runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}
+		}
 	}
-	own = maps.Clone(own)
-	maps.Copy(own, all)
-	return own
 }
 
-// unlisted returns the function for a name if there is no functions file: a
-// builtin by its own name, or by the name that Crossplane's package manager
-// gives it.
-func (s *Session) unlisted(name string) (runtimes.Function, bool) {
-	b, ok := builtinFor(name)
-	if !ok || s.config.Builtins.Mode == builtin.Off {
-		return runtimes.Function{}, false
-	}
-	return runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}, true
-}
-
-// builtinFor returns the builtin for a Function's name.
+// builtinFor returns the builtin for a Function's name: its own, or the one that
+// Crossplane's package manager gives it.
 func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
 
 // warnUnused warns of packages for functions that no pipeline uses.
-func (s *Session) warnUnused(compositions ...*apiextv1.Composition) {
-	used := functionNames(compositions)
+func (s *Session) warnUnused(compositions ...composition.Entry) {
+	used := functionNames(nil, compositions...)
 	for _, name := range slices.Sorted(maps.Keys(s.config.Packages)) {
 		if !slices.Contains(used, name) {
 			s.config.Progress.Warn(fmt.Sprintf("no step uses function %q, for which a package is given", name))
@@ -187,17 +181,17 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
 	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
 	c.runtime = s.container
-	switch {
-	case c.runtime != Auto:
-		return c, nil
-	case isFile:
+	if c.runtime == Auto && isFile {
 		c.runtime = Process
-		return c, nil
-	case s.noContainer != nil:
-		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q: %w", c.fn.Package, s.noContainer), s.waysToRun(c.fn))
-	default:
-		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package), s.waysToRun(c.fn))
 	}
+	if c.runtime != Auto {
+		return c, nil
+	}
+	err := fmt.Errorf("nothing here can run package %q", c.fn.Package)
+	if s.noContainer != nil {
+		err = fmt.Errorf("%w: %w", err, s.noContainer)
+	}
+	return c, hint.Wrap(err, s.waysToRun(c.fn))
 }
 
 // findContainer returns the runtime for images. If there is none, it returns

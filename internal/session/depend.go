@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -27,11 +25,7 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
 	}
-	var compositions []*apiextv1.Composition
-	for _, e := range entries {
-		compositions = append(compositions, e.Composition)
-	}
-	for _, name := range functionNames(compositions) {
+	for _, name := range functionNames(nil, entries...) {
 		_, given := s.config.Packages[name]
 		if _, known := p.functions[name]; known || given || s.config.Runners[name] != nil {
 			continue
@@ -40,21 +34,16 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 		if !ok {
 			continue
 		}
-		pkg, err := s.version(ctx, d)
-		if err != nil {
-			return err
+		pkg, ok := s.standIn(d)
+		if !ok || s.config.Locked {
+			var err error
+			if pkg, err = s.config.Dependencies.Reference(ctx, d); err != nil {
+				return err
+			}
 		}
 		p.functions[name] = runtimes.Function{Name: name, Package: pkg, Annotations: s.config.Annotations}
 	}
 	return nil
-}
-
-// version returns the package reference of a dependency.
-func (s *Session) version(ctx context.Context, d lock.Dependency) (string, error) {
-	if pkg, ok := s.standIn(d); ok && !s.config.Locked {
-		return pkg, nil
-	}
-	return s.config.Dependencies.Reference(ctx, d)
 }
 
 // standIn returns the version that a builtin implements, if the dependency

@@ -26,25 +26,23 @@ type state struct {
 func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	var all state
 	known := map[key]bool{}
-	for _, path := range paths {
-		docs, err := s.config.Reader.All(ctx, path)
+	docs, err := s.documents(ctx, "observed resources", paths)
+	if err != nil {
+		return all, err
+	}
+	for _, doc := range docs {
+		objs, listed, err := decodeAll(doc)
 		if err != nil {
 			return all, fmt.Errorf("loading observed resources: %w", err)
 		}
-		for _, doc := range docs {
-			objs, listed, err := decodeAll(doc)
-			if err != nil {
-				return all, fmt.Errorf("loading observed resources: %w", err)
-			}
-			if !listed {
-				all.named = append(all.named, objs...)
-				continue
-			}
-			for _, o := range objs {
-				if k := keyOf(o); !known[k] || k.name == "" {
-					known[k] = true
-					all.dumped = append(all.dumped, o)
-				}
+		if !listed {
+			all.named = append(all.named, objs...)
+			continue
+		}
+		for _, o := range objs {
+			if k := keyOf(o); !known[k] || k.name == "" {
+				known[k] = true
+				all.dumped = append(all.dumped, o)
 			}
 		}
 	}
@@ -140,16 +138,16 @@ func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 }
 
 // live returns a document for each observed XR that has a Composition in the
-// library and is not composed by another XR. passed are those that no
-// Composition selects.
-func live(library *composition.Library, c ownerIndex) (docs []manifest.Document, passed []string, err error) {
+// library and is not composed by another XR. It notes the XRs that select no
+// Composition.
+func (s *Session) live(library *composition.Library, c ownerIndex) (docs []manifest.Document, err error) {
 	rendered := map[key]bool{}
 	for _, o := range c.all {
 		if len(library.For(o.GroupVersionKind())) == 0 {
 			continue
 		}
 		if _, err := library.Select(o.Unstructured); err != nil {
-			passed = append(passed, fmt.Sprintf("%s: %v", composition.Describe(o.Unstructured), err))
+			s.config.Progress.Note(fmt.Sprintf("passing over %s: %v", composition.Describe(o.Unstructured), err))
 			continue
 		}
 		rendered[keyOf(o.Unstructured)] = true
@@ -162,9 +160,9 @@ func live(library *composition.Library, c ownerIndex) (docs []manifest.Document,
 		}
 		doc, err := document(o.Unstructured)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		docs = append(docs, doc)
 	}
-	return docs, passed, nil
+	return docs, nil
 }

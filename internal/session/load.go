@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
@@ -97,8 +96,8 @@ type plan struct {
 	fixtures     []converge.Fixture
 	// only decodes the XR, if there is one, once for all callers.
 	only func() (*unstructured.Unstructured, error)
-	// source is the file of the Composition.
-	source string
+	// entry is the Composition, unless there is a library.
+	entry composition.Entry
 }
 
 // loading is the activity of reading and decoding the inputs.
@@ -124,18 +123,18 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	p.request.Composition, p.source = entry.Composition, doc.Path
-	if err := p.checkOnly(xrs); err != nil {
+	p.entry, p.request.Composition = entry.Entry, entry.Composition
+	if err := s.checkOnly(p, xrs); err != nil {
 		return p, err
-	}
-	if len(xrs) == 1 {
-		s.warnDuplicates(xrs[0])
 	}
 	s.warnDuplicate(entry.duplicate)
-	if err := checkMode(entry); err != nil {
-		return p, err
+	// A Composition that is not a pipeline is reported before functions are
+	// searched.
+	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
+	if i >= 0 {
+		return p, hintMode(entry.Entry, entry.problems[i])
 	}
-	if err := checkSteps(in.Steps, entry.Composition); err != nil {
+	if err := checkSteps(in.Steps, entry.Entry); err != nil {
 		return p, err
 	}
 	if err := s.functions(ctx, &p, entry.Entry); err != nil {
@@ -147,7 +146,10 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := s.loadState(ctx, &p); err != nil {
 		return p, err
 	}
-	return p, p.checkOnly(xrs)
+	if len(xrs) == 1 {
+		_, err = p.forXR(xrs[0]) // The XRD is known now.
+	}
+	return p, err
 }
 
 func newPlan(in Inputs, version reconciler.Version) plan {
@@ -155,11 +157,14 @@ func newPlan(in Inputs, version reconciler.Version) plan {
 }
 
 // checkOnly checks a single XR before any function starts.
-func (p plan) checkOnly(xrs []manifest.Document) error {
+func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
 	}
 	_, err := p.forXR(xrs[0])
+	if err == nil {
+		s.warnDuplicates(xrs[0])
+	}
 	return err
 }
 
@@ -188,7 +193,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return fmt.Errorf("loading required resources: %w", err)
 	}
 	if p.checks.ContextFirst {
-		if _, err = s.context(ctx, in.ContextFiles, in.ContextValues, p.checks); err != nil {
+		if req.Context, err = s.context(ctx, in, p.checks); err != nil {
 			return err
 		}
 	}
@@ -197,12 +202,20 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	req.Schemas = schemas.Find
-	if req.Context, err = s.context(ctx, in.ContextFiles, in.ContextValues, p.checks); err != nil {
-		return err
+	if !p.checks.ContextFirst {
+		if req.Context, err = s.context(ctx, in, p.checks); err != nil {
+			return err
+		}
 	}
 	p.observed = observe(nil, p.exists)
-	p.fixtures, err = s.observeFixtures(ctx, in.ObserveFixtures)
-	return err
+	docs, err := s.documents(ctx, "fixtures", in.ObserveFixtures)
+	if err != nil {
+		return err
+	}
+	if p.fixtures, err = converge.ParseFixtures(docs); err != nil {
+		return fmt.Errorf("loading fixtures: %w", err)
+	}
+	return nil
 }
 
 // warnDuplicates warns of duplicate keys in an object. The last one counts.
@@ -217,23 +230,14 @@ func (s *Session) warnDuplicate(err error) {
 	}
 }
 
-// checkMode returns an error for a Composition that is not a pipeline. It is
-// reported before functions are searched.
-func checkMode(c checked) error {
-	for _, problem := range c.problems {
-		if problem.Kind == composition.UnknownMode {
-			return hintMode(c.Entry, problem)
-		}
-	}
-	return nil
-}
-
 // checkIntegrity returns all problems of a Composition with which its
 // Crossplane fails, and warns of the others. problems are those found without
 // looking at functions.
 func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
-	s.noteConverted(e)
-	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
+	if e.Converted {
+		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
+	}
+	needed := functionNames(p.in.Steps, e)
 	known := func(name string) bool {
 		_, ok := p.functions[name]
 		return ok || s.config.Runners[name] != nil || s.config.Replay != nil || !slices.Contains(needed, name)
@@ -266,6 +270,15 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 }
 
+// hintMode adds a hint to a problem of a Composition with functions of profile
+// Alpha.
+func hintMode(e composition.Entry, err error) error {
+	if !e.Alpha {
+		return err
+	}
+	return hint.Wrap(err, "render it with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports what it does with the functions")
+}
+
 // forXR returns the request for one XR, if the Composition is for its kind.
 func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	req := p.request
@@ -273,34 +286,35 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	if req.XR, err = p.decodeXR(doc); err != nil {
 		return req, fmt.Errorf("loading the composite resource: %w", err)
 	}
-	if err := p.match(req.XR); err != nil {
-		return req, fmt.Errorf("%s: %w", p.source, err)
+	if p.checks.Match {
+		err = composition.Match(p.request.Composition, req.XR, p.checks.Selector...)
+	}
+	if err != nil {
+		return req, fmt.Errorf("%s: %w", p.entry.Document.Path, err)
 	}
 	if p.xrd != nil && p.checks.XRDKind {
 		err = p.xrd.Defines(req.XR.GroupVersionKind())
 	}
-	xr := req.XR
 	if err == nil {
-		req, err = p.prepare(xr, p.xrd, true)
+		err = p.prepare(&req, p.xrd, true)
 	}
 	if err != nil {
-		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, xr.GetName(), err)
+		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, req.XR.GetName(), err)
 	}
 	return req, nil
 }
 
-// prepare returns the request for an XR, with its fields in the API server, its
-// observed resources, and the defaults of its XRD, which may be nil. first is
-// true if no other XR composes it. It changes xr.
-func (p plan) prepare(xr *unstructured.Unstructured, xrd *schema.XRD, first bool) (render.Request, error) {
-	req := p.request
-	p.observed.identify(xr, first)
-	req.XR, req.Observed = xr, p.observed.of(xr, first)
+// prepare completes the request for req.XR: the XR's fields in the API server,
+// its observed resources, and the defaults of its XRD, which may be nil. first
+// is true if no other XR composes it.
+func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
+	p.observed.identify(req.XR, first)
+	req.Observed = p.observed.of(req.XR, first)
 	if xrd == nil {
-		return req, nil
+		return nil
 	}
 	req.Legacy = xrd.Legacy()
-	return req, xrd.Default(xr)
+	return xrd.Default(req.XR)
 }
 
 func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
@@ -326,13 +340,6 @@ func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
 		return nil, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("metadata"), Err: errors.New("metadata must be an object")}
 	}
 	return xr, nil
-}
-
-func (p plan) match(xr *unstructured.Unstructured) error {
-	if !p.checks.Match {
-		return nil
-	}
-	return composition.Match(p.request.Composition, xr, p.checks.Selector...)
 }
 
 // xrs reads the documents of the XRs. An empty document is an empty XR.
@@ -380,8 +387,4 @@ func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.
 		}
 	}
 	return firsts, nil
-}
-
-func (s *Session) noteMore(path string) {
-	s.config.Progress.Note(fmt.Sprintf("%s holds several documents; only the first is used", path))
 }

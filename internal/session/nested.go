@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
@@ -28,14 +29,16 @@ const maxNested = 10_000
 
 // A family renders XRs with all XRs that they compose.
 type family struct {
+	session *Session
 	plan    plan
 	library *composition.Library
+	// checked has the result of the check of each Composition.
+	checked proc.Memo[string, struct{}]
 	// depth is the maximum number of levels below the first.
 	depth int
 	// next is the N of the next nested XR.
 	next atomic.Int64
-	// render renders one XR, without those that it composes. It must not
-	// change the request.
+	// render renders one XR, without those that it composes.
 	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
 }
 
@@ -45,12 +48,13 @@ type family struct {
 // result.
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
-	xr, err := f.plan.decodeXR(doc)
-	if err == nil {
-		err = w.root(ctx, xr)
-	}
-	if err != nil && len(w.done) == 0 {
+	u, err := f.plan.decodeXR(doc)
+	if err != nil {
 		_ = w.fail(w.result(nil), fmt.Errorf("loading the composite resource: %w", err))
+	} else if xr, err := w.asXR(u); err != nil {
+		_ = w.fail(w.result(nil), err)
+	} else {
+		_ = w.visit(ctx, xr, nil)
 	}
 	return w.done
 }
@@ -85,15 +89,6 @@ func (w *walk) fail(r Result, err error) error {
 	return r.Err
 }
 
-// root renders an XR or claim that is not composed.
-func (w *walk) root(ctx context.Context, u *unstructured.Unstructured) error {
-	xr, err := w.asXR(u)
-	if err != nil {
-		return w.fail(w.result(nil), err)
-	}
-	return w.visit(ctx, xr, nil)
-}
-
 // asXR returns a copy of u, or the XR of a claim.
 func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if xrd, ok := w.library.ClaimOf(u.GroupVersionKind()); ok {
@@ -108,7 +103,9 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	if known, ok := w.library.XRDFor(xr.GroupVersionKind()); ok {
 		xrd = &known
 	}
-	if req, err = w.plan.prepare(xr, xrd, len(w.open) == 0); err != nil {
+	req = w.plan.request
+	req.XR = xr
+	if err = w.plan.prepare(&req, xrd, len(w.open) == 0); err != nil {
 		return req, e, fmt.Errorf("applying the defaults of the XRD of %s: %w", xrd.Kind(), err)
 	}
 	if e, err = w.library.Select(xr); err != nil {
@@ -116,6 +113,22 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	}
 	req.Composition = e.Composition
 	return req, e, nil
+}
+
+// renderOne implements family.render. A Composition is checked once for all XRs.
+func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
+		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	runner, runs, err := f.session.runner(ctx, f.plan, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := f.plan.render(ctx, f.plan.in.WrapRunner(n, runner), req)
+	return r, runs, f.session.advise(err)
 }
 
 func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []string) error {

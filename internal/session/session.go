@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -27,14 +28,14 @@ import (
 type Config struct {
 	// Reader reads all input files.
 	Reader manifest.Reader
-	// Functions is a file or folder of Function objects or of package
-	// metadata, whose dependencies include the functions. It may be "".
+	// Functions is a file or folder of Function objects, or of package
+	// metadata that depends on the functions. It may be "".
 	Functions string
 	// Dependencies resolves the versions of dependencies. It is required if
 	// there are any.
 	Dependencies Resolver
-	// Locked uses Dependencies even if a builtin satisfies a dependency,
-	// because it has the locked version and needs no registry.
+	// Locked says that Dependencies has locked versions and needs no
+	// registry, so it is used even if a builtin satisfies a dependency.
 	Locked bool
 	// Packages replaces the packages of functions, by name: the path of an
 	// .xpkg file or of a folder with a Go main package.
@@ -76,17 +77,19 @@ type Config struct {
 // always means the function that it meant first. It is safe for concurrent use.
 type Session struct {
 	config Config
-	// calls returns the Runner of all functions by name, with the cache if
-	// there is one.
-	calls  func(context.Context) function.Runner
-	pruned sync.Once
+	// calls is the Runner of all functions by name, with the cache if there
+	// is one. opened creates it once.
+	opened sync.Once
+	calls  function.Runner
 	// container is the default runtime of images, which containers finds
-	// once.
+	// once, or Auto with the reason why there is none.
 	containers  sync.Once
 	container   Runtime
 	noContainer error
-
-	decoded decoded
+	// compositions and listings cache decoded documents, because thousands
+	// of renders read the same Composition.
+	compositions proc.Memo[content, checked]
+	listings     proc.Memo[content, listing]
 
 	mu      sync.Mutex
 	closed  bool
@@ -109,8 +112,7 @@ type Result struct {
 	// "path:line" and, for a nested XR, the path to it.
 	N      int
 	Source string
-	// Document is the document of the XR or its claim. It has no Text for a
-	// nested XR.
+	// Document is the XR or its claim. It has no Text for a nested XR.
 	Document manifest.Document
 	// Result is nil if Err is not nil. With an observe loop, it is that of
 	// the last pass.
@@ -128,35 +130,31 @@ type Result struct {
 // RuntimeOf returns the Runtime of a function, or "" if Functions does not have
 // it.
 func (r Result) RuntimeOf(function string) string {
-	for _, run := range r.Functions {
-		if run.Function == function {
-			return string(run.Runtime)
-		}
+	i := slices.IndexFunc(r.Functions, func(run Run) bool { return run.Function == function })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return string(r.Functions[i].Runtime)
 }
 
 // Open returns a session. It starts no function.
 func Open(config Config) *Session {
-	s := &Session{config: config, running: map[string]*started{}}
-	if config.Cache == "" {
-		s.calls = func(context.Context) function.Runner { return function.RunnerFunc(s.call) }
-		return s
+	return &Session{config: config, running: map[string]*started{}}
+}
+
+// open creates s.calls, and the cache if it is enabled.
+func (s *Session) open(ctx context.Context) {
+	s.calls = function.RunnerFunc(s.call)
+	c := s.config
+	if c.Cache == "" {
+		return
 	}
-	cached := sync.OnceValue(func() function.Runner {
-		return intercept.Cache(function.RunnerFunc(s.call), intercept.CacheOptions{
-			Dir: config.Cache, MaxTTL: config.CacheMaxTTL, Now: config.Now, Progress: config.Progress, Identity: s.identity,
-		})
+	if _, err := intercept.PruneCache(ctx, c.Cache, c.Now()); err != nil {
+		c.Progress.Warn(fmt.Sprintf("pruning the function response cache %q: %v", c.Cache, err))
+	}
+	s.calls = intercept.Cache(s.calls, intercept.CacheOptions{
+		Dir: c.Cache, MaxTTL: c.CacheMaxTTL, Now: c.Now, Progress: c.Progress, Identity: s.identity,
 	})
-	s.calls = func(ctx context.Context) function.Runner {
-		s.pruned.Do(func() {
-			if _, err := intercept.PruneCache(ctx, config.Cache, config.Now()); err != nil {
-				config.Progress.Warn(fmt.Sprintf("pruning the function response cache %q: %v", config.Cache, err))
-			}
-		})
-		return cached()
-	}
-	return s
 }
 
 // Render loads the inputs, starts the functions of the pipeline that do not run
@@ -174,6 +172,9 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if in.LiteralDeletion {
 		return fmt.Errorf("literal deletion is for profile %s", render.Alpha)
 	}
+	if in.WrapRunner == nil {
+		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
+	}
 	if len(in.Compositions) > 0 {
 		return s.renderNested(ctx, docs, in, each)
 	}
@@ -181,15 +182,21 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if err != nil {
 		return err
 	}
-	s.warnUnused(p.request.Composition)
-	runner, runs, err := s.runner(ctx, p, p.request.Composition)
+	s.warnUnused(p.entry)
+	runner, runs, err := s.runner(ctx, p, p.entry)
 	if err != nil {
 		return err
 	}
 	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
-		r.Result, r.Observed, r.Err = p.render(ctx, in.wrapRunner(n, runner), doc)
-		r.Err = s.advise(r.Err)
+		run := in.WrapRunner(n, runner)
+		req, err := p.forXR(doc)
+		if err == nil {
+			r.Result, err = p.render(ctx, run, req)
+		}
+		if r.Err = s.advise(err); err == nil {
+			r.Observed = req.Observed
+		}
 		return []Result{r}
 	}, each)
 }
@@ -212,45 +219,28 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 
 // runner starts the functions of a Composition's pipeline and returns their
 // Runner.
-func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
-	if s.config.Replay != nil {
-		return answering(p.in.Steps, s.wrap(s.config.Replay)), nil, nil
+func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
+	calls := s.config.Replay
+	var runs []Run
+	if calls == nil {
+		choices, err := s.choose(ctx, functionNames(p.in.Steps, e), p.functions)
+		if err != nil {
+			return nil, nil, err
+		}
+		if runs, err = s.start(ctx, choices); err != nil {
+			return nil, nil, err
+		}
+		s.opened.Do(func() { s.open(ctx) })
+		calls = s.calls
 	}
-	choices, err := s.choose(ctx, unanswered(c, p.in.Steps), p.functions)
-	if err != nil {
-		return nil, nil, err
+	if s.config.Wrap != nil {
+		calls = s.config.Wrap(calls)
 	}
-	runs, err := s.start(ctx, choices)
-	return answering(p.in.Steps, s.wrap(s.calls(ctx))), runs, err
+	return answering(p.in.Steps, calls), runs, nil
 }
 
-func (s *Session) wrap(r function.Runner) function.Runner {
-	if s.config.Wrap == nil {
-		return r
-	}
-	return s.config.Wrap(r)
-}
-
-func (in Inputs) wrapRunner(n int, r function.Runner) function.Runner {
-	if in.WrapRunner == nil {
-		return r
-	}
-	return in.WrapRunner(n, r)
-}
-
-func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Document) (*converge.Result, []*unstructured.Unstructured, error) {
-	req, err := p.forXR(doc)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := p.passes(ctx, run, req)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r, req.Observed, nil
-}
-
-func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
+// render renders an XR, once or in passes.
+func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
 	if p.in.ObserveLoop == 0 {
 		r = &converge.Result{Passes: 1}
 		r.Result, err = render.Render(ctx, run, req)

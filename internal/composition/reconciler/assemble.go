@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,25 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Assemble returns a render's output for the pipeline's desired state. xr is
-// the one that Setup returned and PipelineOf prepared.
-func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*Output, error) {
-	names := Names(got.Desired)
+// assemble returns a render's output for the pipeline's desired state. xr is
+// the one that setup returned and pipelineOf prepared.
+func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, error) {
 	named, err := existing(in.Observed)
 	if err != nil {
 		return nil, err
 	}
-	observed, labels := ByName(named), LabelsOf(xr)
-	out := &Output{Composed: make([]map[string]any, 0, len(names)), Results: initialEvents(in)}
+	observed, labels := ByName(named), labelsOf(xr)
+	out := got.output()
+	out.Results = initialEvents(in)
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))
 	}
 	var refs []map[string]any
 	var itself map[string]any
-	for _, name := range names {
-		u := Body(got.Desired.GetResources()[name])
-		KeepIdentity(u, observed[name])
-		if was := ForceNamespace(u, xr); was != "" {
+	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
+		u := body(got.Desired.GetResources()[name])
+		keepIdentity(u, observed[name])
+		if was := forceNamespace(u, xr); was != "" {
 			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", fmt.Sprintf(
 				"cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())))
 		}
@@ -46,12 +47,14 @@ func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*O
 		}
 		out.Composed = append(out.Composed, u.Object)
 	}
-	for _, name := range Unready(got.Desired) {
+	for _, name := range unreadyNames(got.Desired) {
 		out.Results = append(out.Results, event("Normal", "ComposeResources", fmt.Sprintf("Composed resource %q is not yet ready", name)))
 	}
-	doc := document(in, xr, got, sorted(refs))
-	out.XR = merge(itself, doc)
+	out.XR = merge(itself, compositeDocument(in, xr, got, sorted(refs)))
 	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
+	if got.Context != nil {
+		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
+	}
 	return out, nil
 }
 
@@ -62,12 +65,12 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 }
 
 // adopt sets the metadata of a composed resource of the XR.
-func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
-	if labels.Composite == "" {
+func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
+	if l.composite == "" {
 		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
 	}
 	if u.GetName() == "" && u.GetGenerateName() == "" {
-		u.SetGenerateName(labels.Composite + "-")
+		u.SetGenerateName(l.composite + "-")
 	}
 	if u.GetName() == "" {
 		u.SetName(generateName(u.GetGenerateName(), string(xr.GetUID())+name))
@@ -75,7 +78,7 @@ func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
 	if err := validateName(u); err != nil {
 		return err
 	}
-	labels.Mark(u, name)
+	l.mark(u, name)
 	if err := SetController(u, xr); err != nil {
 		return err
 	}
@@ -133,8 +136,8 @@ func fixConditions(u *unstructured.Unstructured) {
 	status["conditions"] = ParseConditions(list).Value()
 }
 
-// document returns the XR with the fields that the reconciler writes.
-func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, refs []any) map[string]any {
+// compositeDocument returns the XR with the fields that the reconciler writes.
+func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, refs []any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(xr.GetAPIVersion())
 	u.SetKind(xr.GetKind())
@@ -144,7 +147,7 @@ func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, ref
 	if u.Object["spec"] = spec; !in.Legacy {
 		u.Object["spec"] = map[string]any{"crossplane": spec}
 	}
-	status, _ := Body(got.Desired.GetComposite()).Object["status"].(map[string]any)
+	status, _ := body(got.Desired.GetComposite()).Object["status"].(map[string]any)
 	if status == nil {
 		status = map[string]any{}
 	}
@@ -154,7 +157,7 @@ func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, ref
 	}
 	claim := setCustom(&cs, got.Conditions)
 	cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
-	cs.Set(Ready(got.Desired))
+	cs.Set(ready(got.Desired))
 	status["conditions"] = cs.Value()
 	if in.Legacy && len(claim) > 0 {
 		status["claimConditionTypes"] = claim
@@ -171,7 +174,7 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 		if slices.Contains(reserved, c.GetType()) {
 			continue
 		}
-		cs.Set(FromFunction(c))
+		cs.Set(fromFunction(c))
 		if c.GetTarget() == fnv1.Target_TARGET_COMPOSITE_AND_CLAIM && !slices.Contains(claim, any(c.GetType())) {
 			claim = append(claim, c.GetType())
 		}
@@ -230,7 +233,7 @@ func initialEvents(in Input) []map[string]any {
 	return append(events, event("Normal", "SelectComposition", "Successfully selected composition: "+in.Composition.GetName()))
 }
 
-func resultEvent(r Result) map[string]any {
+func resultEvent(r result) map[string]any {
 	reason := "ComposeResources"
 	if r.Reason != nil {
 		reason = r.GetReason()

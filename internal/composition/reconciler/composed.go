@@ -11,11 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Names returns the names of the desired resources, sorted bytewise.
-func Names(desired *fnv1.State) []string {
-	return slices.Sorted(maps.Keys(desired.GetResources()))
-}
-
 // ResourceName returns the name that a composed resource has in the pipeline, or
 // "".
 func ResourceName(resource map[string]any) string {
@@ -23,8 +18,8 @@ func ResourceName(resource map[string]any) string {
 	return name
 }
 
-// Body returns the desired object of a resource.
-func Body(r *fnv1.Resource) *unstructured.Unstructured {
+// body returns the desired object of a resource.
+func body(r *fnv1.Resource) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 	if u.Object == nil {
 		u.Object = map[string]any{}
@@ -32,9 +27,9 @@ func Body(r *fnv1.Resource) *unstructured.Unstructured {
 	return u
 }
 
-// KeepIdentity sets the namespace, name and generateName of a desired resource
+// keepIdentity sets the namespace, name and generateName of a desired resource
 // to those of the observed one, even if they are empty.
-func KeepIdentity(desired, observed *unstructured.Unstructured) {
+func keepIdentity(desired, observed *unstructured.Unstructured) {
 	if observed == nil {
 		return
 	}
@@ -43,9 +38,9 @@ func KeepIdentity(desired, observed *unstructured.Unstructured) {
 	desired.SetGenerateName(observed.GetGenerateName())
 }
 
-// ForceNamespace sets the namespace of a desired resource to the XR's, if the
+// forceNamespace sets the namespace of a desired resource to the XR's, if the
 // XR has one. It returns the overridden namespace, if any.
-func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
+func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
 	ns := xr.GetNamespace()
 	if ns == "" {
 		return ""
@@ -57,33 +52,25 @@ func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 	return overridden
 }
 
-// Labels are the labels that Crossplane sets on an XR's composed resources.
-type Labels struct {
-	// Composite is the name of the outermost of nested XRs. It is the
-	// prefix of generated names.
-	Composite string
-	// ClaimName and ClaimNamespace are empty unless the XR has a claim.
-	ClaimName, ClaimNamespace string
-}
+// labels are the values of the labels that Crossplane sets on an XR's composed
+// resources. composite is the name of the outermost of nested XRs, and the
+// prefix of generated names.
+type labels struct{ composite, claimName, claimNamespace string }
 
-// LabelsOf returns the labels for an XR's resources. By default Composite is
+// labelsOf returns the labels for an XR's resources. By default composite is
 // the XR's name.
-func LabelsOf(xr *unstructured.Unstructured) Labels {
+func labelsOf(xr *unstructured.Unstructured) labels {
 	l := xr.GetLabels()
-	return Labels{
-		Composite:      cmp.Or(l[LabelComposite], xr.GetName()),
-		ClaimName:      l[LabelClaimName],
-		ClaimNamespace: l[LabelClaimNamespace],
-	}
+	return labels{cmp.Or(l[LabelComposite], xr.GetName()), l[LabelClaimName], l[LabelClaimNamespace]}
 }
 
-// Mark sets the labels and the annotation with the resource's name in the
+// mark sets the labels and the annotation with the resource's name in the
 // pipeline. They override those that a function set. Claim labels require both
 // name and namespace.
-func (l Labels) Mark(desired *unstructured.Unstructured, resourceName string) {
-	labels := map[string]string{LabelComposite: l.Composite}
-	if l.ClaimName != "" && l.ClaimNamespace != "" {
-		labels[LabelClaimName], labels[LabelClaimNamespace] = l.ClaimName, l.ClaimNamespace
+func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
+	labels := map[string]string{LabelComposite: l.composite}
+	if l.claimName != "" && l.claimNamespace != "" {
+		labels[LabelClaimName], labels[LabelClaimNamespace] = l.claimName, l.claimNamespace
 	}
 	add(desired, "labels", labels)
 	if resourceName != "" {

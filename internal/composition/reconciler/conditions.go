@@ -131,7 +131,7 @@ func (cs Conditions) value(since func(Condition) any) []any {
 
 // FromFunction converts a condition that a function returned. The default
 // status is Unknown.
-func FromFunction(c *fnv1.Condition) Condition {
+func fromFunction(c *fnv1.Condition) Condition {
 	status := map[fnv1.Status]string{
 		fnv1.Status_STATUS_CONDITION_TRUE:  "True",
 		fnv1.Status_STATUS_CONDITION_FALSE: "False",
@@ -142,32 +142,24 @@ func FromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// Ready returns the condition Ready of the XR: what the pipeline set for it,
+// ready returns the condition Ready of the XR: what the pipeline set for it,
 // otherwise whether all composed resources are ready.
-func Ready(desired *fnv1.State) Condition {
+func ready(desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
-	switch desired.GetComposite().GetReady() {
-	case fnv1.Ready_READY_TRUE:
-		return available()
-	case fnv1.Ready_READY_FALSE:
-		return c
+	own, unready := desired.GetComposite().GetReady(), unreadyNames(desired)
+	switch {
+	case own == fnv1.Ready_READY_FALSE:
+	case own == fnv1.Ready_READY_TRUE || len(unready) == 0:
+		c.Status, c.Reason = "True", "Available"
 	default:
+		c.Message = "Unready resources: " + enumerate(unready)
 	}
-	unready := Unready(desired)
-	if len(unready) == 0 {
-		return available()
-	}
-	c.Message = "Unready resources: " + enumerate(unready)
 	return c
 }
 
-func available() Condition {
-	return Condition{Type: TypeReady, Status: "True", Reason: "Available"}
-}
-
-// Unready returns the sorted names of the desired resources that no function
-// marked as ready.
-func Unready(desired *fnv1.State) []string {
+// unreadyNames returns the sorted names of the desired resources that no
+// function marked as ready.
+func unreadyNames(desired *fnv1.State) []string {
 	var names []string
 	for name, r := range desired.GetResources() {
 		if r.GetReady() != fnv1.Ready_READY_TRUE {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Setup returns the composite resource as the API server has it before a
+// setup returns the composite resource as the API server has it before a
 // reconcile. An observed resource that cannot belong to it is an error.
-func Setup(in Input) (*unstructured.Unstructured, error) {
+func setup(in Input) (*unstructured.Unstructured, error) {
 	xr := stored(in.XR)
 	if err := belong(in.Observed, xr); err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func Setup(in Input) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-// Ended reports whether the reconciler stops before it calls a function,
-// because the XR is paused or being deleted, and returns the output.
-func Ended(xr *unstructured.Unstructured) (*Output, bool) {
+// ended returns the output if the reconciler stops before it calls a function,
+// because the XR is paused or being deleted; otherwise nil.
+func ended(xr *unstructured.Unstructured) *Output {
 	cs := conditionsOf(xr)
-	out := &Output{XR: xr.Object, Full: xr.Object}
+	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil)}
 	switch {
 	case xr.GetAnnotations()[AnnotationPaused] == "true":
 		cs.Set(Condition{
@@ -56,10 +56,10 @@ func Ended(xr *unstructured.Unstructured) (*Output, bool) {
 		cs.Set(Condition{Type: TypeReady, Status: "False", Reason: "Deleting"})
 		cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
 	default:
-		return nil, false
+		return nil
 	}
 	setConditions(xr, cs.Value())
-	return out, true
+	return out
 }
 
 // stored returns a copy of the XR with the UID and resource version of an API
@@ -90,11 +90,10 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 	return nil
 }
 
-// PipelineOf prepares the XR for its reconcile, and returns the input of the
-// pipeline without its context. Functions may require each object of the input,
-// as in one API server. An observed resource without composition-resource-name
-// is an error.
-func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) {
+// pipelineOf prepares the XR for its reconcile, and returns the input of the
+// pipeline. Functions may require each object of the input, as in one API
+// server. An observed resource without composition-resource-name is an error.
+func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
 	labels := xr.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -104,16 +103,17 @@ func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) 
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
 	observed, err := existing(in.Observed)
 	if err != nil {
-		return PipelineInput{}, err
+		return pipelineInput{}, err
 	}
 	store := slices.Concat(in.Required, in.Extra, in.Credentials, in.Observed, Store{xr})
-	state, err := Observe(xr, observed, store)
+	state, err := observe(xr, observed, store)
 	if err != nil {
-		return PipelineInput{}, err
+		return pipelineInput{}, err
 	}
-	return PipelineInput{
+	return pipelineInput{
 		Steps:    in.Composition.Spec.Pipeline,
 		Observed: state,
+		Context:  in.Context,
 		Secret:   store.Secret,
 		Meta:     meta,
 		Requirements: Requirements{
@@ -146,7 +146,7 @@ func meta(req *fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
 	sum := sha256.Sum256(b)
-	m := Capabilities()
+	m := capabilities()
 	m.Tag = hex.EncodeToString(sum[:])
 	return m, nil
 }
