@@ -25,13 +25,12 @@ const MaxCachedSize = 64 << 20
 // CacheOptions configure a cache. Dir and Identity are required.
 type CacheOptions struct {
 	// Dir is the folder of responses. It is created with access for its
-	// owner only, and several processes may share it. Whoever can write to
-	// it can forge responses of any function.
+	// owner only, and several processes may share it. A user who can write
+	// to it can forge responses of any function.
 	Dir string
-	// Identity returns what identifies a function: its package's digest or
-	// reference, and everything else on which its responses depend that is
-	// not in the request, such as its environment. Calls with identity ""
-	// are not cached.
+	// Identity returns everything that a function's responses depend on
+	// besides the request: the digest or reference of its package, and its
+	// environment. Calls with identity "" are not cached.
 	Identity func(name string) string
 	// MaxTTL limits how long a response is used. It also applies to
 	// responses that are cached already. Zero means DefaultMaxTTL.
@@ -58,8 +57,7 @@ type cache struct {
 // its capabilities are the caller's. Profiles therefore share responses.
 //
 // If the folder cannot be used, Cache reports it once and passes calls to r.
-// Expired responses stay in the folder until they are requested again, or until
-// PruneCache.
+// Expired responses stay in the folder until they are requested again or pruned.
 func Cache(r function.Runner, o CacheOptions) function.Runner {
 	if o.MaxTTL == 0 {
 		o.MaxTTL = DefaultMaxTTL
@@ -113,24 +111,30 @@ func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	if e.response == nil {
 		return nil
 	}
-	if e.over(now) {
+	switch left := e.expires.Sub(now); {
+	case left <= 0:
 		c.report(remove(path))
 		return nil
-	}
-	// It was cached with a larger limit, or by a clock that is ahead.
-	if e.expires.Sub(now) > c.options.MaxTTL {
+	case left > c.options.MaxTTL: // It was cached with a larger limit, or by a clock that is ahead.
 		return nil
 	}
 	return e.response
 }
 
-// keep caches a response if it may be cached.
+// keep caches a response if it may be cached. Only the owner can read the file,
+// because responses may contain connection details.
 func (c *cache) keep(k key, rsp *fnv1.RunFunctionResponse) {
 	ttl := min(lifetime(rsp), c.options.MaxTTL)
 	if ttl <= 0 {
 		return
 	}
-	c.report(write(pathOf(c.options.Dir, k), k, entry{response: rsp, expires: c.options.Now().Add(ttl)}))
+	b, err := encode(k, entry{response: rsp, expires: c.options.Now().Add(ttl)})
+	if err == nil && int64(len(b)) <= maxFile {
+		if err = fsx.WriteFile(pathOf(c.options.Dir, k), 0o600, b); err != nil {
+			err = fmt.Errorf("keeping a response: %w", err)
+		}
+	}
+	c.report(err)
 }
 
 func (c *cache) report(err error) {

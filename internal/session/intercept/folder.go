@@ -28,22 +28,9 @@ func pathOf(dir string, k key) string {
 	return filepath.Join(dir, hex.EncodeToString(k[:])+".response")
 }
 
-// write writes e to its file. Only the owner can read it, because responses may
-// contain connection details.
-func write(path string, k key, e entry) error {
-	b, err := encode(k, e)
-	if err != nil || int64(len(b)) > maxFile {
-		return err
-	}
-	if err := fsx.WriteFile(path, 0o600, b); err != nil {
-		return fmt.Errorf("keeping a response: %w", err)
-	}
-	return nil
-}
-
 // read returns the entry in a file, or the zero entry if there is none. It
 // removes an invalid file. If another process replaces the file at that moment,
-// a valid entry is lost, which costs one call.
+// this loses a valid entry, which costs one call.
 func read(path string, k key) (entry, error) {
 	b, err := readFile(path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,16 +50,12 @@ func read(path string, k key) (entry, error) {
 // nothing for other files, such as links.
 func readFile(path string, most int64) (b []byte, err error) {
 	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	var f *os.File
-	if err == nil {
-		f, err = os.Open(path)
-	}
-	if err == nil {
-		defer f.Close()
-		b, err = io.ReadAll(io.LimitReader(f, most))
+	if err == nil && info.Mode().IsRegular() {
+		var f *os.File
+		if f, err = os.Open(path); err == nil {
+			defer f.Close()
+			b, err = io.ReadAll(io.LimitReader(f, most))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
@@ -136,5 +119,5 @@ func stale(path string, now time.Time) (bool, error) {
 	}
 	k, expires, ok := parseHeader(header, info.Size())
 	whole := ok && pathOf(filepath.Dir(path), k) == path
-	return !whole || entry{expires: expires}.over(now), err
+	return !whole || !now.Before(expires), err
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -89,11 +90,12 @@ func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error 
 	if err != nil {
 		c.Error = err.Error()
 	} else {
+		// The order of keys in protojson's own output is random.
 		answer, err := values(rsp)
-		if err != nil {
-			return fmt.Errorf("encoding the response: %w", err)
+		if err == nil {
+			c.Response, err = json.Marshal(answer)
 		}
-		if c.Response, err = json.Marshal(answer); err != nil {
+		if err != nil {
 			return fmt.Errorf("encoding the response: %w", err)
 		}
 	}
@@ -113,9 +115,8 @@ func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error 
 // A MissError reports that a call is not in a recording.
 type MissError struct {
 	Dir, Function, Step string
-	// Now is the request of the call. Recorded is the most similar recorded
-	// request of the function at that step, or nil. Both are as Mask
-	// returns them.
+	// Now is the masked request of the call. Recorded is the most similar
+	// recorded request of the function at that step, or nil.
 	Now, Recorded map[string]any
 }
 
@@ -171,12 +172,12 @@ func (c call) answer(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, e
 
 // readCall reads a recorded file.
 func readCall(root *os.Root, file string) (c call, err error) {
+	var text []byte
 	f, err := root.Open(file)
-	if err != nil {
-		return c, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+	if err == nil {
+		defer f.Close()
+		text, err = io.ReadAll(io.LimitReader(f, MaxRecordingSize+1))
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxRecordingSize+1))
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", file, fsx.Cause(err))
 	}
@@ -186,13 +187,12 @@ func readCall(root *os.Root, file string) (c call, err error) {
 // parseCall parses a call, which must have a response or an error.
 func parseCall(file string, text []byte) (c call, err error) {
 	if len(text) > MaxRecordingSize {
-		return c, fmt.Errorf("%s: the file is larger than %d MiB", file, MaxRecordingSize>>20)
+		err = fmt.Errorf("the file is larger than %d MiB", MaxRecordingSize>>20)
+	} else if err = json.Unmarshal(text, &c); err == nil && c.Response == nil && c.Error == "" {
+		err = errors.New("it has neither a response nor an error")
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
+	if err != nil {
 		return c, fmt.Errorf("%s: %w", file, err)
-	}
-	if c.Response == nil && c.Error == "" {
-		return c, fmt.Errorf("%s: it has neither a response nor an error", file)
 	}
 	return c, nil
 }
@@ -225,32 +225,24 @@ func (c call) miss(dir string, root *os.Root, file string) error {
 }
 
 // alike counts the equal leaves of two values.
-func alike(a, b any) int {
+func alike(a, b any) (n int) {
 	switch a := a.(type) {
 	case map[string]any:
 		b, _ := b.(map[string]any)
-		n := 0
 		for k, v := range a {
 			if other, ok := b[k]; ok {
 				n += alike(v, other)
 			}
 		}
-		return n
 	case []any:
 		b, _ := b.([]any)
-		n := 0
 		for i := range min(len(a), len(b)) {
 			n += alike(a[i], b[i])
 		}
-		return n
 	default:
-		switch b.(type) {
-		case map[string]any, []any:
-			return 0
-		}
-		if a == b {
+		if reflect.TypeOf(a) == reflect.TypeOf(b) && a == b {
 			return 1
 		}
-		return 0
 	}
+	return n
 }
