@@ -40,17 +40,23 @@ func (c *checker) integrity(in source) {
 		}
 	}
 	c.templatesIntegrity(in, sets)
-	var patches []spec.Patch
-	if in.Environment != nil {
-		patches = in.Environment.Patches
-	}
+	patches := in.environmentPatches()
 	for i := range patches {
 		c.patchIntegrity(in, in.below("environment.patches[%d]", i), &patches[i], in.Environment.ValidatePatch(i))
 	}
 	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
 		c.add(EmptyResources, in.below("resources"), "an input without environment patches must have resources")
 	}
-	c.secretIntegrity(in)
+	// The function only checks these patches when they run.
+	secretPatches := in.secretPatches()
+	for i := range secretPatches {
+		p, at := &secretPatches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
+		if ofSecret(p) {
+			c.patchIntegrity(in, at, p, p.Validate())
+		} else {
+			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
+		}
+	}
 }
 
 func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
@@ -175,22 +181,6 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 		empty(CheckWithoutFieldPath, "fieldPath", "the path is empty, so it refers to the whole resource")
 	} else if r.FieldPath == nil && (err == nil || !strings.HasPrefix(err.Error(), "fieldPath: ")) {
 		c.add(CheckWithoutFieldPath, at+".fieldPath", "no path is set for type %s", r.Type)
-	}
-}
-
-// secretIntegrity checks the patches of writeConnectionSecretToRef, which the
-// function only checks when they run.
-func (c *checker) secretIntegrity(in source) {
-	if in.WriteConnectionSecretToRef == nil {
-		return
-	}
-	for i := range in.WriteConnectionSecretToRef.Patches {
-		p, at := &in.WriteConnectionSecretToRef.Patches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
-		if !ofSecret(p) {
-			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
-			continue
-		}
-		c.patchIntegrity(in, at, p, p.Validate())
 	}
 }
 

@@ -41,11 +41,10 @@ func (c *checker) patches(in source) {
 	for i, set := range in.PatchSets {
 		sets[set.Name] = i
 	}
-	if in.Environment != nil {
-		for i := range in.Environment.Patches {
-			p := &in.Environment.Patches[i]
-			c.patch(in, in.below("environment.patches[%d]", i), p, routes[p.TypeOrDefault()].ofEnvironment, side{})
-		}
+	environmentPatches := in.environmentPatches()
+	for i := range environmentPatches {
+		p := &environmentPatches[i]
+		c.patch(in, in.below("environment.patches[%d]", i), p, routes[p.TypeOrDefault()].ofEnvironment, side{})
 	}
 	done := map[setUse]bool{}
 	for i := range in.Resources.Resources {
@@ -61,12 +60,9 @@ func (c *checker) patches(in source) {
 		}
 		c.observed(at, t, resource)
 	}
-	if in.WriteConnectionSecretToRef != nil {
-		for i := range in.WriteConnectionSecretToRef.Patches {
-			p := &in.WriteConnectionSecretToRef.Patches[i]
-			if !ofSecret(p) {
-				continue
-			}
+	secretPatches := in.secretPatches()
+	for i := range secretPatches {
+		if p := &secretPatches[i]; ofSecret(p) {
 			c.patch(in, in.below("writeConnectionSecretToRef.patches[%d]", i), p, route{inXR, inEnvironment}, side{})
 		}
 	}
@@ -110,7 +106,7 @@ func (c *checker) template(at string, t *spec.Template) side {
 	}
 	s := c.side(gvk, at+".base")
 	c.bases[t.Name] = s
-	c.object(at+".base", s, base)
+	c.object(at+".base", s, "", base, s.root)
 	return s
 }
 

@@ -27,14 +27,11 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	s := side{what: fmt.Sprintf("kind %s of %s", kind, apiVersion)}
-	switch def := c.schemas.Definition(gvk.GroupKind()); def {
-	case nil:
+	var err error
+	if def := c.schemas(gvk.GroupKind()); def == nil {
 		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked", s.what)
-	default:
-		var err error
-		if s.root, err = def.Root(gvk.Version); err != nil {
-			c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
-		}
+	} else if s.root, err = def.Root(gvk.Version); err != nil {
+		c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
 	}
 	c.sides[gvk] = s
 	return s

@@ -15,8 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-type typeRef = apiextv1.TypeReference
-
 // A source is an input of function-patch-and-transform, and its field in the
 // document. The field is "spec" for a legacy Composition.
 type source struct {
@@ -30,7 +28,21 @@ func (s source) below(format string, args ...any) string {
 	return s.at + "." + fmt.Sprintf(format, args...)
 }
 
-// A legacyComposition has what conversion to a pipeline loses.
+func (s source) environmentPatches() []spec.Patch {
+	if s.Environment == nil {
+		return nil
+	}
+	return s.Environment.Patches
+}
+
+func (s source) secretPatches() []spec.Patch {
+	if s.WriteConnectionSecretToRef == nil {
+		return nil
+	}
+	return s.WriteConnectionSecretToRef.Patches
+}
+
+// A legacyComposition has the data that conversion to a pipeline loses.
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
@@ -59,20 +71,14 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
 }
 
-// reports reports whether names adds the same problem.
-func (was legacyComposition) reports(p composition.Problem) bool {
-	return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
-}
-
 // names checks that there are resources, and that all or none have names.
 func (c *checker) names(was legacyComposition) {
 	if len(was.resources) == 0 {
 		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")
 		return
 	}
-	unnamed := func(r struct{ Name string }) bool { return r.Name == "" }
-	i := slices.IndexFunc(was.resources, unnamed)
-	if i >= 0 && slices.ContainsFunc(was.resources, func(r struct{ Name string }) bool { return !unnamed(r) }) {
+	i := slices.IndexFunc(was.resources, func(r struct{ Name string }) bool { return r.Name == "" })
+	if i >= 0 && slices.ContainsFunc(was.resources, func(r struct{ Name string }) bool { return r.Name != "" }) {
 		c.add(NamedAndUnnamed, fmt.Sprintf("spec.resources[%d].name", i), "no name is set, but other resources have one: set all names or none")
 	}
 }

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -67,15 +65,12 @@ func matched(m *spec.Match) (out schema.Types) {
 
 // convertible returns the types that a conversion requires and returns.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
-	for _, from := range []struct {
-		as    spec.ConvertType
-		types schema.Types
-	}{
+	for from, types := range map[spec.ConvertType]schema.Types{
 		// A whole number may have either type.
-		{spec.ToString, schema.String}, {spec.ToBool, schema.Boolean}, {spec.ToInt64, schema.Integer}, {spec.ToFloat64, schema.Number},
+		spec.ToString: schema.String, spec.ToBool: schema.Boolean, spec.ToInt64: schema.Integer, spec.ToFloat64: schema.Number,
 	} {
-		if patch.Converts(from.as, c) {
-			needs |= from.types
+		if patch.Converts(from, c) {
+			needs |= types
 		}
 	}
 	switch c.ToType {
@@ -98,27 +93,14 @@ func convertible(c *spec.Convert) (needs, out schema.Types) {
 
 // jsonTypes returns the type of a JSON value. Empty is null.
 func jsonTypes(raw json.RawMessage) schema.Types {
-	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return schema.Null
 	}
-	switch raw[0] {
-	case '"':
-		return schema.String
-	case '{':
-		return schema.Object
-	case '[':
-		return schema.Array
-	case 't', 'f':
-		return schema.Boolean
-	case 'n':
-		return schema.Null
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return schema.Fraction // A number that is out of range.
 	}
-	var f float64
-	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) {
-		return schema.Fraction
-	}
-	return schema.Integer
+	return typeOf(v)
 }
 
 // A pair is the schema of a source and the schema of its target.
