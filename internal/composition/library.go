@@ -7,6 +7,7 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	klabels "k8s.io/apimachinery/pkg/labels"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -34,45 +35,30 @@ func Load(docs []manifest.Document) (*Library, error) {
 			return nil, err
 		}
 		u := &unstructured.Unstructured{Object: obj}
-		known, err := l.add(doc, u)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			l.ignored = append(l.ignored, doc.Position()+": "+Describe(u))
+		what := Describe(u)
+		switch u.GroupVersionKind().GroupKind() {
+		case apiextv1.CompositionGroupVersionKind.GroupKind():
+			e, err := Decode(doc)
+			if err != nil {
+				return nil, err
+			}
+			l.compositions = append(l.compositions, e)
+		case apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind():
+			xrd, err := schema.NewXRD(u.Object)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", doc.Position(), err)
+			}
+			l.xrds = append(l.xrds, xrd)
+		default:
+			l.ignored = append(l.ignored, doc.Position()+": "+what)
 			continue
 		}
-		what := Describe(u)
 		if first, ok := seen[what]; ok {
 			return nil, fmt.Errorf("%s: %s is also at %s", doc.Position(), what, first)
 		}
 		seen[what] = doc.Position()
 	}
 	return l, nil
-}
-
-// add adds an object of a kind that a Library supports.
-func (l *Library) add(doc manifest.Document, u *unstructured.Unstructured) (known bool, err error) {
-	gvk := u.GroupVersionKind()
-	switch {
-	case gvk.Group != apiextv1.Group:
-		return false, nil
-	case gvk.Kind == apiextv1.CompositionKind:
-		e, err := Decode(doc)
-		if err != nil {
-			return false, err
-		}
-		l.compositions = append(l.compositions, e)
-		return true, nil
-	case gvk.Kind == apiextv1.CompositeResourceDefinitionKind:
-		xrd, err := schema.NewXRD(u.Object)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", doc.Position(), err)
-		}
-		l.xrds = append(l.xrds, xrd)
-		return true, nil
-	}
-	return false, nil
 }
 
 // Ignored returns the objects of other kinds, each as "path:line: object".
@@ -178,14 +164,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 
 // only returns the only Composition with all labels.
 func only(all []Entry, labels map[string]string) (Entry, error) {
-	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool {
-		for key, want := range labels {
-			if got, ok := e.GetLabels()[key]; !ok || got != want {
-				return true
-			}
-		}
-		return false
-	})
+	selector := klabels.SelectorFromSet(labels)
+	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })
 	switch len(fit) {
 	case 0:
 		return Entry{}, fmt.Errorf("no Composition for its kind has the labels of its selector: %s", list(all))

@@ -172,7 +172,7 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 			r.Runtime, r.Detail = Runner, c.Image+" by the runner at "+c.Endpoint
 		}
 		p.runs = append(p.runs, r)
-		s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
+		s.noteRun(r)
 	}
 	return nil
 }

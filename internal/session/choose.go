@@ -136,7 +136,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {
-		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+hint.Package+" "+hint.Hint(fn.Name)+"=PATH")
+		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+packageOf(fn))
 	}
 	isFile := given || lock.IsPath(fn.Package)
 	switch c.runtime {
@@ -173,8 +173,16 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 	if s.config.Builtins.Mode != builtin.Strict {
 		return c, nil
 	}
-	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or leave out "+hint.Builtins+"=strict")
+	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
 }
+
+// packageOf returns the flag that sets the package of a function.
+func packageOf(fn runtimes.Function) hint.Hint {
+	return hint.Package + " " + hint.Hint(fn.Name) + "=PATH"
+}
+
+// startIt tells the user to start a function.
+const startIt = "start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
 
 // chooseContainer selects the runtime for an image: a sandbox, or an engine if
 // sandboxes are not available.
@@ -227,7 +235,7 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 // waysToRun describes how a function without a runtime could run. It suggests a
 // builtin with the name of its repository.
 func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
-	ways := "name the package's file or its source folder with " + hint.Package + " " + hint.Hint(fn.Name) + "=PATH, or start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+	ways := "name the package's file or its source folder with " + packageOf(fn) + ", or " + startIt
 	b, ok := s.config.Builtins.Forced(fn.Package)
 	switch {
 	case !ok:
@@ -244,7 +252,7 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
-			"name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
+			"name the package's file with "+packageOf(c.fn)+", or "+startIt)
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)
 	return c, nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -53,15 +52,13 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	if runtime == Auto {
 		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // choose reports the mismatch.
 	}
-	var b builtin.Builtin
-	ok := false
-	switch runtime {
-	case Auto:
-		b, ok = s.config.Builtins.For(d.Package)
-	case Builtin:
+	b, ok := s.config.Builtins.For(d.Package)
+	if runtime == Builtin {
 		b, ok = s.config.Builtins.Forced(d.Package)
 	}
 	switch {
+	case runtime != Auto && runtime != Builtin:
+		return "", false
 	case !ok || s.config.Crosscheck || lock.IsDigest(d.Version):
 		return "", false
 	case d.Version == "":

@@ -73,6 +73,8 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 	return objs, true, nil
 }
 
+var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
+
 // definitions returns docs with lists replaced by the Compositions and XRDs in
 // them.
 func definitions(docs []manifest.Document) ([]manifest.Document, error) {
@@ -85,7 +87,7 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 			continue
 		}
 		for _, u := range objs {
-			if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind && gvk.Kind != apiextv1.CompositeResourceDefinitionKind {
+			if gk := u.GroupVersionKind().GroupKind(); gk != apiextv1.CompositionGroupVersionKind.GroupKind() && gk != xrdKind {
 				continue
 			}
 			item, err := document(u)
@@ -107,7 +109,7 @@ func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
 		}
 	}
 	for _, u := range s.dumped {
-		if u.GroupVersionKind().GroupKind() != apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind() || known[keyOf(u)] {
+		if u.GroupVersionKind().GroupKind() != xrdKind || known[keyOf(u)] {
 			continue
 		}
 		doc, err := document(u)

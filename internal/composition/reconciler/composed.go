@@ -18,6 +18,15 @@ func ResourceName(resource map[string]any) string {
 	return name
 }
 
+// ComposedByName returns composed resources by their name in the pipeline.
+func ComposedByName(composed []map[string]any) map[string]map[string]any {
+	m := make(map[string]map[string]any, len(composed))
+	for _, c := range composed {
+		m[ResourceName(c)] = c
+	}
+	return m
+}
+
 // body returns the desired object of a resource.
 func body(r *fnv1.Resource) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}

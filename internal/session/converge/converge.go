@@ -56,11 +56,16 @@ type Result struct {
 // An error of a pass wraps that of render.Render and has the number of the
 // pass.
 func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
-	l := begin(req, o.Fixtures)
+	l := loop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
+	l.req.Full = false
 	out := &Result{}
 	for {
 		out.Passes++
-		r, err := l.pass(function.WithPass(ctx, out.Passes), run)
+		err := ctx.Err()
+		var r *render.Result
+		if err == nil {
+			r, err = render.Render(function.WithPass(ctx, out.Passes), run, l.req)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rendering pass %d: %w", out.Passes, err)
 		}
@@ -70,7 +75,9 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 		}
 		out.Result = r
 		out.noteReadiness()
-		if out.Passes < o.Passes && !(out.Settled && l.complete(out.Passes)) {
+		// All fixtures that can apply have been observed.
+		complete := !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= out.Passes })
+		if out.Passes < o.Passes && !(out.Settled && complete) {
 			l.feed(r, out.Passes)
 			continue
 		}
@@ -80,7 +87,11 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 			}
 			r.XR = r.Full
 		}
-		out.Unused = l.unused()
+		for i, f := range l.fixtures {
+			if !l.used[i] {
+				out.Unused = append(out.Unused, f.String())
+			}
+		}
 		return out, nil
 	}
 }
@@ -99,14 +110,3 @@ func (r *Result) noteReadiness() {
 	}
 }
 
-func (l *loop) pass(ctx context.Context, run function.Runner) (*render.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return render.Render(ctx, run, l.req)
-}
-
-// complete reports whether a pass has observed all fixtures that can apply.
-func (l *loop) complete(pass int) bool {
-	return !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= pass })
-}

@@ -23,12 +23,6 @@ type loop struct {
 	given []*unstructured.Unstructured
 }
 
-func begin(req render.Request, fixtures []Fixture) *loop {
-	l := &loop{req: req, fixtures: fixtures, used: make([]bool, len(fixtures)), xr: req.XR.Object, given: req.Observed}
-	l.req.Full = false
-	return l
-}
-
 // feed prepares the request of the next pass from the result of this one.
 func (l *loop) feed(r *render.Result, pass int) {
 	existing := reconciler.ByName(l.given)
@@ -59,14 +53,11 @@ func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile =
 // composite returns the composite resource after a pass that rendered doc. The
 // reconciler's output has its own values for everything except its identity.
 func (l *loop) composite(doc map[string]any) map[string]any {
-	if l.reconciles() {
-		return merged(without(l.xr, "status"), doc)
+	if !l.reconciles() {
+		doc = map[string]any{"status": doc["status"]}
+		maps.DeleteFunc(doc, func(_ string, v any) bool { return v == nil })
 	}
-	xr := without(l.xr, "status")
-	if status, ok := doc["status"]; ok {
-		xr["status"] = status
-	}
-	return xr
+	return merged(without(l.xr, "status"), doc)
 }
 
 // isSame reports whether a rendered resource is the observed one. A resource of
@@ -111,18 +102,8 @@ func (l *loop) byReference(a, b *unstructured.Unstructured) int {
 	return cmp.Compare(key(a), key(b))
 }
 
-func (l *loop) unused() []string {
-	var names []string
-	for i, f := range l.fixtures {
-		if !l.used[i] {
-			names = append(names, f.String())
-		}
-	}
-	return names
-}
-
 // merged returns a with b merged into it: objects are merged, any other value
-// of b replaces. It changes neither.
+// of b replaces that of a. The arguments are not changed.
 func merged(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
