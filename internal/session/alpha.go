@@ -18,11 +18,9 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Runner is the container runner at the endpoint that a Composition of profile
-// Alpha names.
+// Runner is the container runner at an endpoint that the Composition names.
 const Runner Runtime = "Runner"
 
-// environmentKey is the context key of the environment.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
 // An alphaPlan has the data that the renders of all XRs share in profile Alpha.
@@ -74,7 +72,6 @@ func (s *Session) checkAlpha(in Inputs) error {
 	return nil
 }
 
-// loadAlpha loads what all XRs share. If there is one XR, it is checked first.
 func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -110,7 +107,6 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	return p, err
 }
 
-// decode decodes the Composition.
 func (p *alphaPlan) decode(doc manifest.Document) error {
 	entry, err := composition.Decode(doc)
 	if err != nil {
@@ -132,8 +128,7 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 	return err
 }
 
-// environment reads the environment, the only key of the context in profile
-// Alpha.
+// environment reads the environment, the only context in profile Alpha.
 func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
 	fields, err := s.contextFields(ctx, in, reconciler.Checks{})
 	if err != nil {
@@ -152,8 +147,7 @@ func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, e
 	return environment, nil
 }
 
-// prepareContainers selects the runner of each function. Image paths may be
-// relative to dir.
+// prepareContainers selects runners. Image paths may be relative to dir.
 func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if s.config.Containers == nil {

@@ -43,8 +43,7 @@ const (
 	Development Runtime = "Development"
 )
 
-// ParseRuntime returns the Runtime with a name, ignoring case. The names "" and
-// "auto" are Auto.
+// ParseRuntime returns the Runtime with a name, ignoring case; "" is Auto.
 func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
@@ -61,8 +60,7 @@ func ParseRuntime(name string) (Runtime, error) {
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
-	// builtin is what runs, or what a function in another runtime is
-	// checked against. Its Name is "" if there is none.
+	// builtin runs it or is what it is checked against. Its Name may be "".
 	builtin builtin.Builtin
 }
 
@@ -99,8 +97,7 @@ func functionNames(answers map[string]function.Runner, compositions ...compositi
 	return names
 }
 
-// addUnlisted adds the functions of a Composition that need no functions file:
-// builtins.
+// addUnlisted adds the builtins, which need no functions file.
 func (s *Session) addUnlisted(p *plan, e composition.Entry) {
 	for _, name := range functionNames(nil, e) {
 		b, ok := builtinFor(name)
@@ -176,16 +173,13 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
 }
 
-// packageOf returns the flag that sets the package of a function.
 func packageOf(fn runtimes.Function) hint.Hint {
 	return hint.Package + " " + hint.Hint(fn.Name) + "=PATH"
 }
 
-// startIt tells the user to start a function.
 const startIt = "start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
 
-// chooseContainer selects the runtime for an image: a sandbox, or an engine if
-// sandboxes are not available.
+// chooseContainer selects the runtime for an image.
 func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
 	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
 	c.runtime = s.container
@@ -202,9 +196,8 @@ func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (c
 	return c, hint.Wrap(err, s.waysToRun(c.fn))
 }
 
-// findContainer returns the runtime for images. If there is none, it returns
-// Auto and the reasons. If sandboxes are forbidden and there is no engine, it
-// returns Sandbox, whose error has a hint.
+// findContainer returns a sandbox, or an engine if sandboxes are forbidden. It
+// returns Auto and the reason if neither is available.
 func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	sandbox, docker := s.config.Runtimes[Sandbox], s.config.Runtimes[Docker]
 	switch {
@@ -224,7 +217,6 @@ func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	return Docker, nil
 }
 
-// probe checks whether a runtime can start functions.
 func probe(ctx context.Context, r runtimes.Runtime) error {
 	if p, ok := r.(runtimes.Prober); ok {
 		return p.Probe(ctx)
@@ -232,8 +224,7 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 	return nil
 }
 
-// waysToRun describes how a function without a runtime could run. It suggests a
-// builtin with the name of its repository.
+// waysToRun describes how a function without a runtime could run.
 func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	ways := "name the package's file or its source folder with " + packageOf(fn) + ", or " + startIt
 	b, ok := s.config.Builtins.Forced(fn.Package)
@@ -247,8 +238,7 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	}
 }
 
-// crosschecked adds the builtin against which the function is checked, if it
-// exists.
+// crosschecked adds the builtin, if any, against which the function is checked.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
@@ -258,8 +248,7 @@ func (c choice) crosschecked() (choice, error) {
 	return c, nil
 }
 
-// isSource reports whether a path is a folder with Go source, and not an OCI
-// image layout.
+// isSource reports whether a path is a folder with source, not an OCI layout.
 func (s *Session) isSource(path string) bool {
 	dir, err := afero.IsDir(s.config.Reader.FS, path)
 	if err != nil || !dir {
@@ -269,8 +258,8 @@ func (s *Session) isSource(path string) bool {
 	return err == nil && !layout
 }
 
-// resolve makes a relative path in a functions file relative to that file's
-// folder, if it exists there.
+// resolve makes a path in a functions file relative to the file's folder, if it
+// exists there.
 func (s *Session) resolve(dir, pkg string) string {
 	if !lock.IsPath(pkg) || filepath.IsAbs(pkg) {
 		return pkg

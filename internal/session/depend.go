@@ -13,13 +13,11 @@ import (
 // A Resolver selects versions of packages.
 type Resolver interface {
 	// Reference returns the reference of the version that satisfies a
-	// dependency. An error is one sentence with the position of the
-	// dependency.
+	// dependency. Errors have the position of the dependency.
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds the functions that pipelines use and packages depend on. Versions
-// of other dependencies are not resolved.
+// depend adds the functions that pipelines use and packages depend on.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
@@ -70,7 +68,6 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	}
 }
 
-// objectNames lists dependencies by their names in a cluster.
 func objectNames(all []lock.Dependency) string {
 	names := make([]string, len(all))
 	for i, d := range all {

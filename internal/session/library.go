@@ -11,9 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// renderNested implements Render with a library of Compositions, for XRs and
-// the XRs that they compose. Each XR has its own Result, parents before
-// children.
+// renderNested implements Render with a library of Compositions. The XRs that
+// an XR composes have their own Results, after that of their parent.
 func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
@@ -53,8 +52,7 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 }
 
 // library reads the Compositions and XRDs, including the single Composition and
-// XRD unless the folders have them. With Live, it also has the XRDs of the
-// dump.
+// XRD. With Live, it also has the XRDs of the dump.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
 	docs, err := s.documents(ctx, "Compositions", in.Compositions)
 	if err != nil {

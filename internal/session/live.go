@@ -15,9 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A state is the observed state. A resource in a document of its own was given
-// for the rendered XR. Resources in a list, as `kubectl get -o yaml` prints it,
-// are a dump of a cluster, of which only some belong to the XR.
+// A state is the observed state. Resources in documents of their own belong to
+// the rendered XR. Those in a list, as `kubectl get -o yaml` prints it, are a
+// dump of a cluster, of which only some belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
 }
@@ -49,8 +49,7 @@ func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	return all, nil
 }
 
-// decodeAll returns the objects of a document: the items of a list of any kind,
-// or the object itself.
+// decodeAll returns the items of a list of any kind, or the object itself.
 func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
 	u, err := decode(doc)
 	if err != nil {
@@ -75,8 +74,8 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 
 var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
 
-// definitions returns docs with lists replaced by the Compositions and XRDs in
-// them.
+// definitions returns docs with the Compositions and XRDs of lists in their
+// place.
 func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {
@@ -140,8 +139,7 @@ func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 }
 
 // live returns a document for each observed XR that has a Composition in the
-// library and is not composed by another XR. It notes the XRs that select no
-// Composition.
+// library and is not composed by another XR.
 func (s *Session) live(library *composition.Library, c ownerIndex) (docs []manifest.Document, err error) {
 	rendered := map[key]bool{}
 	for _, o := range c.all {

@@ -23,21 +23,18 @@ import (
 )
 
 // Inputs are the files to render. One path may be "-" for standard input.
-// Profile Alpha supports only XRs, a Composition, an XRD, observed resources,
-// and the environment in the context.
 type Inputs struct {
 	// Profile is the Crossplane to imitate. Empty means render.V2.
 	Profile render.Profile
-	// XRs are files or folders of composite resources. Only the first
-	// document of each file is used, unless AllDocuments is set.
+	// XRs are files or folders of composite resources. Unless AllDocuments
+	// is set, only the first document of each file is used.
 	XRs          []string
 	AllDocuments bool
-	// Composition is a file, of which the first document is used. It may be
-	// "" if Compositions is set.
+	// Composition is a file. It may be "" if Compositions is set.
 	Composition string
 	// Compositions are files or folders of Compositions and XRDs. With
-	// them, claims are rendered as their XRs, and composed resources that
-	// are XRs are rendered, too, up to DefaultDepth levels.
+	// them, claims and composed XRs are rendered as well, up to
+	// DefaultDepth levels.
 	Compositions []string
 	// XRD is the file of the XRs' definition, or "".
 	XRD string
@@ -49,35 +46,32 @@ type Inputs struct {
 	// Live renders the observed XRs that have Compositions, instead of XRs.
 	Live bool
 	// Required are files or folders of resources that functions may
-	// require, and Extra of those that only responses may request. Profile
-	// Classic and older use only the last path of each. Credentials have
-	// Secrets.
+	// require, Extra of those that only responses may request, and
+	// Credentials of Secrets. Profile Classic and older use only the last
+	// path of Required and Extra.
 	Required, Extra, Credentials []string
 	// Schemas are files or folders of OpenAPI v3 documents in JSON.
 	Schemas []string
-	// ContextFiles and ContextValues are the context of the first function:
-	// YAML or JSON by key, in files and as text. Values take precedence
-	// over files.
+	// ContextFiles and ContextValues are the context of the first function
+	// by key, as YAML or JSON. Values take precedence over files.
 	ContextFiles, ContextValues map[string]string
 	// Full adds all fields of the input to the rendered XR.
 	Full bool
-	// ObserveLoop is the maximum number of passes in which the output is
-	// observed and rendered again, until nothing changes; 0 disables it.
-	// ObserveFixtures are files of changes to observed resources; see
-	// package converge.
+	// ObserveLoop is the maximum number of passes that observe the previous
+	// output, until nothing changes; 0 disables it. ObserveFixtures are
+	// files of changes to observed resources; see package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
-	// WrapRunner, if not nil, wraps the Runner of the n-th XR, for example
-	// in a recorder. It is called from several goroutines.
+	// WrapRunner, if not nil, wraps the Runner of the n-th XR. It is called
+	// from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner
 	// Steps replace the functions of steps, by step name. Replaced
-	// functions need not exist. An unknown step is an error.
+	// functions need not exist.
 	Steps map[string]function.Runner
 	// LiteralDeletion deletes resources as the code of profile Alpha did,
-	// and not as its documentation said. It is only for that profile.
+	// and not as its documentation said.
 	LiteralDeletion bool
-	// Strict makes all problems of the Composition errors, not only those
-	// with which its Crossplane fails.
+	// Strict makes all problems of the Composition errors.
 	Strict bool
 }
 
@@ -87,8 +81,7 @@ type plan struct {
 	checks    reconciler.Checks
 	request   render.Request
 	functions map[string]runtimes.Function
-	// dependencies are the functions on which the packages of the functions
-	// file depend.
+	// dependencies are those of the packages in the functions file.
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
@@ -100,11 +93,10 @@ type plan struct {
 	entry composition.Entry
 }
 
-// loading is the activity of reading and decoding the inputs.
 const loading = "loading the composite resource and its Composition"
 
 // load reads the data that all XRs share, and reports errors in the order of
-// `crossplane render`. If there is one XR, it is checked first.
+// `crossplane render`.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -128,8 +120,7 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 		return p, err
 	}
 	s.warnDuplicate(entry.duplicate)
-	// A Composition that is not a pipeline is reported before functions are
-	// searched.
+	// This is reported before functions are searched.
 	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
 	if i >= 0 {
 		return p, hintMode(entry.Entry, entry.problems[i])
@@ -168,7 +159,6 @@ func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 	return err
 }
 
-// loadState reads the initial state of the renders.
 func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	in, req := p.in, &p.request
 	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
@@ -231,8 +221,8 @@ func (s *Session) warnDuplicate(err error) {
 }
 
 // checkIntegrity returns all problems of a Composition with which its
-// Crossplane fails, and warns of the others. problems are those found without
-// looking at functions.
+// Crossplane fails, and warns of the others. problems are those except missing
+// functions.
 func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
 	if e.Converted {
 		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
@@ -270,8 +260,7 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 }
 
-// hintMode adds a hint to a problem of a Composition with functions of profile
-// Alpha.
+// hintMode adds a hint to a problem of a Composition with alpha functions.
 func hintMode(e composition.Entry, err error) error {
 	if !e.Alpha {
 		return err
@@ -362,8 +351,7 @@ func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, erro
 	return docs, nil
 }
 
-// xrsOf returns the documents of a file or folder: all, or the first of each
-// file.
+// xrsOf returns all documents of a path, or the first of each file.
 func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.Document, error) {
 	docs, err := s.config.Reader.All(ctx, path)
 	if err != nil {

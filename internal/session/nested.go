@@ -23,8 +23,7 @@ import (
 // DefaultDepth is the maximum depth of nested composite resources.
 const DefaultDepth = 8
 
-// maxNested limits the number of composite resources per XR, because
-// Compositions that multiply at every level would never end.
+// maxNested limits the number of composite resources per XR.
 const maxNested = 10_000
 
 // A family renders XRs with all XRs that they compose.
@@ -43,9 +42,8 @@ type family struct {
 }
 
 // results renders the XR of a document or claim, and recursively every composed
-// XR that has a Composition in the library: parents before children, in the
-// order of the parent's composed resources. The first error is in the last
-// result.
+// XR that has a Composition: parents before children, in the order of the
+// parent's composed resources. The first error is in the last result.
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
 	u, err := f.plan.decodeXR(doc)
@@ -81,8 +79,7 @@ func (w *walk) result(path []string) Result {
 	return r
 }
 
-// fail adds the result of an XR that cannot be rendered and returns its error,
-// which ends the walk.
+// fail adds the result of an XR that cannot be rendered and returns its error.
 func (w *walk) fail(r Result, err error) error {
 	r.Source, r.Result, r.Observed, r.Err = w.doc.Position(), nil, nil, w.locate(err)
 	w.done = append(w.done, r)
@@ -196,8 +193,7 @@ func (w *walk) check(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two objects have the same identity in an API server. An
-// object without a name is equal only to itself.
+// same reports whether two objects with a name have the same identity.
 func same(a, b *unstructured.Unstructured) bool {
 	return a.GetName() != "" && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() &&
 		a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()

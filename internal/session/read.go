@@ -21,7 +21,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// documents reads several files or folders.
 func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	for _, path := range paths {
@@ -34,7 +33,6 @@ func (s *Session) documents(ctx context.Context, what string, paths []string) ([
 	return docs, nil
 }
 
-// all reads the objects of several files or folders.
 func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unstructured.Unstructured, error) {
 	docs, err := s.documents(ctx, what, paths)
 	if err != nil {
@@ -79,8 +77,7 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	return schemas, nil
 }
 
-// A content identifies a document by position and text, so that a changed file
-// is decoded again.
+// A content identifies a document, so that a changed file is decoded again.
 type content struct {
 	path string
 	line int
@@ -154,8 +151,7 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 }
 
 // functions returns the functions of Compositions, by name: those of the
-// functions file (the last of duplicates), the dependencies of its packages,
-// and those that are known without a file.
+// functions file (the last of duplicates), dependencies, and builtins.
 func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
 	p.functions = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
@@ -168,8 +164,8 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 		}
 	}
 	for _, e := range compositions {
-		// The functions file need not have the functions of a converted
-		// Composition, which names none.
+		// A converted Composition has names that are not in the
+		// functions file.
 		if s.config.Functions == "" || e.Converted {
 			s.addUnlisted(p, e)
 		}
@@ -182,8 +178,7 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 	return nil
 }
 
-// listed adds the functions of the functions file, and the dependencies of
-// packages whose metadata is in it.
+// listed adds the functions and the dependencies in the functions file.
 func (s *Session) listed(ctx context.Context, p *plan) error {
 	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
 	if err != nil {

@@ -34,11 +34,11 @@ type Config struct {
 	// Dependencies resolves the versions of dependencies. It is required if
 	// there are any.
 	Dependencies Resolver
-	// Locked says that Dependencies has locked versions and needs no
-	// registry, so it is used even if a builtin satisfies a dependency.
+	// Locked says that Dependencies has locked versions, which are used
+	// even if a builtin satisfies a dependency.
 	Locked bool
 	// Packages replaces the packages of functions, by name: the path of an
-	// .xpkg file or of a folder with a Go main package.
+	// .xpkg file or of a folder with source.
 	Packages map[string]string
 	// Annotations override the annotations of all Functions.
 	Annotations map[string]string
@@ -53,19 +53,18 @@ type Config struct {
 	Crosscheck bool
 	// Runtimes start functions, by Runtime.
 	Runtimes map[Runtime]runtimes.Runtime
-	// Containers runs the functions of Compositions in profile Alpha that
-	// name no runner. It may be nil.
+	// Containers runs the alpha functions that name no runner. It may be
+	// nil.
 	Containers alpha.ContainerRunner
 	// Runners are called for functions by name, before any other runtime.
 	Runners function.Mux
 	// Replay, if not nil, answers for all other functions, which then need
-	// not exist. Wrap, if not nil, wraps the Runner of functions, for
-	// example in a recorder. Profile Alpha supports neither.
+	// not exist. Wrap, if not nil, wraps the Runner of functions.
 	Replay function.Runner
 	Wrap   func(function.Runner) function.Runner
 	// Cache is the folder of cached responses, or "". CacheMaxTTL limits
-	// their age (0 means intercept.DefaultMaxTTL). Now is the clock, which
-	// is required with Cache.
+	// their age (0 means intercept.DefaultMaxTTL). It requires the clock
+	// Now.
 	Cache       string
 	CacheMaxTTL time.Duration
 	Now         func() time.Time
@@ -73,21 +72,19 @@ type Config struct {
 	Progress progress.Func
 }
 
-// A Session renders, and keeps its functions running until it is closed. A name
-// always means the function that it meant first. It is safe for concurrent use.
+// A Session renders, and keeps its functions running until it is closed: a name
+// always means the same function. It is safe for concurrent use.
 type Session struct {
 	config Config
-	// calls is the Runner of all functions by name, with the cache if there
-	// is one. opened creates it once.
+	// calls, with the cache if there is one, is created once by opened.
 	opened sync.Once
 	calls  function.Runner
-	// container is the default runtime of images, which containers finds
-	// once, or Auto with the reason why there is none.
+	// container is the runtime of images, or Auto with the reason.
+	// containers finds it once.
 	containers  sync.Once
 	container   Runtime
 	noContainer error
-	// compositions and listings cache decoded documents, because thousands
-	// of renders read the same Composition.
+	// These cache decoded documents of thousands of renders.
 	compositions proc.Memo[content, checked]
 	listings     proc.Memo[content, listing]
 
@@ -98,8 +95,7 @@ type Session struct {
 
 // A Run describes how a function ran.
 type Run struct {
-	// Function is its name. Package is its spec.package or what replaced
-	// it.
+	// Package is spec.package or what replaced it.
 	Function, Package string
 	// Runtime is what ran it. Detail has details for users.
 	Runtime Runtime
@@ -114,21 +110,19 @@ type Result struct {
 	Source string
 	// Document is the XR or its claim. It has no Text for a nested XR.
 	Document manifest.Document
-	// Result is nil if Err is not nil. With an observe loop, it is that of
-	// the last pass.
+	// Result is nil if Err is not nil.
 	*converge.Result
 	// Observed are the observed composed resources.
 	Observed []*unstructured.Unstructured
-	// Functions are the functions of the pipeline, in order, without those
-	// in Config.Runners.
+	// Functions are those of the pipeline that Config.Runners does not
+	// have.
 	Functions []Run
-	// Err is the error of the render. It wraps a *render.FatalError for a
-	// FATAL result of a function.
+	// Err is the error of the render. A FATAL result is a
+	// *render.FatalError.
 	Err error
 }
 
-// RuntimeOf returns the Runtime of a function, or "" if Functions does not have
-// it.
+// RuntimeOf returns the Runtime of a function, or "" if it is unknown.
 func (r Result) RuntimeOf(function string) string {
 	i := slices.IndexFunc(r.Functions, func(run Run) bool { return run.Function == function })
 	if i < 0 {
@@ -201,8 +195,7 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	}, each)
 }
 
-// renderEach renders the XRs of documents concurrently, and calls each in the
-// order of the documents.
+// renderEach renders documents concurrently, and calls each in their order.
 func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
@@ -217,8 +210,7 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 	})
 }
 
-// runner starts the functions of a Composition's pipeline and returns their
-// Runner.
+// runner starts the functions of a Composition and returns their Runner.
 func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
 	calls := s.config.Replay
 	var runs []Run

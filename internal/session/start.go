@@ -17,12 +17,11 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// started is a function that is starting. After done is closed, it runs or has
-// failed.
+// started is a function that runs or has failed once done is closed.
 type started struct {
 	choice choice
-	// wanted is the number of renders that wait for it. When it drops to
-	// zero, cancel ends the start.
+	// wanted is the number of renders that wait for it. At zero, cancel
+	// ends the start.
 	wanted int
 	cancel context.CancelCauseFunc
 
@@ -34,7 +33,7 @@ type started struct {
 
 // start starts the functions that do not run yet, concurrently, and waits for
 // them. If one fails, the other starts are cancelled, unless another render
-// waits for them. Close stops running functions.
+// waits for them.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 		if <-e.done; e.err != nil {
 			return e.err
 		}
-		// The function had started before it was cancelled, and has no other
+		// It had started before it was cancelled, and has no other
 		// user.
 		ended = e.end(context.WithoutCancel(ctx))
 	} else if e.isDone() {
@@ -141,8 +140,7 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 }
 
 // isLast reports whether the caller is the last that waits for a function that
-// has not started. It then removes the function, so that a later render starts
-// it again.
+// has not started, and then removes it, so that a later render starts it again.
 func (s *Session) isLast(e *started) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +221,6 @@ func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRe
 	return instance.RunFunction(ctx, name, req)
 }
 
-// identity returns the identity of a function for the cache.
 func (s *Session) identity(name string) string {
 	if instance, ok := s.instance(name); ok && s.config.Runners[name] == nil {
 		return instance.Identity
@@ -258,8 +255,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop stops a function. A function that starts after ctx is done is stopped,
-// without reporting errors.
+// stop stops a function. One that starts after ctx is done is stopped later.
 func (e *started) stop(ctx context.Context) error {
 	e.cancel(errors.New("the session is closed"))
 	select {

@@ -20,7 +20,6 @@ type UnknownStepError struct {
 	Steps []string
 }
 
-// Error names the step and the existing ones.
 func (e *UnknownStepError) Error() string {
 	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
 }
@@ -41,8 +40,7 @@ func checkSteps(answers map[string]function.Runner, all ...composition.Entry) er
 	return nil
 }
 
-// answering returns a Runner that handles steps in answers, and passes others
-// to next.
+// answering returns a Runner that has answers for steps, and next for others.
 func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
 	if len(answers) == 0 {
 		return next

@@ -46,8 +46,8 @@ func (l *loop) feed(r *render.Result, pass int) {
 	l.req.XR = &unstructured.Unstructured{Object: l.composite(r.XR)}
 }
 
-// reconciles reports whether the profile uses the reconciler, whose functions
-// observe what Crossplane writes to a composite resource.
+// reconciles reports whether functions observe what Crossplane writes to a
+// composite resource.
 func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
 // composite returns the composite resource after a pass that rendered doc. The
@@ -79,9 +79,8 @@ func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
 }
 
-// keepSecrets moves observed Secrets that are not desired to where only
-// connection details and requirements find them. Such Secrets are written by
-// providers.
+// keepSecrets keeps observed Secrets that are not desired for connection
+// details and requirements only. Providers write such Secrets.
 func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	for _, o := range l.given {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {

@@ -54,7 +54,6 @@ func Crosscheck(first, second Side) function.Runner {
 	})
 }
 
-// value describes the value that a side has for a field, if it has one.
 func (s Side) value(has bool, v any) string {
 	text := []byte("nothing")
 	if has {
@@ -63,8 +62,7 @@ func (s Side) value(has bool, v any) string {
 	return string(text) + " by " + s.Name
 }
 
-// A CrosscheckError reports the first field, in lexical order, in which the
-// responses of two sides differ.
+// A CrosscheckError reports the first field in which two responses differ.
 type CrosscheckError struct {
 	Function string
 	// Field is the path in the JSON form of a RunFunctionResponse, such as
@@ -74,7 +72,6 @@ type CrosscheckError struct {
 	First, Second string
 }
 
-// Error returns the field and both values.
 func (e *CrosscheckError) Error() string {
 	return fmt.Sprintf("crosschecking function %q: %s is %s, but %s", e.Function, e.Field, e.First, e.Second)
 }

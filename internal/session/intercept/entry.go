@@ -46,8 +46,8 @@ type entry struct {
 
 // The file of an entry is a header, the response as protobuf, and the SHA-256
 // of both. The header is the magic, the key, the expiry in nanoseconds since
-// the Unix epoch, and the length of the response. Numbers are 8 bytes,
-// big-endian.
+// the Unix epoch, and the length of the response, as big-endian numbers of 8
+// bytes.
 const (
 	magic      = "xfnrsp1\n"
 	headerSize = int64(len(magic) + len(key{}) + 8 + 8)

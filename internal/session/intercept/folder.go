@@ -16,12 +16,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// entryName matches the name of an entry. A file that is being written has a
-// temporary name of fsx.
+// entryName matches the name of an entry.
 var entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
 
-// abandoned is the age from which a temporary file is considered left by a
-// killed process.
+// abandoned is the age of temporary files that a killed process has left.
 const abandoned = time.Hour
 
 func pathOf(dir string, k key) string {
@@ -30,7 +28,7 @@ func pathOf(dir string, k key) string {
 
 // read returns the entry in a file, or the zero entry if there is none. It
 // removes an invalid file. If another process replaces the file at that moment,
-// this loses a valid entry, which costs one call.
+// one valid entry is lost.
 func read(path string, k key) (entry, error) {
 	b, err := readFile(path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,8 +44,7 @@ func read(path string, k key) (entry, error) {
 	return e, nil
 }
 
-// readFile returns at most the first bytes of a regular file. It returns
-// nothing for other files, such as links.
+// readFile returns the first bytes of a file, or nothing if it is not regular.
 func readFile(path string, most int64) (b []byte, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() {
@@ -63,7 +60,6 @@ func readFile(path string, most int64) (b []byte, err error) {
 	return b, nil
 }
 
-// remove removes a file. A missing file is not an error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing %q: %w", path, fsx.Cause(err))
@@ -72,9 +68,9 @@ func remove(path string) error {
 }
 
 // PruneCache removes responses that expired before now, invalid files with the
-// name of a response, and temporary files of killed processes. It returns the
-// number of files removed. Other files are kept, and a missing folder is empty.
-// It continues after errors, and joins them.
+// name of a response, and temporary files of killed processes, and returns
+// their number. A missing folder is empty. It continues after errors, and joins
+// them.
 func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +93,7 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 	return removed, errors.Join(errs...)
 }
 
-// stale reports whether a file is a response or temporary file that is useless
-// at now.
+// stale reports whether a file is a useless response or temporary file.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
 	if !entryName().MatchString(name) && !fsx.IsTemporary(name) {

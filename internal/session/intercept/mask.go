@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// masked replaces values that recordings must not contain.
 const masked = "masked"
 
-// Mask returns a request as JSON values, with "masked" in place of values that
-// differ between runs or are secret: its tag, which is a hash of the request,
-// the time at which the XR became responsive, and credentials.
+// Mask returns a request as JSON values, with "masked" in place of its tag,
+// which is a hash of the request, the time at which the XR became responsive,
+// and credentials.
 func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	if req.GetMeta().GetTag() != "" {

@@ -27,8 +27,7 @@ import (
 // MaxRecordingSize is the maximum size of the file of a call: 256 MiB.
 const MaxRecordingSize = 256 << 20
 
-// A call is the content of a recorded file. Messages are in protobuf's JSON
-// form.
+// A call is the content of a recorded file, with messages in protobuf's JSON.
 type call struct {
 	Function string          `json:"function"`
 	Step     string          `json:"step"`
@@ -39,11 +38,9 @@ type call struct {
 
 // Record returns a Runner that passes calls to r and writes each to a file
 // below dir: FUNCTION/STEP.HASH.json, with the hash of the masked request. It
-// overwrites an earlier recording of a call. It does not record a call whose
-// context ended. If the file cannot be written, the call fails.
-//
-// Recordings contain no credentials, but all other input and output of
-// functions, such as connection details.
+// does not record a call whose context ended. If the file cannot be written,
+// the call fails. Recordings contain no credentials, but all other input and
+// output of functions, such as connection details.
 func Record(dir string, r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		c, file, err := newCall(ctx, name, req)
@@ -61,7 +58,6 @@ func Record(dir string, r function.Runner) function.Runner {
 	})
 }
 
-// newCall returns a call without its response, and its file name.
 func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c call, file string, err error) {
 	c = call{Function: name, Step: function.Step(ctx)}
 	if c.Request, err = Mask(req); err != nil {
@@ -77,15 +73,14 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
-// fileName converts a name to a file name that is valid on all systems.
-// Different names may share one: the content of the file decides.
+// fileName converts a name to a valid file name. Different names may share one:
+// the content of the file decides.
 func fileName(name string) string {
 	const longest = 100
 	name = unfit().ReplaceAllString(name, "_")
 	return name[:min(len(name), longest)]
 }
 
-// keep writes a call with its response.
 func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error {
 	if err != nil {
 		c.Error = err.Error()
@@ -115,8 +110,8 @@ func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error 
 // A MissError reports that a call is not in a recording.
 type MissError struct {
 	Dir, Function, Step string
-	// Now is the masked request of the call. Recorded is the most similar
-	// recorded request of the function at that step, or nil.
+	// Now is the masked request, and Recorded the most similar one of the
+	// function at that step, or nil.
 	Now, Recorded map[string]any
 }
 
@@ -170,7 +165,6 @@ func (c call) answer(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, e
 	return rsp, nil
 }
 
-// readCall reads a recorded file.
 func readCall(root *os.Root, file string) (c call, err error) {
 	var text []byte
 	f, err := root.Open(file)
@@ -197,11 +191,9 @@ func parseCall(file string, text []byte) (c call, err error) {
 	return c, nil
 }
 
-// mostNear limits the number of recorded calls that are compared to find a
-// similar one.
+// mostNear limits the number of calls that are searched for a similar one.
 const mostNear = 100
 
-// miss returns the error for a call that is not recorded.
 func (c call) miss(dir string, root *os.Root, file string) error {
 	e := &MissError{Dir: dir, Function: c.Function, Step: c.Step, Now: c.Request}
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(filepath.Dir(file)))
