@@ -67,8 +67,8 @@ func forXR(spec map[string]any) map[string]any {
 	return spec
 }
 
-// setName sets the XR's name from the claim's reference, or generates one that
-// depends only on the claim.
+// setName sets the name in the claim's reference, or generates one from the
+// claim.
 func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "resourceRef", "name")
 	if name == "" {
@@ -86,8 +86,8 @@ func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 
 const suffixLength = 5
 
-// suffix returns the end of a generated name: characters that Kubernetes uses
-// there, chosen by the SHA-256 of the seed.
+// suffix returns the end of a generated name, chosen by the SHA-256 of the
+// seed.
 func suffix(seed string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	sum := sha256.Sum256([]byte(seed))
@@ -98,8 +98,8 @@ func suffix(seed string) string {
 	return string(text)
 }
 
-// withoutKubernetes returns a copy of labels or annotations without those that
-// are reserved for Kubernetes.
+// withoutKubernetes returns a copy without keys that are reserved for
+// Kubernetes.
 func withoutKubernetes(all map[string]string) map[string]string {
 	kept := map[string]string{}
 	maps.Copy(kept, all)

@@ -15,17 +15,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Library has Compositions and their CompositeResourceDefinitions. It is
-// immutable once it is loaded.
+// A Library has Compositions and their XRDs. It is immutable.
 type Library struct {
 	compositions []Entry
 	xrds         []schema.XRD
 	ignored      []string
 }
 
-// Load returns a Library with the Compositions and CompositeResourceDefinitions
-// among docs. Other objects are in Ignored. Two objects of the same kind and
-// name are an error.
+// Load returns a Library with the Compositions and XRDs among docs. Other
+// objects are in Ignored. Two objects of the same kind and name are an error.
 func Load(docs []manifest.Document) (*Library, error) {
 	l := &Library{}
 	seen := map[string]string{}
@@ -98,10 +96,10 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 }
 
 // Select returns the Composition for xr by the rules of Crossplane: the one
-// that its XRD enforces; else the one that the XR refers to; else, for an XR
-// without a selector, its XRD's default; else the only one with the labels of
-// the selector. It returns an error where Crossplane would select one of
-// several at random.
+// that its XRD enforces; else the one that the XR refers to; else, without a
+// selector, its XRD's default; else the only one with the labels of the
+// selector. It returns an error where Crossplane would select one of several at
+// random.
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
@@ -130,8 +128,8 @@ type selection struct {
 	labels   map[string]string
 }
 
-// selectionOf reads the selection from the fields where the XRD has
-// Crossplane's fields. Without an XRD it uses the first place that has them.
+// selectionOf reads the selection from where the XRD has Crossplane's fields.
+// Without an XRD it uses the first place that has them.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}

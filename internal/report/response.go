@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -82,23 +81,11 @@ func camel(constant, prefix string) string {
 
 // requirements describes the requirements of a response, in natural order.
 func requirements(r *fnv1.Requirements) []string {
-	all := append(selected("resource", r.GetResources()), selected("extra resource", extraResources(r))...)
+	all := append(selected("resource", r.GetResources()), selected("extra resource", reconciler.ExtraResources(r))...)
 	for _, name := range slices.SortedFunc(maps.Keys(r.GetSchemas()), fieldpath.Natural) {
 		s := r.GetSchemas()[name]
 		all = append(all, fmt.Sprintf("schema %q: %s %s", name, s.GetApiVersion(), s.GetKind()))
 	}
-	return all
-}
-
-// extraResources returns the field extra_resources. It is deprecated, but
-// functions still use it, so it is accessed by name.
-func extraResources(r *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
-	all := map[string]*fnv1.ResourceSelector{}
-	m := r.ProtoReflect()
-	m.Get(m.Descriptor().Fields().ByName("extra_resources")).Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-		all[k.String()], _ = v.Message().Interface().(*fnv1.ResourceSelector)
-		return true
-	})
 	return all
 }
 

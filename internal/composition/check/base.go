@@ -56,7 +56,6 @@ func (c *checker) object(field string, s side, at string, v any, node schema.Nod
 	}
 }
 
-// typeOf returns the type of a decoded JSON value.
 func typeOf(v any) schema.Types {
 	switch v := v.(type) {
 	case string:

@@ -27,17 +27,15 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is another error that function-patch-and-transform
-	// returns, always or whenever it uses the field.
+	// InvalidInput is another error of function-patch-and-transform.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
 // The kinds of problems with schemas.
 const (
 	MissingSchema composition.ProblemKind = "MissingSchema"
-	// The kinds of schema aware errors: a field that is read or written
-	// does not exist or has another type, or a map transform has no value
-	// for an input.
+	// The kinds of schema aware errors: a field does not exist or has
+	// another type, or a map transform has no value for an input.
 	NoSuchField composition.ProblemKind = "NoSuchField"
 	WrongType   composition.ProblemKind = "WrongType"
 	NotInMap    composition.ProblemKind = "NotInMap"
@@ -51,8 +49,7 @@ const (
 	NotChecked composition.ProblemKind = "NotChecked"
 )
 
-// Schemas returns the definition of a kind, or nil if it is unknown, as
-// schema.Definitions.Definition does.
+// Schemas returns the definition of a kind, or nil if it is unknown.
 type Schemas = func(kschema.GroupKind) *schema.Definition
 
 // Composition returns the problems of a Composition, by line: those of
@@ -98,12 +95,12 @@ type checker struct {
 	schemas   Schemas
 	composite apiextv1.TypeReference
 	sides     map[kschema.GroupVersionKind]side
-	// bases are the composed resources so far, by name.
+	// bases are the composed resources by name.
 	bases    map[string]side
 	problems []composition.Problem
-	// seen has the problems of patch sets that were reported already.
+	// seen has the problems that were reported already.
 	seen map[string]bool
-	// budget is how many patches of patch sets may still be checked.
+	// budget is the number of patches of sets that may still be checked.
 	budget int
 }
 

@@ -11,14 +11,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// fieldProblems are the kinds of errors in fields that the documentation has a rule
-// for. All others are InvalidInput.
+// fieldProblems are the kinds of errors in fields; all others are InvalidInput.
 var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
 	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
 }
 
-// invalid adds the problem of an error in a field below at, unless err is nil.
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
@@ -89,8 +87,7 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 }
 
 // templateName checks the name of a template. The function accepts a second
-// template with the same name if it has no base: it continues with the first
-// one's resource.
+// template with the same name if it has no base.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
@@ -104,8 +101,7 @@ func (c *checker) templateName(in source, at string, t *spec.Template, names map
 func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
 // patchIntegrity checks a patch. err is the function's first error, and hides
-// its later checks, so they are repeated here. The function only finds errors
-// of combine patches when they run.
+// its later checks, so they are repeated here.
 func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
 	c.invalid(at, err)
 	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {
@@ -184,8 +180,7 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// ofSecret reports whether writeConnectionSecretToRef supports the type of a
-// patch.
+// ofSecret reports whether writeConnectionSecretToRef supports a patch.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

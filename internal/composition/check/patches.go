@@ -34,8 +34,7 @@ var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
 	spec.CombineToEnvironment:     {route{inResource, inEnvironment}, route{inXR, inEnvironment}},
 }
 
-// patches checks the patches of an input against the schemas of their sources
-// and targets.
+// patches checks patches against the schemas of their sources and targets.
 func (c *checker) patches(in source) {
 	sets := map[string]int{}
 	for i, set := range in.PatchSets {
@@ -93,9 +92,8 @@ func (c *checker) patchSet(in source, sets map[string]int, name string, resource
 	}
 }
 
-// template checks the base of a template, and returns the side of its resource.
-// A template without a base uses the resource of another one with the same
-// name.
+// template checks the base of a template, and returns the side of its resource:
+// without a base, that of another template with the same name.
 func (c *checker) template(at string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
@@ -110,7 +108,6 @@ func (c *checker) template(at string, t *spec.Template) side {
 	return s
 }
 
-// at returns the side at a place.
 func (c *checker) at(p place, resource side) side {
 	switch p {
 	case inXR:
@@ -122,7 +119,6 @@ func (c *checker) at(p place, resource side) side {
 	}
 }
 
-// patch checks a patch at a field of the document.
 func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource side) {
 	v, ok := c.read(at, p, c.at(r.from, resource))
 	if !ok {
@@ -139,8 +135,7 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 	c.write(in, at, p, v, r.to, resource)
 }
 
-// mapped reports inputs for which the first transform, a map, has no value. It
-// fails on them.
+// mapped reports inputs for which the first transform, a map, has no value.
 func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	if t.Type != spec.TransformMap || t.Map == nil {
 		return
@@ -169,7 +164,6 @@ func (c *checker) read(at string, p *spec.Patch, from side) (value, bool) {
 	return value{types: schema.String, what: "the combined value"}, true
 }
 
-// lookUp returns the value at a path.
 func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	path, ok := c.parse(field, text)
 	if !ok {
@@ -180,7 +174,6 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	return value{node.Types(), node, from.of(path)}, f == nil
 }
 
-// write checks whether a patch can write a value to its target.
 func (c *checker) write(in source, at string, p *spec.Patch, v value, into place, resource side) {
 	field := at + ".toFieldPath"
 	if p.ToFieldPath == nil {
@@ -216,8 +209,7 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 	}
 }
 
-// applied warns of fields that Crossplane does not apply: all but the status of
-// a composite resource, and the status of a composed resource.
+// applied warns of fields that Crossplane does not apply.
 func (c *checker) applied(in source, field string, path fieldpath.Path, into place) {
 	status := path[0].Key == "status"
 	switch {
@@ -228,8 +220,7 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 	}
 }
 
-// observed checks the fields of existing resources that connection details and
-// readiness checks read.
+// observed checks fields of existing resources that are read.
 func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
 		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A side is an object that patches read or write. The zero side has no schema.
+// A side is an object that patches read or write. Without a schema, root is
+// zero.
 type side struct {
 	// what is its name in messages.
 	what string
-	// root is the zero Node if there is no schema.
 	root schema.Node
 }
 
@@ -37,7 +37,6 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	return s
 }
 
-// xr returns the side of the composite resource.
 func (c *checker) xr() side {
 	return c.side(kschema.FromAPIVersionAndKind(c.composite.APIVersion, c.composite.Kind), "spec.compositeTypeRef")
 }
@@ -50,8 +49,8 @@ func (s side) of(path fieldpath.Path) string {
 	return path.String() + " of " + s.what
 }
 
-// find returns the schema at a path, or the fault of the path. In wild paths
-// [*] addresses all elements.
+// find returns the schema at a path, or its fault. In wild paths [*] addresses
+// all elements.
 func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	node := s.root
 	for i, segment := range path {
@@ -80,8 +79,7 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	return node, nil
 }
 
-// noField returns the message about a missing field below a node, with a
-// similar field.
+// noField returns the message about a missing field, with a similar field.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
 	for _, near := range below.Named() {

@@ -16,7 +16,7 @@ import (
 )
 
 // A source is an input of function-patch-and-transform, and its field in the
-// document. The field is "spec" for a legacy Composition.
+// document: "spec" for a legacy Composition.
 type source struct {
 	*spec.Resources
 	at     string
@@ -46,7 +46,6 @@ func (s source) secretPatches() []spec.Patch {
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
-	// hasInput reports whether the pipeline has an input for it.
 	hasInput bool
 }
 
@@ -101,17 +100,14 @@ func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
 	return all
 }
 
-// isInput reports whether the input of a step is for
-// function-patch-and-transform, whatever the function's name.
+// isInput reports whether an input is for function-patch-and-transform.
 func isInput(raw []byte) bool {
 	var of struct{ APIVersion, Kind string }
-	// Errors in other fields are ignored.
 	_ = json.Unmarshal(raw, &of)
 	return of.Kind == "Resources" && strings.HasPrefix(of.APIVersion, "pt.fn.crossplane.io/")
 }
 
-// decode decodes an input strictly, as the function does. It adds problems for
-// the first hundred unknown fields.
+// decode decodes an input strictly, as the function does.
 func (c *checker) decode(raw []byte, in source) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
 	if err != nil {

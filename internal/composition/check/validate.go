@@ -26,8 +26,9 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 			return nil, false // The validation of its fields reports it.
 		}
 		for _, p := range Composition(e, known, mode) {
-			// The validation of its fields reports unknown ones, unless the form is
-			// legacy. What only a conversion loses is valid for an API server.
+			// The validation of its fields reports unknown ones,
+			// unless the form is legacy. An API server accepts what
+			// only a conversion loses.
 			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
 				continue
 			}
@@ -40,8 +41,8 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 	}
 }
 
-// builtIn reports whether the object at a field is of a kind of Kubernetes
-// itself, which needs no definition.
+// builtIn reports whether the object at a field is of a kind without
+// definition.
 func builtIn(obj map[string]any, at string) bool {
 	path, err := fieldpath.Parse(at)
 	if err != nil {

@@ -19,8 +19,7 @@ type value struct {
 }
 
 // change returns the types that a transform returns for values of some types,
-// or why it fails on all of them. transformIntegrity reports transforms that
-// always fail.
+// or why it fails on all of them.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {
@@ -52,7 +51,6 @@ func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	return out, ""
 }
 
-// matched returns the types that a match transform returns.
 func matched(m *spec.Match) (out schema.Types) {
 	for _, p := range m.Patterns {
 		out |= jsonTypes(p.Result)
@@ -112,8 +110,8 @@ type pair struct {
 // mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn returns the part of from that never fits to, with its path, or nil.
-// Optional fields that to lacks are ignored.
+// misfitIn returns the part of from that never fits to, or nil. Optional fields
+// that to lacks are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// assemble returns a render's output for the pipeline's desired state. xr is
-// the one that setup returned and pipelineOf prepared.
+// assemble returns the output for the pipeline's desired state.
 func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, error) {
 	named, err := existing(in.Observed)
 	if err != nil {
@@ -27,7 +26,7 @@ func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, e
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))
 	}
-	var refs []map[string]any
+	refs := []any{}
 	var itself map[string]any
 	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
 		u := body(got.Desired.GetResources()[name])
@@ -82,15 +81,13 @@ func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
 	if err := SetController(u, xr); err != nil {
 		return err
 	}
-	// A composed resource always has these two fields, even if they are
-	// empty.
+	// These two fields exist even if they are empty.
 	u.SetAPIVersion(u.GetAPIVersion())
 	u.SetKind(u.GetKind())
 	return nil
 }
 
-// generateName returns a name of at most 63 bytes that depends only on prefix
-// and seed.
+// generateName returns a name of at most 63 bytes from prefix and seed.
 func generateName(prefix, seed string) string {
 	const longest = 63
 	sum := sha256.Sum256([]byte(seed))
@@ -106,8 +103,7 @@ func generateName(prefix, seed string) string {
 	return prefix + hash
 }
 
-// validateName checks a name by RFC 1123, as the API server does. RBAC kinds
-// also allow colons.
+// validateName checks a name by RFC 1123. RBAC kinds also allow colons.
 func validateName(u *unstructured.Unstructured) error {
 	name := u.GetName()
 	gvk := u.GroupVersionKind()
@@ -122,18 +118,17 @@ func validateName(u *unstructured.Unstructured) error {
 }
 
 // fixConditions replaces the times of conditions with Time. A status without
-// conditions gets an empty list, as in Crossplane's output.
+// conditions gets an empty list.
 func fixConditions(u *unstructured.Unstructured) {
 	status, ok := u.Object["status"].(map[string]any)
 	if !ok {
 		return
 	}
-	list, ok := status["conditions"].([]any)
-	if !ok {
+	if list, ok := status["conditions"].([]any); ok {
+		status["conditions"] = ParseConditions(list).Value()
+	} else {
 		status["conditions"] = nil
-		return
 	}
-	status["conditions"] = ParseConditions(list).Value()
 }
 
 // compositeDocument returns the XR with the fields that the reconciler writes.
@@ -183,26 +178,19 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 }
 
 // sorted returns the references sorted by the concatenation of their fields.
-func sorted(refs []map[string]any) []any {
-	type keyed struct {
-		key string
-		ref map[string]any
+func sorted(refs []any) []any {
+	key := func(ref any) (key string) {
+		for _, field := range []string{"apiVersion", "kind", "name", "namespace"} {
+			text, _ := ref.(map[string]any)[field].(string)
+			key += text
+		}
+		return key
 	}
-	list := make([]keyed, len(refs))
-	for i, ref := range refs {
-		text := func(field string) string { s, _ := ref[field].(string); return s }
-		list[i] = keyed{text("apiVersion") + text("kind") + text("name") + text("namespace"), ref}
-	}
-	slices.SortStableFunc(list, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	out := make([]any, len(list))
-	for i := range list {
-		out[i] = list[i].ref
-	}
-	return out
+	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
+	return refs
 }
 
-// merge merges src into dst, which it changes. It merges objects and replaces
-// other values.
+// merge merges src into dst: objects are merged, and other values replaced.
 func merge(dst, src map[string]any) map[string]any {
 	if dst == nil {
 		return src
@@ -218,8 +206,8 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// initialEvents returns the events at the begin of a reconcile: a requested
-// reconcile, and the first selection of the Composition.
+// initialEvents returns the events of a requested reconcile and of the first
+// selection of the Composition.
 func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")
@@ -234,16 +222,16 @@ func initialEvents(in Input) []map[string]any {
 }
 
 func resultEvent(r result) map[string]any {
-	reason := "ComposeResources"
+	severity, reason, format := "Warning", "ComposeResources", "Pipeline step %q: %s"
 	if r.Reason != nil {
 		reason = r.GetReason()
 	}
 	switch r.GetSeverity() {
 	case fnv1.Severity_SEVERITY_NORMAL:
-		return event("Normal", reason, fmt.Sprintf("Pipeline step %q: %s", r.Step, r.GetMessage()))
+		severity = "Normal"
 	case fnv1.Severity_SEVERITY_WARNING:
-		return event("Warning", reason, fmt.Sprintf("Pipeline step %q: %s", r.Step, r.GetMessage()))
 	default:
-		return event("Warning", reason, fmt.Sprintf("Pipeline step %q returned a result of unknown severity (assuming warning): %s", r.Step, r.GetMessage()))
+		format = "Pipeline step %q returned a result of unknown severity (assuming warning): %s"
 	}
+	return event(severity, reason, fmt.Sprintf(format, r.Step, r.GetMessage()))
 }

@@ -39,7 +39,6 @@ func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Inpu
 	return out, nil
 }
 
-// pipeline returns the input of a pipeline of this version.
 func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 	p := pipelineInput{Steps: in.Composition.Spec.Pipeline, Observed: state, Context: in.Context}
 	all := slices.Concat(in.Required, in.Extra)
@@ -57,8 +56,7 @@ func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
 	return p
 }
 
-// assemble returns a render's output for the pipeline's desired state. A
-// resource that another object controls is an error.
+// assemble returns the output for the pipeline's desired state.
 func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
 	out := got.output()
 	observed := ByName(in.Observed)

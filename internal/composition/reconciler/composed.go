@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ResourceName returns the name that a composed resource has in the pipeline, or
-// "".
+// ResourceName returns the name of a composed resource in the pipeline, or "".
 func ResourceName(resource map[string]any) string {
 	name, _, _ := unstructured.NestedString(resource, "metadata", "annotations", AnnotationResourceName)
 	return name
@@ -36,8 +35,8 @@ func body(r *fnv1.Resource) *unstructured.Unstructured {
 	return u
 }
 
-// keepIdentity sets the namespace, name and generateName of a desired resource
-// to those of the observed one, even if they are empty.
+// keepIdentity gives a desired resource the namespace, name and generateName of
+// the observed one, even if they are empty.
 func keepIdentity(desired, observed *unstructured.Unstructured) {
 	if observed == nil {
 		return
@@ -47,8 +46,8 @@ func keepIdentity(desired, observed *unstructured.Unstructured) {
 	desired.SetGenerateName(observed.GetGenerateName())
 }
 
-// forceNamespace sets the namespace of a desired resource to the XR's, if the
-// XR has one. It returns the overridden namespace, if any.
+// forceNamespace sets the namespace of a desired resource to the XR's, if it
+// has one. It returns the overridden namespace, if any.
 func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
 	ns := xr.GetNamespace()
 	if ns == "" {
@@ -61,21 +60,18 @@ func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 	return overridden
 }
 
-// labels are the values of the labels that Crossplane sets on an XR's composed
-// resources. composite is the name of the outermost of nested XRs, and the
-// prefix of generated names.
+// labels are the values of Crossplane's labels on an XR's composed resources.
+// composite is the name of the outermost XR, and the prefix of generated names.
 type labels struct{ composite, claimName, claimNamespace string }
 
-// labelsOf returns the labels for an XR's resources. By default composite is
-// the XR's name.
+// labelsOf returns the labels for an XR's resources.
 func labelsOf(xr *unstructured.Unstructured) labels {
 	l := xr.GetLabels()
 	return labels{cmp.Or(l[LabelComposite], xr.GetName()), l[LabelClaimName], l[LabelClaimNamespace]}
 }
 
-// mark sets the labels and the annotation with the resource's name in the
-// pipeline. They override those that a function set. Claim labels require both
-// name and namespace.
+// mark sets the labels, and the annotation with the resource's name in the
+// pipeline. Claim labels require both name and namespace.
 func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	labels := map[string]string{LabelComposite: l.composite}
 	if l.claimName != "" && l.claimNamespace != "" {
@@ -87,7 +83,7 @@ func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
 	}
 }
 
-// add adds entries to a map of strings in an object. It replaces a map with
+// add adds entries to a map of strings in metadata. It replaces a map with
 // other values, as Kubernetes' accessors do.
 func add(u *unstructured.Unstructured, field string, entries map[string]string) {
 	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
@@ -99,9 +95,8 @@ func add(u *unstructured.Unstructured, field string, entries map[string]string) 
 	_ = unstructured.SetNestedStringMap(u.Object, all, "metadata", field)
 }
 
-// SetController sets xr as u's controlling owner, and replaces an owner
-// reference with the same UID. It returns an error if another object controls
-// u.
+// SetController sets xr as u's controlling owner. It returns an error if
+// another object controls u.
 func SetController(u, xr *unstructured.Unstructured) error {
 	if c := metav1.GetControllerOfNoCopy(u); c != nil && c.UID != xr.GetUID() {
 		return fmt.Errorf("already controlled by %s %q", c.Kind, c.Name)

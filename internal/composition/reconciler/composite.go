@@ -22,13 +22,11 @@ const (
 // APIVersion is the apiVersion of documents that only renders write.
 const APIVersion = "render.crossplane.io/v1beta1"
 
-// Time replaces all times in a render's output, so that renders of the same
-// input are identical.
+// Time replaces all times in output, so that renders are reproducible.
 const Time = "2024-01-01T00:00:00Z"
 
-// observe returns the observed state for functions. Of observed resources with
-// the same composition-resource-name the last one counts. Connection details
-// come from secrets, unless that is nil.
+// observe returns the observed state for functions. Of resources with the same
+// name in the pipeline the last one counts. secrets have connection details.
 func observe(xr *unstructured.Unstructured, observed []*unstructured.Unstructured, secrets Store) (*fnv1.State, error) {
 	r, err := observeOne(xr, secrets)
 	if err != nil {

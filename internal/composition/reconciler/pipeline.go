@@ -24,8 +24,8 @@ type pipelineInput struct {
 	Context *structpb.Struct
 	// Requirements finds the resources and schemas that functions require.
 	Requirements Requirements
-	// Secret returns the data of a Secret for a step's credentials. If it
-	// is nil, functions get no credentials.
+	// Secret returns the data of a Secret for a step's credentials. Nil
+	// gives functions no credentials.
 	Secret func(namespace, name string) (map[string][]byte, bool)
 	// Meta returns the metadata for a request. If it is nil, there is none.
 	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
@@ -112,8 +112,7 @@ func (in *pipelineInput) request(s *apiextv1.PipelineStep, out *outcome) (req *f
 	return req, err
 }
 
-// addCredentials adds a step's Secrets to its request. It ignores sources other
-// than Secret.
+// addCredentials adds a step's Secrets to its request.
 func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
 	for _, c := range credentials {
 		if c.Source != apiextv1.FunctionCredentialsSourceSecret || c.SecretRef == nil || in.Secret == nil {

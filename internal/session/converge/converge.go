@@ -100,4 +100,3 @@ func (r *Result) noteReadiness() {
 		r.ReadySince = r.Passes
 	}
 }
-
