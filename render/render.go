@@ -53,7 +53,7 @@ func (r Request) input() reconciler.Input {
 	return reconciler.Input{
 		XR: r.XR, Composition: r.Composition, Observed: r.Observed,
 		Required: r.Required, Extra: r.Extra, Credentials: r.Credentials,
-		Schemas: r.Schemas, Legacy: r.Legacy,
+		Schemas: r.Schemas, Legacy: r.Legacy, Context: r.Context,
 	}
 }
 
@@ -114,86 +114,16 @@ func Render(ctx context.Context, run function.Runner, req Request) (*Result, err
 	if req.Profile == Alpha {
 		return nil, errors.New("the functions of profile alpha are containers, which cannot be called by RunFunction")
 	}
-	if v.Classic == nil {
-		return reconcile(ctx, run, req)
-	}
-	return renderClassic(ctx, run, req, *v.Classic)
-}
-
-func reconcile(ctx context.Context, run function.Runner, req Request) (*Result, error) {
-	xr, err := reconciler.Setup(req.input())
+	out, err := reconciler.Render(ctx, run, req.input(), v)
 	if err != nil {
 		return nil, err
 	}
-	if out, ended := reconciler.Ended(xr); ended {
-		r := result(req, out)
-		r.addOutcome(&reconciler.PipelineOutcome{})
-		return r, nil
-	}
-	in, err := reconciler.PipelineOf(req.input(), xr)
-	if err != nil {
-		return nil, err
-	}
-	in.Context = req.Context
-	got, err := reconciler.RunPipeline(ctx, run, in)
-	if err != nil {
-		return nil, err
-	}
-	out, err := reconciler.Assemble(req.input(), xr, got)
-	if err != nil {
-		return nil, err
-	}
-	r := result(req, out)
-	r.addOutcome(got)
-	if got.Context != nil {
-		r.Context, r.HasContext = reconciler.Document("Context", "fields", got.Context.AsMap()), true
-	}
-	return r, nil
-}
-
-func renderClassic(ctx context.Context, run function.Runner, req Request, v reconciler.ClassicVersion) (*Result, error) {
-	state, err := reconciler.Observe(req.XR, req.Observed, nil)
-	if err != nil {
-		return nil, err
-	}
-	in := v.Pipeline(req.input(), state)
-	in.Context = req.Context
-	got, err := reconciler.RunPipeline(ctx, run, in)
-	if err != nil {
-		return nil, err
-	}
-	out, err := v.Assemble(req.input(), got)
-	if err != nil {
-		return nil, err
-	}
-	if req.Full && out.Full == nil {
-		return nil, ErrNoSpec
-	}
-	r := result(req, out)
-	r.addOutcome(got)
-	r.HasContext = true
-	if got.Context != nil {
-		r.Context = reconciler.Document("Context", "fields", nilIfEmpty(got.Context.AsMap()))
-	}
-	return r, nil
-}
-
-func result(req Request, out *reconciler.Output) *Result {
-	r := &Result{XR: out.XR, Full: out.Full, Composed: out.Composed, Results: out.Results}
+	r := Result(*out)
 	if req.Full {
-		r.XR = out.Full
+		if r.Full == nil {
+			return nil, ErrNoSpec
+		}
+		r.XR = r.Full
 	}
-	return r
-}
-
-func (r *Result) addOutcome(got *reconciler.PipelineOutcome) {
-	r.Warnings = got.Warnings
-	r.ConnectionDetails = reconciler.ConnectionDetails(got.Desired.GetComposite().GetConnectionDetails())
-}
-
-func nilIfEmpty(m map[string]any) map[string]any {
-	if len(m) == 0 {
-		return nil
-	}
-	return m
+	return &r, nil
 }

@@ -17,7 +17,7 @@ func (r *Result) Output() *reconciler.Output {
 	status := r.status()
 	full := r.stored.DeepCopy().Object
 	full["status"] = status
-	out := &reconciler.Output{Full: full, Composed: []map[string]any{}}
+	out := &reconciler.Output{Full: full, Composed: []map[string]any{}, ConnectionDetails: reconciler.ConnectionDetails(r.ConnectionDetails)}
 	out.XR = map[string]any{
 		"apiVersion": r.XR.GetAPIVersion(), "kind": r.XR.GetKind(),
 		"metadata": map[string]any{"name": r.XR.GetName()},

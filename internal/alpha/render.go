@@ -11,24 +11,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// An Output is what a render prints, with the fields of render.Result.
-type Output struct {
-	*reconciler.Output
-	// ConnectionDetails is the document of the XR's connection details.
-	ConnectionDetails map[string]any
-	// Notes name the composed resources that are deleted. Warnings name those
-	// that could not be rendered, and those that exist and are not deleted
-	// although nothing desires them.
-	Notes, Warnings []string
-}
-
 // Render reconciles the XR of req once, whose functions are containers that run
 // runs. Observed are the composed resources that exist, and Secrets: those
 // without the annotation of a composed resource hold the connection details of
 // the XR or of composed resources. Nothing in the arguments is changed.
 //
-// A fatal result is a *function.FatalError.
-func Render(ctx context.Context, run ContainerRunner, req Request, observed []*unstructured.Unstructured) (*Output, error) {
+// Notes name the composed resources that are deleted. Warnings name those that
+// could not be rendered, and those that exist and are not deleted although
+// nothing desires them. A fatal result is a *function.FatalError.
+func Render(ctx context.Context, run ContainerRunner, req Request, observed []*unstructured.Unstructured) (*reconciler.Output, error) {
 	var composed, secrets []*unstructured.Unstructured
 	for _, o := range observed {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetAnnotations()[reconciler.AnnotationResourceName] == "" {
@@ -47,7 +38,7 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	case err != nil:
 		return nil, err
 	}
-	out := &Output{Output: got.Output(), ConnectionDetails: reconciler.ConnectionDetails(got.ConnectionDetails)}
+	out := got.Output()
 	for _, d := range got.Dropped {
 		if d.Deleted {
 			out.Notes = append(out.Notes, fmt.Sprintf("composed resource %q, %s %q, is deleted", d.Name, d.Object.GetKind(), d.Object.GetName()))

@@ -1,20 +1,21 @@
 package clusterdiff
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// apply returns what becomes of a live object if Crossplane applies desired to
-// it, where it applied previous before: what desired has is set, what only
-// previous had goes, and all else stays (Kubernetes, "Server-Side Apply"). None
-// is changed; previous may be nil.
+// apply returns a live object after a server-side apply of desired by an owner
+// that applied previous before, which may be nil. Fields of desired are set,
+// those that only previous has are removed, and others are kept. The arguments
+// are not changed.
 //
-// Which lists an API server merges, only schemas know. Here those are, by name,
-// whose items are all objects with names of their own, and those of objects with
-// as many items as live, by index, if desired says nothing of some fields. All
-// others are replaced.
+// Only a schema says which lists are merged. Without one, lists of objects with
+// unique names are merged by name, a list that already has all fields of desired
+// is kept, and all others are replaced.
 func apply(live, desired, previous map[string]any) map[string]any {
 	after := runtime.DeepCopyJSON(live)
 	if previous != nil {
@@ -24,8 +25,8 @@ func apply(live, desired, previous map[string]any) map[string]any {
 	return after
 }
 
-// prune removes what previous has and desired has not, but for the objects
-// around it that hold anything else.
+// prune removes the fields of live that previous has and desired has not.
+// Objects that have other fields are kept.
 func prune(live, desired, previous map[string]any) {
 	for k, was := range previous {
 		is, stays := desired[k]
@@ -91,37 +92,28 @@ func merged(live, desired any) any {
 		return l
 	case []any:
 		l, _ := live.([]any)
-		return mergedList(l, d)
+		if now := byName(live); now != nil && byName(desired) != nil {
+			for _, item := range d {
+				object := item.(map[string]any)
+				if own := now[object["name"].(string)]; own != nil {
+					merge(own, object)
+				} else {
+					l = append(l, runtime.DeepCopyJSON(object))
+				}
+			}
+			return l
+		}
+		if within(desired, live) {
+			return live
+		}
+		return runtime.DeepCopyJSONValue(desired)
 	default:
 		return desired
 	}
 }
 
-func mergedList(live, desired []any) []any {
-	if names := byName(desired); names != nil && byName(live) != nil {
-		return mergeByName(live, desired)
-	}
-	if len(live) != len(desired) || !within(desired, live) {
-		return runtime.DeepCopyJSONValue(desired).([]any)
-	}
-	return live
-}
-
-func mergeByName(live, desired []any) []any {
-	now := byName(live)
-	for _, item := range desired {
-		object := item.(map[string]any)
-		if own := now[object["name"].(string)]; own != nil {
-			merge(own, object)
-		} else {
-			live = append(live, runtime.DeepCopyJSON(object))
-		}
-	}
-	return live
-}
-
-// byName returns the items of a list whose items are all objects with names of
-// their own, else nil.
+// byName returns the items of a list of objects with unique names, by name, or
+// nil for any other value.
 func byName(v any) map[string]map[string]any {
 	list, _ := v.([]any)
 	names := make(map[string]map[string]any, len(list))
@@ -139,7 +131,7 @@ func byName(v any) map[string]map[string]any {
 	return names
 }
 
-// within reports whether live has all that desired has.
+// within reports whether live has all values of desired.
 func within(desired, live any) bool {
 	switch d := desired.(type) {
 	case map[string]any:
@@ -152,15 +144,7 @@ func within(desired, live any) bool {
 		return ok
 	case []any:
 		l, ok := live.([]any)
-		if !ok || len(l) != len(d) {
-			return false
-		}
-		for i := range d {
-			if !within(d[i], l[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(d, l, within)
 	default:
 		return fieldpath.Equal(desired, live)
 	}

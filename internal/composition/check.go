@@ -14,8 +14,7 @@ import (
 
 // A ProblemKind is the rule that a Composition violates. Engines of different
 // versions fail on different kinds. The API server rejects or drops each of
-// them, except for UnknownFunction and NotCarried, which is a note of package
-// legacy.
+// them, except for UnknownFunction and NotCarried, a note of package legacy.
 type ProblemKind string
 
 // The kinds of problems.
@@ -41,16 +40,14 @@ const (
 // A Problem is an error or a warning about a field of a Composition.
 type Problem struct {
 	Kind ProblemKind
-	// Path and Line are the file, as the user named it, and the line where
-	// Field is or should be.
+	// Path and Line are the file and the line where Field is or should be.
 	Path string
 	Line int
 	// Field is a path, such as "spec.pipeline[0].step".
 	Field string
 	// Text is the message, without the field.
 	Text string
-	// Warning is true for a problem that does not prevent a render. Check
-	// does not set it.
+	// Warning is true for a problem that does not prevent a render.
 	Warning bool
 }
 
@@ -59,9 +56,9 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.Path, p.Line, p.Field, p.Text)
 }
 
-// Check returns the problems of a Composition, by line. It does not check the
-// inputs of functions. known reports whether a function exists; nil accepts all
-// names. Check reports at most a hundred unknown fields.
+// Check returns the problems of a Composition, by line, without those in inputs
+// of functions and with at most a hundred unknown fields. known reports whether
+// a function exists; nil accepts all names.
 func Check(e Entry, known func(function string) bool) []Problem {
 	var found problems
 	found.checkMode(e)
@@ -123,8 +120,7 @@ func (ps *problems) checkMode(e Entry) {
 type names map[string]string
 
 // checkName checks that the name of a list element is set and unique. A second
-// empty name is both missing and a duplicate, since some engines only fail on
-// duplicates.
+// empty name is also a duplicate, since some engines only fail on duplicates.
 func (ps *problems) checkName(seen names, at, key, name string, missing, duplicate ProblemKind) {
 	if name == "" {
 		ps.add(missing, at+"."+key, "no name is set")
@@ -191,8 +187,7 @@ func (ps *problems) checkRequirement(seen names, at, name, apiVersion, kind stri
 	}
 }
 
-// checkFields reports fields that a Composition does not define. Decoding
-// ignores them, so errors of decoding are not reported here.
+// checkFields reports fields that a Composition does not define.
 func (ps *problems) checkFields(obj map[string]any) {
 	data, err := json.Marshal(obj)
 	if err != nil {

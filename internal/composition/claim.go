@@ -15,42 +15,35 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// FromClaim returns the XR that Crossplane creates for a claim of xrd. It does
-// not change the claim. The default namespace of a claim is "default", as for
-// kubectl.
+// FromClaim returns the XR that Crossplane creates for a claim of xrd, whose
+// default namespace is "default". It does not change the claim.
 //
-// The XR has the claim's spec without the fields that only belong to a claim, a
-// claimRef, and the claim's labels and annotations without those of Kubernetes.
-// One of the left out fields is the connection secret, whose name Crossplane
-// derives from a random UID. The XR has no namespace and no status. Its name is
-// the claim's spec.resourceRef, or the claim's name and five characters.
-func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (*unstructured.Unstructured, error) {
-	xr, err := fromClaim(claim, xrd)
+// The XR has a claimRef, the claim's spec without the claim's own fields, and its
+// labels and annotations without those of Kubernetes. It has no namespace and no
+// status. Its name is in the claim's spec.resourceRef, or the claim's name and
+// five characters. The connection secret is omitted, because Crossplane derives
+// its name from a random UID.
+func FromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (xr *unstructured.Unstructured, err error) {
+	spec, ok := claim.Object["spec"].(map[string]any)
+	namespace := cmp.Or(claim.GetNamespace(), "default")
+	switch {
+	case !xrd.Offers(claim.GroupVersionKind()):
+		err = fmt.Errorf("the XRD of %s does not offer such claims", xrd.Kind())
+	case !xrd.Legacy():
+		err = errors.New("only an XRD of scope LegacyCluster can offer claims")
+	case claim.GetName() == "":
+		err = errors.New("it has no name")
+	case !ok:
+		err = errors.New("its spec is not an object")
+	default:
+		xr = &unstructured.Unstructured{Object: map[string]any{"spec": forXR(spec)}}
+		err = setName(xr, claim, namespace)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making a composite resource of claim %s %q: %w", claim.GetKind(), claim.GetName(), err)
 	}
-	return xr, nil
-}
-
-func fromClaim(claim *unstructured.Unstructured, xrd schema.XRD) (*unstructured.Unstructured, error) {
-	spec, ok := claim.Object["spec"].(map[string]any)
-	switch {
-	case !xrd.Offers(claim.GroupVersionKind()):
-		return nil, fmt.Errorf("the XRD of %s does not offer such claims", xrd.Kind())
-	case !xrd.Legacy():
-		return nil, errors.New("only an XRD of scope LegacyCluster can offer claims")
-	case claim.GetName() == "":
-		return nil, errors.New("it has no name")
-	case !ok:
-		return nil, errors.New("its spec is not an object")
-	}
-	namespace := cmp.Or(claim.GetNamespace(), "default")
-	xr := &unstructured.Unstructured{Object: map[string]any{"spec": forXR(spec)}}
 	xr.SetAPIVersion(claim.GetAPIVersion())
 	xr.SetKind(xrd.Kind())
-	if err := setName(xr, claim, namespace); err != nil {
-		return nil, err
-	}
 	labels := withoutKubernetes(claim.GetLabels())
 	labels["crossplane.io/claim-name"], labels["crossplane.io/claim-namespace"] = claim.GetName(), namespace
 	xr.SetLabels(labels)
@@ -74,8 +67,8 @@ func forXR(spec map[string]any) map[string]any {
 	return spec
 }
 
-// setName sets the XR's name from the claim's reference, or generates one that
-// depends only on the claim.
+// setName sets the name in the claim's reference, or generates one from the
+// claim.
 func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "resourceRef", "name")
 	if name == "" {
@@ -93,8 +86,8 @@ func setName(xr, claim *unstructured.Unstructured, namespace string) error {
 
 const suffixLength = 5
 
-// suffix returns the end of a generated name: characters that Kubernetes uses
-// there, chosen by the SHA-256 of the seed.
+// suffix returns the end of a generated name, chosen by the SHA-256 of the
+// seed.
 func suffix(seed string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	sum := sha256.Sum256([]byte(seed))
@@ -105,10 +98,10 @@ func suffix(seed string) string {
 	return string(text)
 }
 
-// withoutKubernetes returns a copy of labels or annotations without those that
-// are reserved for Kubernetes.
+// withoutKubernetes returns a copy without keys that are reserved for
+// Kubernetes.
 func withoutKubernetes(all map[string]string) map[string]string {
-	kept := make(map[string]string, len(all))
+	kept := map[string]string{}
 	maps.Copy(kept, all)
 	maps.DeleteFunc(kept, func(key, _ string) bool {
 		domain, _, _ := strings.Cut(key, "/")

@@ -19,28 +19,24 @@ import (
 type Entry struct {
 	*apiextv1.Composition
 	Document manifest.Document
-	// Converted is true if the Composition was converted from a legacy one
-	// in the document. Notes are the notes of the conversion.
+	// Converted is true for a converted legacy Composition. Notes are the
+	// notes of the conversion.
 	Converted bool
 	Notes     []legacy.Note
-	// Alpha is true if the Composition calls alpha functions and has no
-	// pipeline.
+	// Alpha is true if the Composition calls alpha functions.
 	Alpha bool
 
-	// object is the source of the Composition: the document, or the
-	// pipeline that it was converted to, whose steps come from the field
-	// origin.
+	// object is the document, or the pipeline that it was converted to,
+	// whose steps come from the field origin.
 	object map[string]any
 	origin string
-	// refused is the reason why a legacy Composition could not be
-	// converted.
+	// refused is the reason why a legacy one could not be converted.
 	refused legacy.Note
 }
 
 // Decode returns the Composition in a document, as a pipeline. It ignores
-// unknown fields as the API server does. An object of another kind is an error.
-// A legacy Composition that cannot be converted is returned unchanged; Check
-// reports why.
+// unknown fields as the API server does. A legacy Composition that cannot be
+// converted is returned unchanged; Check reports why.
 func Decode(doc manifest.Document) (Entry, error) {
 	obj, err := doc.Object()
 	if err != nil {
@@ -63,7 +59,6 @@ func Decode(doc manifest.Document) (Entry, error) {
 	return e, nil
 }
 
-// convert converts a legacy Composition to a pipeline if possible.
 func (e *Entry) convert() error {
 	obj, notes, err := legacy.Convert(e.object, legacy.Names{})
 	if errors.As(err, &e.refused) {
@@ -100,9 +95,8 @@ func Describe(u *unstructured.Unstructured) string {
 }
 
 // Match returns an error if c cannot compose xr: c is for another kind or
-// version, or lacks a label of the XR's selector. The checks and their order
-// are those of `crossplane render`. selector is the path of the XR's label
-// selector.
+// version, or lacks a label of the XR's selector, which is at a path. The
+// checks and their order are those of `crossplane render`.
 func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...string) error {
 	want := c.Spec.CompositeTypeRef
 	if want.Kind != xr.GetKind() {

@@ -7,6 +7,7 @@ import (
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	klabels "k8s.io/apimachinery/pkg/labels"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -14,17 +15,15 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A Library has Compositions and their CompositeResourceDefinitions. It is
-// immutable once it is loaded.
+// A Library has Compositions and their XRDs. It is immutable.
 type Library struct {
 	compositions []Entry
 	xrds         []schema.XRD
 	ignored      []string
 }
 
-// Load returns a Library with the Compositions and CompositeResourceDefinitions
-// among docs. Other objects are in Ignored. Two objects of the same kind and
-// name are an error.
+// Load returns a Library with the Compositions and XRDs among docs. Other
+// objects are in Ignored. Two objects of the same kind and name are an error.
 func Load(docs []manifest.Document) (*Library, error) {
 	l := &Library{}
 	seen := map[string]string{}
@@ -34,45 +33,30 @@ func Load(docs []manifest.Document) (*Library, error) {
 			return nil, err
 		}
 		u := &unstructured.Unstructured{Object: obj}
-		known, err := l.add(doc, u)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			l.ignored = append(l.ignored, doc.Position()+": "+Describe(u))
+		what := Describe(u)
+		switch u.GroupVersionKind().GroupKind() {
+		case apiextv1.CompositionGroupVersionKind.GroupKind():
+			e, err := Decode(doc)
+			if err != nil {
+				return nil, err
+			}
+			l.compositions = append(l.compositions, e)
+		case apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind():
+			xrd, err := schema.NewXRD(u.Object)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", doc.Position(), err)
+			}
+			l.xrds = append(l.xrds, xrd)
+		default:
+			l.ignored = append(l.ignored, doc.Position()+": "+what)
 			continue
 		}
-		what := Describe(u)
 		if first, ok := seen[what]; ok {
 			return nil, fmt.Errorf("%s: %s is also at %s", doc.Position(), what, first)
 		}
 		seen[what] = doc.Position()
 	}
 	return l, nil
-}
-
-// add adds an object of a kind that a Library supports.
-func (l *Library) add(doc manifest.Document, u *unstructured.Unstructured) (known bool, err error) {
-	gvk := u.GroupVersionKind()
-	switch {
-	case gvk.Group != apiextv1.Group:
-		return false, nil
-	case gvk.Kind == apiextv1.CompositionKind:
-		e, err := Decode(doc)
-		if err != nil {
-			return false, err
-		}
-		l.compositions = append(l.compositions, e)
-		return true, nil
-	case gvk.Kind == apiextv1.CompositeResourceDefinitionKind:
-		xrd, err := schema.NewXRD(u.Object)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", doc.Position(), err)
-		}
-		l.xrds = append(l.xrds, xrd)
-		return true, nil
-	}
-	return false, nil
 }
 
 // Ignored returns the objects of other kinds, each as "path:line: object".
@@ -112,10 +96,10 @@ func (l *Library) For(gvk kschema.GroupVersionKind) []Entry {
 }
 
 // Select returns the Composition for xr by the rules of Crossplane: the one
-// that its XRD enforces; else the one that the XR refers to; else, for an XR
-// without a selector, its XRD's default; else the only one with the labels of
-// the selector. It returns an error where Crossplane would select one of
-// several at random.
+// that its XRD enforces; else the one that the XR refers to; else, without a
+// selector, its XRD's default; else the only one with the labels of the
+// selector. It returns an error where Crossplane would select one of several at
+// random.
 func (l *Library) Select(xr *unstructured.Unstructured) (Entry, error) {
 	all := l.For(xr.GroupVersionKind())
 	if len(all) == 0 {
@@ -144,8 +128,8 @@ type selection struct {
 	labels   map[string]string
 }
 
-// selectionOf reads the selection from the fields where the XRD has
-// Crossplane's fields. Without an XRD it uses the first place that has them.
+// selectionOf reads the selection from where the XRD has Crossplane's fields.
+// Without an XRD it uses the first place that has them.
 func selectionOf(xr *unstructured.Unstructured, xrd schema.XRD, known bool) selection {
 	modern, legacy := []string{"spec", "crossplane"}, []string{"spec"}
 	parents := [][]string{modern, legacy}
@@ -178,14 +162,8 @@ func named(all []Entry, name, how string) (Entry, error) {
 
 // only returns the only Composition with all labels.
 func only(all []Entry, labels map[string]string) (Entry, error) {
-	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool {
-		for key, want := range labels {
-			if got, ok := e.GetLabels()[key]; !ok || got != want {
-				return true
-			}
-		}
-		return false
-	})
+	selector := klabels.SelectorFromSet(labels)
+	fit := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return !selector.Matches(klabels.Set(e.GetLabels())) })
 	switch len(fit) {
 	case 0:
 		return Entry{}, fmt.Errorf("no Composition for its kind has the labels of its selector: %s", list(all))

@@ -1,3 +1,3 @@
-// Package progress is how long work tells its caller how far it is, without
-// knowing whether anyone looks: one function that takes events.
+// Package progress reports the progress of long operations to their caller: a
+// function that receives events.
 package progress

@@ -1,46 +1,95 @@
 package progress
 
-// A Kind says what an Event is about.
+// A Kind is the kind of an Event.
 type Kind int
 
 const (
-	// Step is a stage that begins: "compiling linux/amd64".
+	// Step is the start of a stage, such as "compiling linux/amd64".
 	Step Kind = iota
-	// Bytes is movement of data: Done of Total bytes of Text.
+	// Bytes is progress of a transfer: Done of Total bytes of Text.
 	Bytes
-	// Note is something that the user should know.
+	// Note is information for the user.
 	Note
-	// Warning is something that the user should probably change.
+	// Warning is a problem that the user should probably fix.
 	Warning
 )
 
-// An Event is one thing that long work has to say.
+// An Event is a progress report of a long operation.
 type Event struct {
 	Kind Kind
-	// Text is one line without a newline. Events of Kind Bytes that belong
-	// together have the same Text.
+	// Text is one line without a newline. All Bytes events of a transfer have
+	// the same Text.
 	Text string
-	// Done and Total count bytes, for Kind Bytes. Total is 0 if unknown; the
-	// last event of a Text has Done equal to Total.
+	// Done and Total count bytes, for Kind Bytes. Total is 0 if unknown; in the
+	// last event of a Text, Done equals Total.
 	Done, Total int64
 }
 
-// A Func takes events. It must be safe for concurrent use and must not block
-// for long. A nil Func takes events and forgets them.
+// A Func handles events. It must be safe for concurrent use and must not block
+// for long. A nil Func ignores events.
 type Func func(Event)
 
-// Send passes e on, if anyone listens.
+// Send calls f, unless it is nil.
 func (f Func) Send(e Event) {
 	if f != nil {
 		f(e)
 	}
 }
 
-// Step says that a stage begins.
+// Step sends an Event of Kind Step.
 func (f Func) Step(text string) { f.Send(Event{Kind: Step, Text: text}) }
 
-// Note says something that the user should know.
+// Note sends an Event of Kind Note.
 func (f Func) Note(text string) { f.Send(Event{Kind: Note, Text: text}) }
 
-// Warn says something that the user should probably change.
+// Warn sends an Event of Kind Warning.
 func (f Func) Warn(text string) { f.Send(Event{Kind: Warning, Text: text}) }
+
+// Plain returns f as a function without an Event, for the API of public
+// packages. done and total are 0 for an Event of Kind Step.
+func (f Func) Plain() func(text string, done, total int64) {
+	return func(text string, done, total int64) {
+		if done == 0 && total == 0 {
+			f.Step(text)
+			return
+		}
+		f.Send(Event{Kind: Bytes, Text: text, Done: done, Total: total})
+	}
+}
+
+// FromPlain is the inverse of Plain. It drops notes and warnings, and returns a
+// nil Func for a nil function.
+func FromPlain(report func(text string, done, total int64)) Func {
+	if report == nil {
+		return nil
+	}
+	return func(e Event) {
+		if e.Kind == Step || e.Kind == Bytes {
+			report(e.Text, e.Done, e.Total) // A Step has no bytes.
+		}
+	}
+}
+
+// A Counter is an io.Writer that sends an Event for the bytes written to it.
+type Counter struct {
+	// Text and Total are those of the events. Total may be an estimate.
+	Text  string
+	Total int64
+	// Report receives the events.
+	Report Func
+
+	done int64
+}
+
+// Write counts p.
+func (c *Counter) Write(p []byte) (int, error) {
+	if c.done += int64(len(p)); c.done < c.Total {
+		c.Report.Send(Event{Kind: Bytes, Text: c.Text, Done: c.done, Total: c.Total})
+	}
+	return len(p), nil
+}
+
+// Finish sends the last event, with the number of written bytes as Total.
+func (c *Counter) Finish() {
+	c.Report.Send(Event{Kind: Bytes, Text: c.Text, Done: c.done, Total: c.done})
+}

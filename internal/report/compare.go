@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
-// A DocDiff is how a document differs from the one that was expected.
+// A DocDiff is the difference between a document and the expected one.
 type DocDiff struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
@@ -18,58 +19,59 @@ type DocDiff struct {
 	Name       string `json:"name,omitempty"`
 	// Resource is the composition resource name, if there is one.
 	Resource string `json:"resource,omitempty"`
-	// Op is Removed for a document that is missing, Added for one that nobody
-	// expected, Changed for one that differs.
+	// Op is Removed for a missing document, Added for an unexpected one, and
+	// Changed for a different one.
 	Op Op `json:"op"`
-	// Changes lead from the expected document to the one that is there.
+	// Changes are those from the expected document to the actual one.
 	Changes []Change `json:"changes"`
 }
 
-// Compare returns how the documents that are there differ from those that are
-// wanted: the missing and the differing ones in the order of want, then the
-// unexpected ones in that of got. It returns nil if all are equal as Diff sees
-// it; their order does not matter.
+// Compare returns the differences between the expected and the actual
+// documents, whose order does not matter: missing and different ones in the
+// order of want, then unexpected ones in the order of got. It returns nil if
+// there is none.
 //
-// Documents belong together that have the same apiVersion, kind, namespace and
-// name. Those that are left over, then, belong together if they have the same
-// composition resource name and XR, with the same apiVersion and kind before
-// others. Last, those without a name by apiVersion and kind, in order.
+// Documents are compared by apiVersion, kind, namespace and name. The remaining
+// ones are compared by XR and composition resource name, if possible with the
+// same apiVersion and kind; then those without a name by apiVersion and kind.
 func Compare(want, got []map[string]any) []DocDiff {
-	partner := match(want, got)
-	used := make([]bool, len(got))
+	partner, taken := match(want, got)
 	var all []DocDiff
 	for i, w := range want {
 		if partner[i] < 0 {
 			all = append(all, docDiff(w, Removed, fieldpath.Diff(w, nil)))
-			continue
-		}
-		used[partner[i]] = true
-		if changes := fieldpath.Diff(w, got[partner[i]]); changes != nil {
+		} else if changes := fieldpath.Diff(w, got[partner[i]]); changes != nil {
 			all = append(all, docDiff(w, Changed, changes))
 		}
 	}
 	for i, g := range got {
-		if !used[i] {
+		if !taken[i] {
 			all = append(all, docDiff(g, Added, fieldpath.Diff(nil, g)))
 		}
 	}
 	return all
 }
 
-// match returns for each wanted document the index of the one that belongs to
-// it, or -1.
-func match(want, got []map[string]any) []int {
-	partner := slices.Repeat([]int{-1}, len(want))
-	taken := make([]bool, len(got))
-	for _, key := range []func(map[string]any) string{byName, byResourceAndKind, byResource, byKind} {
+// match returns the index of the actual document for each expected one, or -1,
+// and whether each actual document is the one for an expected one.
+func match(want, got []map[string]any) (partner []int, taken []bool) {
+	partner, taken = slices.Repeat([]int{-1}, len(want)), make([]bool, len(got))
+	wantKeys, gotKeys := make([][4]string, len(want)), make([][4]string, len(got))
+	for i, w := range want {
+		wantKeys[i] = keysOf(w)
+	}
+	for i, g := range got {
+		gotKeys[i] = keysOf(g)
+	}
+	for n := range 4 {
 		waiting := map[string][]int{}
-		for i, g := range got {
-			if k := key(g); k != "" && !taken[i] {
+		for i, keys := range gotKeys {
+			if k := keys[n]; k != "" && !taken[i] {
 				waiting[k] = append(waiting[k], i)
 			}
 		}
-		for i, w := range want {
-			k := key(w)
+		for i, keys := range wantKeys {
+			k := keys[n]
 			if k == "" || partner[i] >= 0 || len(waiting[k]) == 0 {
 				continue
 			}
@@ -77,53 +79,36 @@ func match(want, got []map[string]any) []int {
 			taken[partner[i]] = true
 		}
 	}
-	return partner
+	return partner, taken
 }
 
-func byName(doc map[string]any) string {
-	if fieldpath.Text(doc, "metadata", "name") == "" {
-		return ""
+// keysOf returns the keys by which a document is matched, best first. Empty keys
+// match nothing.
+func keysOf(doc map[string]any) (keys [4]string) {
+	d := docDiff(doc, "", nil)
+	xr := fieldpath.Text(doc, "metadata", "labels", reconciler.LabelComposite)
+	if d.Name != "" {
+		keys[0] = fmt.Sprintf("%q", []string{d.APIVersion, d.Kind, d.Namespace, d.Name})
 	}
-	return fmt.Sprintf("%q", []string{
-		fieldpath.Text(doc, "apiVersion"), fieldpath.Text(doc, "kind"),
-		fieldpath.Text(doc, "metadata", "namespace"), fieldpath.Text(doc, "metadata", "name"),
-	})
-}
-
-func byResourceAndKind(doc map[string]any) string {
-	if reconciler.ResourceName(doc) == "" {
-		return ""
+	if d.Resource != "" {
+		keys[1] = fmt.Sprintf("%q", []string{xr, d.Resource, d.APIVersion, d.Kind})
+		keys[2] = fmt.Sprintf("%q", []string{xr, d.Resource})
 	}
-	return fmt.Sprintf("%q", []string{byResource(doc), fieldpath.Text(doc, "apiVersion"), fieldpath.Text(doc, "kind")})
-}
-
-func byResource(doc map[string]any) string {
-	if reconciler.ResourceName(doc) == "" {
-		return ""
+	if d.Name == "" && d.Resource == "" {
+		keys[3] = fmt.Sprintf("%q", []string{d.APIVersion, d.Kind})
 	}
-	return fmt.Sprintf("%q", []string{fieldpath.Text(doc, "metadata", "labels", "crossplane.io/composite"), reconciler.ResourceName(doc)})
-}
-
-func byKind(doc map[string]any) string {
-	if fieldpath.Text(doc, "metadata", "name") != "" || reconciler.ResourceName(doc) != "" {
-		return ""
-	}
-	return fmt.Sprintf("%q", []string{fieldpath.Text(doc, "apiVersion"), fieldpath.Text(doc, "kind")})
+	return keys
 }
 
 func docDiff(doc map[string]any, op Op, changes []Change) DocDiff {
 	return DocDiff{
-		APIVersion: fieldpath.Text(doc, "apiVersion"),
-		Kind:       fieldpath.Text(doc, "kind"),
-		Namespace:  fieldpath.Text(doc, "metadata", "namespace"),
-		Name:       fieldpath.Text(doc, "metadata", "name"),
-		Resource:   reconciler.ResourceName(doc),
-		Op:         op,
-		Changes:    changes,
+		APIVersion: fieldpath.Text(doc, "apiVersion"), Kind: fieldpath.Text(doc, "kind"),
+		Namespace: fieldpath.Text(doc, "metadata", "namespace"), Name: fieldpath.Text(doc, "metadata", "name"),
+		Resource: reconciler.ResourceName(doc), Op: op, Changes: changes,
 	}
 }
 
-// WriteDiff writes differences for people, as Trace.Text writes changes.
+// WriteDiff writes differences as text, in the format of Trace.Text.
 func WriteDiff(w io.Writer, diffs []DocDiff, color bool) error {
 	p := newPrinter(w, color)
 	verdicts := map[Op]string{Removed: " is missing", Added: " is unexpected", Changed: " differs"}
@@ -136,7 +121,7 @@ func WriteDiff(w io.Writer, diffs []DocDiff, color bool) error {
 	return p.out.Flush()
 }
 
-// WriteChanges writes what happens to documents, each with its fields below it.
+// WriteChanges writes the changes of documents, with the fields of each below it.
 func WriteChanges(w io.Writer, diffs []DocDiff, color bool) error {
 	p := newPrinter(w, color)
 	for _, d := range diffs {
@@ -145,7 +130,7 @@ func WriteChanges(w io.Writer, diffs []DocDiff, color bool) error {
 	return p.out.Flush()
 }
 
-// WriteFields writes changes of fields, each on lines of its own.
+// WriteFields writes changes of fields, one a line.
 func WriteFields(w io.Writer, changes []Change) error {
 	p := newPrinter(w, false)
 	p.changes("  ", changes)
@@ -158,20 +143,12 @@ func (p *printer) diff(indent string, d DocDiff, verdict string) {
 }
 
 func (d DocDiff) title() string {
-	kind := d.Kind
-	if kind == "" {
-		kind = "document"
-	}
-	words := []string{kind}
+	title, resource := cmp.Or(d.Kind, "document"), ""
 	if d.Name != "" {
-		words = append(words, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"))
-	}
-	var details []string
-	if d.APIVersion != "" {
-		details = append(details, d.APIVersion)
+		title += " " + strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
 	}
 	if d.Resource != "" {
-		details = append(details, "resource "+d.Resource)
+		resource = "resource " + d.Resource
 	}
-	return strings.Join(words, " ") + aside(details...)
+	return title + aside(d.APIVersion, resource)
 }

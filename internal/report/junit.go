@@ -32,7 +32,8 @@ type JUnitCase struct {
 // A JUnitFailure is the reason why a case failed.
 type JUnitFailure struct {
 	// Message is one line. Text is the full description.
-	Message, Text string
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
 }
 
 // WriteJUnit writes suites as one XML document, in order. Bytes that XML does
@@ -46,15 +47,16 @@ func WriteJUnit(w io.Writer, suites []JUnitSuite) error {
 		doc.Failures += doc.Suites[i].Failures
 		doc.Skipped += doc.Suites[i].Skipped
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return fmt.Errorf("writing a report: %w", err)
+	_, err := io.WriteString(w, xml.Header)
+	if err == nil {
+		enc := xml.NewEncoder(w)
+		enc.Indent("", "  ")
+		err = enc.Encode(doc)
 	}
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	if err := enc.Encode(doc); err != nil {
-		return fmt.Errorf("writing a report: %w", err)
+	if err == nil {
+		_, err = io.WriteString(w, "\n")
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing a report: %w", err)
 	}
 	return nil
@@ -82,17 +84,12 @@ type suite struct {
 }
 
 type testcase struct {
-	Name    string   `xml:"name,attr"`
-	Class   string   `xml:"classname,attr"`
-	Time    string   `xml:"time,attr"`
-	Failure *failure `xml:"failure"`
-	Skipped *skipped `xml:"skipped"`
-	Output  string   `xml:"system-out,omitempty"`
-}
-
-type failure struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *JUnitFailure `xml:"failure"`
+	Skipped *skipped      `xml:"skipped"`
+	Output  string        `xml:"system-out,omitempty"`
 }
 
 type skipped struct {
@@ -105,7 +102,7 @@ func newSuite(s JUnitSuite) suite {
 	for i, c := range s.Cases {
 		tc := testcase{Name: visible(c.Name), Class: visible(c.Class), Time: seconds(c.Seconds), Output: visible(c.Output)}
 		if c.Failure != nil {
-			tc.Failure = &failure{visible(c.Failure.Message), visible(c.Failure.Text)}
+			tc.Failure = &JUnitFailure{visible(c.Failure.Message), visible(c.Failure.Text)}
 			out.Failures++
 		}
 		if c.Skipped != "" {

@@ -3,7 +3,7 @@ package report
 import (
 	"bufio"
 	"crypto/sha256"
-	"embed"
+	_ "embed" // The page is embedded.
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -12,8 +12,15 @@ import (
 	"time"
 )
 
-//go:embed page.html page.css page.js
-var files embed.FS
+// The template, the style and the script of the page.
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+)
 
 const (
 	// longest is the number of bytes that the page shows of a value or
@@ -42,21 +49,23 @@ type view struct {
 // escaped, and a content security policy prevents loading, sending and other
 // scripts.
 func WritePage(w io.Writer, title string, traces []Trace) error {
-	v := view{Title: Printable(title), Traces: traces}
-	if err := v.dress(); err != nil {
-		return err
+	v := view{
+		Title: Printable(title), Traces: traces, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		CSP: fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'", hash(pageCSS), hash(pageJS)),
 	}
 	rows := 0
 	for _, t := range traces {
 		v.Took += took(t)
-		rows += countRows(t)
+		for _, s := range t.Steps {
+			rows += stepRows(s)
+		}
 		if t.Failed() {
 			v.Failed++
 		}
 	}
 	v.Open = rows <= unfolded
 
-	page, err := template.New("page.html").Funcs(functions()).ParseFS(files, "page.html")
+	page, err := template.New("page.html").Funcs(functions()).Parse(pageHTML)
 	if err != nil {
 		return fmt.Errorf("reading the page's template: %w", err)
 	}
@@ -67,24 +76,8 @@ func WritePage(w io.Writer, title string, traces []Trace) error {
 	return out.Flush()
 }
 
-// dress adds the style, the script, and the policy that allows only these.
-func (v *view) dress() error {
-	style, err := files.ReadFile("page.css")
-	if err != nil {
-		return fmt.Errorf("reading the page's style: %w", err)
-	}
-	script, err := files.ReadFile("page.js")
-	if err != nil {
-		return fmt.Errorf("reading the page's script: %w", err)
-	}
-	v.CSS, v.JS = template.CSS(style), template.JS(script)
-	v.CSP = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'",
-		hash(style), hash(script))
-	return nil
-}
-
-func hash(content []byte) string {
-	sum := sha256.Sum256(content)
+func hash(content string) string {
+	sum := sha256.Sum256([]byte(content))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
@@ -110,22 +103,9 @@ func functions() template.FuncMap {
 	}
 }
 
-// words cuts and escapes text of functions.
-func words(s string) string { return printable(Cut(s, longest)) }
-
-// printable escapes characters that do not print, except line breaks, which the
-// page can show.
-func printable(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		cells := strings.Split(l, "\t")
-		for j, c := range cells {
-			cells[j] = Printable(c)
-		}
-		lines[i] = strings.Join(cells, "\t")
-	}
-	return strings.Join(lines, "\n")
-}
+// words cuts text of functions, and escapes characters that do not print. Line
+// breaks and tabs stay, since the page can show them.
+func words(s string) string { return escape(Cut(s, longest), "\n\t") }
 
 // A line is a line of a text and its indentation.
 type line struct {
@@ -175,4 +155,78 @@ func typeOf(v any) string {
 		return "tree"
 	}
 	return "figure"
+}
+
+func took(t Trace) time.Duration {
+	var sum time.Duration
+	for _, s := range t.Steps {
+		sum += s.Took
+	}
+	return sum
+}
+
+// share returns the duration of a step in percent of the slowest step's.
+func share(t Trace, s Step) int {
+	var slowest time.Duration
+	for _, other := range t.Steps {
+		slowest = max(slowest, other.Took)
+	}
+	if slowest <= 0 {
+		return 0
+	}
+	return max(1, int(100*s.Took/slowest))
+}
+
+// stepRows returns the number of rows of a step on the page.
+func stepRows(s Step) int {
+	n := len(s.ContextChanges) + len(s.Results) + len(s.Conditions) + len(s.Requirements)
+	for _, r := range s.Changes {
+		rows := len(r.Fields) + len(r.ConnectionDetails)
+		if r.Ready != nil {
+			rows++
+		}
+		n += max(1, rows)
+	}
+	return n
+}
+
+// results counts the results of one severity.
+func results(s Step, severity string) int {
+	n := 0
+	for _, r := range s.Results {
+		if r.Severity == severity {
+			n++
+		}
+	}
+	return n
+}
+
+// changeCounts are the numbers of added, changed and removed things.
+type changeCounts struct{ Added, Changed, Removed int }
+
+func tally(s Step) (n changeCounts) {
+	for _, c := range s.Changes {
+		switch c.Op {
+		case Added:
+			n.Added++
+		case Changed:
+			n.Changed++
+		case Removed:
+			n.Removed++
+		}
+	}
+	return n
+}
+
+// A part is the data of a step's template.
+type part struct {
+	Step Step
+	Open bool
+}
+
+// A row is the data of a change's template. Name is empty for a field;
+// otherwise it says what changed.
+type row struct {
+	Name   string
+	Change Change
 }

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// columns is how wide a text may be.
+// columns is the maximum width of a text.
 const columns = 80
 
-// longestMessage is how many bytes of a function's message a text shows.
+// longestMessage is the number of bytes of a function's message that a text
+// shows.
 const longestMessage = 4000
 
 func colorOf(o Op) Color {
@@ -24,7 +25,7 @@ func colorOf(o Op) Color {
 	return Yellow
 }
 
-// A printer writes lines. Its writer keeps the first error until it is flushed.
+// A printer writes lines. The first error of its writer is returned by Flush.
 type printer struct {
 	out  *bufio.Writer
 	tint bool
@@ -36,16 +37,14 @@ func newPrinter(w io.Writer, color bool) *printer {
 
 // line writes one line. The text must be printable.
 func (p *printer) line(indent string, color Color, text string) {
-	p.out.WriteString(indent)
 	if p.tint {
 		text = color.Paint(text)
 	}
-	p.out.WriteString(text)
-	p.out.WriteByte('\n')
+	p.out.WriteString(indent + text + "\n")
 }
 
-// message writes foreign words, wrapped, with all lines but the first indented
-// further.
+// message writes a text of a function, escaped and wrapped, with a hanging
+// indent.
 func (p *printer) message(indent string, color Color, text string) {
 	const hang = "    "
 	first := indent
@@ -59,27 +58,22 @@ func (p *printer) message(indent string, color Color, text string) {
 
 func (p *printer) changes(indent string, changes []Change) {
 	for _, c := range changes {
-		p.change(indent, c)
+		for _, l := range changeLines(c, columns-len(indent)) {
+			p.line(indent, colorOf(c.Op), l)
+		}
+		if c.Step != "" {
+			p.line(indent+"    ", Dim, "set by step "+Printable(c.Step))
+		}
 	}
 }
 
-// change writes a change on one line if that is wide enough, else with its
-// values on lines of their own.
-func (p *printer) change(indent string, c Change) {
-	label := c.Op.Sign() + " " + Printable(c.Path) + ":"
-	if c.Path == "" {
-		label = c.Op.Sign()
+// changeLines returns a change on one line if it fits, otherwise with its values
+// on separate lines.
+func changeLines(c Change, room int) []string {
+	label := c.Op.Sign()
+	if c.Path != "" {
+		label += " " + Printable(c.Path) + ":"
 	}
-	room := columns - len(indent)
-	for _, l := range values(label, room, c) {
-		p.line(indent, colorOf(c.Op), l)
-	}
-	if c.Step != "" {
-		p.line(indent+"    ", Dim, "set by step "+Printable(c.Step))
-	}
-}
-
-func values(label string, room int, c Change) []string {
 	left := room - utf8.RuneCountInString(label) - 1
 	below := room - len("    - ")
 	if c.Op == Changed {
@@ -101,8 +95,8 @@ func values(label string, room int, c Change) []string {
 	return []string{label, "      " + text}
 }
 
-// apart returns two values as texts of at most limit columns. Of long strings it
-// leaves out the beginning that they share, so that the difference shows.
+// apart returns two values as texts of at most limit columns. It omits the
+// common prefix of long strings, so that the difference is visible.
 func apart(before, after any, limit int) (was, is string) {
 	const context = 10
 	a, isString := before.(string)
@@ -124,7 +118,7 @@ func apart(before, after any, limit int) (was, is string) {
 	return "…" + Text(a[from:], limit-1), "…" + Text(b[from:], limit-1)
 }
 
-// note writes a change of something that is no field, whose values are words.
+// note writes a change of a property that is not a field, without quotes.
 func (p *printer) note(indent, what string, c Change) {
 	words := fmt.Sprint(c.New)
 	switch c.Op {

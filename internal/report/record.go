@@ -14,8 +14,7 @@ import (
 )
 
 // A Recorder is a function.Runner that records the calls that it passes on. It
-// is safe for concurrent use, but it cannot tell the calls of several XRs apart:
-// each XR needs its own.
+// is safe for concurrent use. Each XR needs its own.
 type Recorder struct {
 	runner function.Runner
 	now    func() time.Time
@@ -71,10 +70,8 @@ func (r *Recorder) Calls() []Call {
 // LastCalls returns the last call of each step: the one whose response counts.
 func (r *Recorder) LastCalls() []Call {
 	var last []Call
-	for rest := r.Calls(); len(rest) > 0; {
-		n := sameStep(rest)
-		last = append(last, rest[n-1])
-		rest = rest[n:]
+	for _, calls := range r.callsByStep() {
+		last = append(last, calls[len(calls)-1])
 	}
 	return last
 }
@@ -82,22 +79,24 @@ func (r *Recorder) LastCalls() []Call {
 // Trace returns the recorded calls as the trace of the named XR.
 func (r *Recorder) Trace(xr string) Trace {
 	t := Trace{XR: xr, Steps: []Step{}}
-	for rest := r.Calls(); len(rest) > 0; {
-		n := sameStep(rest)
-		t.Steps = append(t.Steps, stepOf(rest[:n]))
-		rest = rest[n:]
+	for _, calls := range r.callsByStep() {
+		t.Steps = append(t.Steps, stepOf(calls))
 	}
 	return t
 }
 
-// sameStep returns how many of the calls, from the first, belong to one step:
-// a function may be called several times until it has what it requires.
-func sameStep(calls []Call) int {
-	n := 1
-	for n < len(calls) && calls[n].Step == calls[0].Step && calls[n].Function == calls[0].Function {
-		n++
+// callsByStep returns the calls of each step: a function is called again until
+// it has all required resources.
+func (r *Recorder) callsByStep() [][]Call {
+	var steps [][]Call
+	for i, c := range r.Calls() {
+		if last := len(steps) - 1; i > 0 && steps[last][0].Step == c.Step && steps[last][0].Function == c.Function {
+			steps[last] = append(steps[last], c)
+		} else {
+			steps = append(steps, []Call{c})
+		}
 	}
-	return n
+	return steps
 }
 
 // stepOf returns the step that calls belong to. Only the last response counts. A

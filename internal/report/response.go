@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fieldpath"
@@ -19,7 +18,7 @@ type Result struct {
 	Severity string `json:"severity"`
 	Message  string `json:"message"`
 	Reason   string `json:"reason,omitempty"`
-	// Target is Composite or CompositeAndClaim, or empty if it was not said.
+	// Target is Composite or CompositeAndClaim, or empty if unspecified.
 	Target string `json:"target,omitempty"`
 }
 
@@ -34,7 +33,7 @@ type Condition struct {
 	Target string `json:"target,omitempty"`
 }
 
-// ResultsOf returns what a function reported.
+// ResultsOf returns the results in a response.
 func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	var all []Result
 	for _, r := range rsp.GetResults() {
@@ -48,7 +47,7 @@ func ResultsOf(rsp *fnv1.RunFunctionResponse) []Result {
 	return all
 }
 
-// respond sets what a function returned besides a state.
+// respond sets the fields from a response other than its state.
 func (s *Step) respond(rsp *fnv1.RunFunctionResponse) {
 	s.Requirements = requirements(rsp.GetRequirements())
 	s.Results = ResultsOf(rsp)
@@ -80,11 +79,9 @@ func camel(constant, prefix string) string {
 	return b.String()
 }
 
-// requirements puts what a function requires in words, in natural order.
+// requirements describes the requirements of a response, in natural order.
 func requirements(r *fnv1.Requirements) []string {
-	var all []string
-	all = append(all, selected("resource", r.GetResources())...)
-	all = append(all, selected("extra resource", extraResources(r))...)
+	all := append(selected("resource", r.GetResources()), selected("extra resource", reconciler.ExtraResources(r))...)
 	for _, name := range slices.SortedFunc(maps.Keys(r.GetSchemas()), fieldpath.Natural) {
 		s := r.GetSchemas()[name]
 		all = append(all, fmt.Sprintf("schema %q: %s %s", name, s.GetApiVersion(), s.GetKind()))
@@ -92,23 +89,7 @@ func requirements(r *fnv1.Requirements) []string {
 	return all
 }
 
-// extraResources goes by the field's name, since Go's linters take issue with
-// a getter that is deprecated. Functions of today still use the field.
-func extraResources(r *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
-	all := map[string]*fnv1.ResourceSelector{}
-	m := r.ProtoReflect()
-	m.Get(m.Descriptor().Fields().ByName("extra_resources")).Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-		s, ok := v.Message().Interface().(*fnv1.ResourceSelector)
-		if ok {
-			all[k.String()] = s
-		}
-		return true
-	})
-	return all
-}
-
-func selected(what string, selectors map[string]*fnv1.ResourceSelector) []string {
-	all := make([]string, 0, len(selectors))
+func selected(what string, selectors map[string]*fnv1.ResourceSelector) (all []string) {
 	for _, name := range slices.SortedFunc(maps.Keys(selectors), fieldpath.Natural) {
 		all = append(all, fmt.Sprintf("%s %q: %s", what, name, selector(selectors[name])))
 	}
@@ -121,7 +102,11 @@ func selector(s *fnv1.ResourceSelector) string {
 	case *fnv1.ResourceSelector_MatchName:
 		text += fmt.Sprintf(" named %q", match.MatchName)
 	case *fnv1.ResourceSelector_MatchLabels:
-		text += " with labels " + labels(match.MatchLabels.GetLabels())
+		var labels []string
+		for _, k := range slices.SortedFunc(maps.Keys(match.MatchLabels.GetLabels()), fieldpath.Natural) {
+			labels = append(labels, k+"="+match.MatchLabels.GetLabels()[k])
+		}
+		text += " with labels " + Printable(strings.Join(labels, ", "))
 	default:
 		text = "every " + text
 	}
@@ -129,12 +114,4 @@ func selector(s *fnv1.ResourceSelector) string {
 		text += fmt.Sprintf(" in namespace %q", s.GetNamespace())
 	}
 	return text
-}
-
-func labels(m map[string]string) string {
-	all := make([]string, 0, len(m))
-	for _, k := range slices.SortedFunc(maps.Keys(m), fieldpath.Natural) {
-		all = append(all, k+"="+m[k])
-	}
-	return Printable(strings.Join(all, ", "))
 }

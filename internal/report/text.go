@@ -3,12 +3,13 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
-// Text writes the trace for people, in lines of at most 80 columns where names
-// are not too long for that. Long values are cut. With color, it has the
-// escape sequences of a terminal; nothing in a name or value gets one through.
+// Text writes the trace as text of 80 columns, unless names are too long. Long
+// values are cut. color adds escape sequences of a terminal; those in names and
+// values are always escaped.
 func (t Trace) Text(w io.Writer, color bool) error {
 	p := newPrinter(w, color)
 	p.line("", Bold, Printable(t.XR))
@@ -24,7 +25,15 @@ func (t Trace) Text(w io.Writer, color bool) error {
 }
 
 func (p *printer) step(number int, s Step) {
-	p.line("", Bold, fmt.Sprintf("%d. %s", number, strings.Join(stepFacts(s), " · ")))
+	facts := []string{Printable(s.Name), Printable(s.Function)}
+	if s.Runtime != "" {
+		facts = append(facts, Printable(s.Runtime))
+	}
+	if s.Calls > 1 {
+		facts = append(facts, Count(s.Calls, "call"))
+	}
+	facts = append(facts, Duration(s.Took))
+	p.line("", Bold, fmt.Sprintf("%d. %s", number, strings.Join(facts, " · ")))
 	for _, r := range s.Changes {
 		p.resource("   ", r)
 	}
@@ -44,28 +53,12 @@ func (p *printer) step(number int, s Step) {
 	if s.Error != "" {
 		p.message("   ", Red, "error: "+s.Error)
 	}
-	if s.quiet() {
+	if len(s.Changes)+len(s.ContextChanges)+len(s.Results)+len(s.Conditions) == 0 && s.Error == "" {
 		p.line("   ", Dim, "no changes")
 	}
 }
 
-func stepFacts(s Step) []string {
-	facts := []string{Printable(s.Name), Printable(s.Function)}
-	if s.Runtime != "" {
-		facts = append(facts, Printable(s.Runtime))
-	}
-	if s.Calls > 1 {
-		facts = append(facts, Count(s.Calls, "call"))
-	}
-	return append(facts, Duration(s.Took))
-}
-
-// quiet reports whether there is nothing to tell of a step.
-func (s Step) quiet() bool {
-	return len(s.Changes)+len(s.ContextChanges)+len(s.Results)+len(s.Conditions) == 0 && s.Error == ""
-}
-
-// resource writes a line for the resource and one for each change of it.
+// resource writes a line for a resource and its changes below it.
 func (p *printer) resource(indent string, r ResourceChange) {
 	text := Printable(r.Title())
 	if id := strings.TrimSpace(r.APIVersion + " " + r.Kind); id != "" {
@@ -95,17 +88,13 @@ func (c Condition) String() string {
 	return text + aside(c.Reason, c.Target)
 }
 
+// aside returns the words that are not empty in parentheses, or "".
 func aside(words ...string) string {
-	var said []string
-	for _, w := range words {
-		if w != "" {
-			said = append(said, w)
-		}
-	}
-	if len(said) == 0 {
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	if len(words) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(said, ", ") + ")"
+	return " (" + strings.Join(words, ", ") + ")"
 }
 
 func severityColor(severity string) Color {

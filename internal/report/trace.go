@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Trace records what each step of one XR's pipeline did. Its JSON form is
-// stable: except for durations, the same render gives the same bytes.
+// A Trace records what each step of one XR's pipeline did. Except for durations,
+// the same render gives the same JSON.
 type Trace struct {
 	// XR names the composite resource.
 	XR    string `json:"xr"`
@@ -84,19 +84,4 @@ func title(resource string) string {
 		return "composite"
 	}
 	return resource
-}
-
-// Count returns how many resources the step added, changed and removed.
-func (s Step) Count() (added, changed, removed int) {
-	for _, c := range s.Changes {
-		switch c.Op {
-		case Added:
-			added++
-		case Changed:
-			changed++
-		case Removed:
-			removed++
-		}
-	}
-	return added, changed, removed
 }

@@ -78,14 +78,14 @@ func Cut(s string, limit int) string {
 func more(n int) string { return fmt.Sprintf("… (%d more bytes)", n) }
 
 // Printable returns s with control and invisible characters escaped as in Go.
-func Printable(s string) string {
-	if strings.IndexFunc(s, unprintable) < 0 && utf8.ValidString(s) {
-		return s
-	}
+func Printable(s string) string { return escape(s, "") }
+
+// escape escapes characters that do not print, except those in keep.
+func escape(s, keep string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if unprintable(r) || r == utf8.RuneError && size == 1 {
+		if !strconv.IsPrint(r) && !strings.ContainsRune(keep, r) || r == utf8.RuneError && size == 1 {
 			q := strconv.Quote(s[i : i+size])
 			b.WriteString(q[1 : len(q)-1])
 		} else {
@@ -95,8 +95,6 @@ func Printable(s string) string {
 	}
 	return b.String()
 }
-
-func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 // Duration formats a duration with two or three digits.
 func Duration(d time.Duration) string {
@@ -124,18 +122,18 @@ func Count(n int, noun string) string {
 // words are not broken.
 func Wrap(text string, width int) []string {
 	var lines []string
-	line, used := "", 0
-	for word := range strings.SplitSeq(text, " ") {
-		n := utf8.RuneCountInString(word)
-		if used > 0 && used+1+n > width {
+	words := strings.Split(text, " ")
+	line := words[0]
+	for _, word := range words[1:] {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
 			lines = append(lines, line)
-			line, used = word, n
-			continue
+			line = word
+		default:
+			line += " " + word
 		}
-		if line != "" || used > 0 {
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
 	}
 	return append(lines, line)
 }

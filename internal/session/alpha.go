@@ -18,14 +18,12 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// Runner is the container runner at the endpoint that a Composition of profile
-// Alpha names.
+// Runner is the container runner at an endpoint that the Composition names.
 const Runner Runtime = "Runner"
 
-// environmentKey is the context key of the environment.
 const environmentKey = "apiextensions.crossplane.io/environment"
 
-// An alphaPlan is what the renders of all XRs share in profile Alpha.
+// An alphaPlan has the data that the renders of all XRs share in profile Alpha.
 type alphaPlan struct {
 	plan
 	composition *alpha.Composition
@@ -74,7 +72,6 @@ func (s *Session) checkAlpha(in Inputs) error {
 	return nil
 }
 
-// loadAlpha loads what all XRs share. If there is one XR, it is checked first.
 func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Document) (p alphaPlan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -92,11 +89,8 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
 		return p, fmt.Errorf("loading the XRD: %w", err)
 	}
-	if err := p.checkOnly(xrs); err != nil {
+	if err := s.checkOnly(p.plan, xrs); err != nil {
 		return p, err
-	}
-	if len(xrs) == 1 {
-		s.warnDuplicates(xrs[0])
 	}
 	s.warnDuplicates(doc)
 	if p.exists, err = s.state(ctx, in.Observed); err != nil {
@@ -113,13 +107,12 @@ func (s *Session) loadAlpha(ctx context.Context, in Inputs, xrs []manifest.Docum
 	return p, err
 }
 
-// decode decodes the Composition.
 func (p *alphaPlan) decode(doc manifest.Document) error {
 	entry, err := composition.Decode(doc)
 	if err != nil {
 		return err
 	}
-	p.request.Composition, p.source = entry.Composition, doc.Path
+	p.entry, p.request.Composition = entry, entry.Composition
 	obj, err := doc.Object()
 	if err != nil {
 		return err
@@ -137,26 +130,24 @@ func (p *alphaPlan) decode(doc manifest.Document) error {
 
 // environment reads the environment, the only context in profile Alpha.
 func (s *Session) environment(ctx context.Context, in Inputs) (map[string]any, error) {
-	fields, err := s.contextFields(ctx, in.ContextFiles, in.ContextValues, reconciler.Checks{})
+	fields, err := s.contextFields(ctx, in, reconciler.Checks{})
 	if err != nil {
 		return nil, err
 	}
-	var environment map[string]any
-	for key, value := range fields {
+	for key := range fields {
 		if key != environmentKey {
 			return nil, hint.Wrap(fmt.Errorf("reading context %q: functions of the alpha have no context", key),
 				"only the environment may be given, as "+environmentKey)
 		}
-		var ok bool
-		if environment, ok = value.(map[string]any); !ok {
-			return nil, fmt.Errorf("reading context %q: the environment must be an object", key)
-		}
+	}
+	environment, ok := fields[environmentKey].(map[string]any)
+	if !ok && len(fields) > 0 {
+		return nil, fmt.Errorf("reading context %q: the environment must be an object", environmentKey)
 	}
 	return environment, nil
 }
 
-// prepareContainers selects the runner of each function. Image paths may be
-// relative to dir.
+// prepareContainers selects runners. Image paths may be relative to dir.
 func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 	here := alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if s.config.Containers == nil {
@@ -175,7 +166,7 @@ func (s *Session) prepareContainers(p *alphaPlan, dir string) error {
 			r.Runtime, r.Detail = Runner, c.Image+" by the runner at "+c.Endpoint
 		}
 		p.runs = append(p.runs, r)
-		s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
+		s.noteRun(r)
 	}
 	return nil
 }
@@ -191,12 +182,9 @@ func (p alphaPlan) render(ctx context.Context, doc manifest.Document) (*converge
 	if err != nil {
 		return nil, fmt.Errorf("rendering composite resource %q: %w", req.XR.GetName(), err)
 	}
-	r := &render.Result{
-		XR: out.XR, Full: out.Full, Composed: out.Composed, Results: out.Results,
-		ConnectionDetails: out.ConnectionDetails, Notes: out.Notes, Warnings: out.Warnings,
-	}
+	r := render.Result(*out)
 	if req.Full {
-		r.XR = out.Full
+		r.XR = r.Full
 	}
-	return &converge.Result{Result: r, Passes: 1}, nil
+	return &converge.Result{Result: &r, Passes: 1}, nil
 }

@@ -154,7 +154,7 @@ func TestCrosscheck(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
-			var d *intercept.DifferenceError
+			var d *intercept.CrosscheckError
 			if hint.Of(err) == "" && !errors.As(err, &d) {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"github.com/spf13/afero"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -42,8 +43,7 @@ const (
 	Development Runtime = "Development"
 )
 
-// ParseRuntime returns the Runtime with a name, ignoring case. The names "" and
-// "auto" are Auto.
+// ParseRuntime returns the Runtime with a name, ignoring case; "" is Auto.
 func ParseRuntime(name string) (Runtime, error) {
 	if name == "" || strings.EqualFold(name, "auto") {
 		return Auto, nil
@@ -60,17 +60,15 @@ func ParseRuntime(name string) (Runtime, error) {
 type choice struct {
 	fn      runtimes.Function
 	runtime Runtime
-	// builtin is what runs, or what a function in another runtime is
-	// checked against. Its Name is "" if there is none.
+	// builtin runs it or is what it is checked against. Its Name may be "".
 	builtin builtin.Builtin
 }
 
-// choose selects a runtime for each function of the pipeline.
-func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[string]runtimes.Function) ([]choice, error) {
+// choose selects a runtime for each function.
+func (s *Session) choose(ctx context.Context, names []string, fns map[string]runtimes.Function) ([]choice, error) {
 	var choices []choice
-	for _, step := range c.Spec.Pipeline {
-		name := step.FunctionRef.Name
-		if s.config.Runners[name] != nil || slices.ContainsFunc(choices, func(c choice) bool { return c.fn.Name == name }) {
+	for _, name := range names {
+		if s.config.Runners[name] != nil {
 			continue
 		}
 		chosen, err := s.chooseOne(ctx, fns[name])
@@ -85,46 +83,39 @@ func (s *Session) choose(ctx context.Context, c *apiextv1.Composition, fns map[s
 	return choices, nil
 }
 
-// functionNames returns the names of all functions in the pipelines of
-// Compositions.
-func functionNames(compositions []*apiextv1.Composition) []string {
+// functionNames returns the functions in the pipelines of Compositions, each
+// once, without those of steps that have answers.
+func functionNames(answers map[string]function.Runner, compositions ...composition.Entry) []string {
 	var names []string
 	for _, c := range compositions {
 		for _, step := range c.Spec.Pipeline {
-			names = append(names, step.FunctionRef.Name)
+			if name := step.FunctionRef.Name; answers[step.Step] == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
 }
 
-func annotated(own, all map[string]string) map[string]string {
-	if own == nil {
-		return all
+// addUnlisted adds the builtins, which need no functions file.
+func (s *Session) addUnlisted(p *plan, e composition.Entry) {
+	for _, name := range functionNames(nil, e) {
+		b, ok := builtinFor(name)
+		if ok && s.config.Builtins.Mode != builtin.Off && p.functions[name].Name == "" {
+			p.functions[name] = runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}
+		}
 	}
-	own = maps.Clone(own)
-	maps.Copy(own, all)
-	return own
 }
 
-// unlisted returns the function for a name if there is no functions file: a
-// builtin by its own name, or by the name that Crossplane's package manager
-// gives it.
-func (s *Session) unlisted(name string) (runtimes.Function, bool) {
-	b, ok := builtinFor(name)
-	if !ok || s.config.Builtins.Mode == builtin.Off {
-		return runtimes.Function{}, false
-	}
-	return runtimes.Function{Name: name, Package: "crossplane-contrib/" + b.Name}, true
-}
-
-// builtinFor returns the builtin for a Function's name.
+// builtinFor returns the builtin for a Function's name: its own, or the one that
+// Crossplane's package manager gives it.
 func builtinFor(name string) (builtin.Builtin, bool) {
 	return builtin.Named(strings.TrimPrefix(name, "crossplane-contrib-"))
 }
 
 // warnUnused warns of packages for functions that no pipeline uses.
-func (s *Session) warnUnused(compositions ...*apiextv1.Composition) {
-	used := functionNames(compositions)
+func (s *Session) warnUnused(compositions ...composition.Entry) {
+	used := functionNames(nil, compositions...)
 	for _, name := range slices.Sorted(maps.Keys(s.config.Packages)) {
 		if !slices.Contains(used, name) {
 			s.config.Progress.Warn(fmt.Sprintf("no step uses function %q, for which a package is given", name))
@@ -142,7 +133,7 @@ func (s *Session) chooseOne(ctx context.Context, fn runtimes.Function) (choice, 
 		}
 	}
 	if fn.Package == "" && c.runtime != Development {
-		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+hint.Package+" "+hint.Hint(fn.Name)+"=PATH")
+		return c, hint.Wrap(errors.New("it has no spec.package"), "name its package with "+packageOf(fn))
 	}
 	isFile := given || lock.IsPath(fn.Package)
 	switch c.runtime {
@@ -179,30 +170,34 @@ func (s *Session) chooseAuto(ctx context.Context, c choice, isFile bool) (choice
 	if s.config.Builtins.Mode != builtin.Strict {
 		return c, nil
 	}
-	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or leave out "+hint.Builtins+"=strict")
+	return c, hint.Wrap(b.CheckVersion(c.fn.Package), "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
 }
 
-// chooseContainer selects the runtime for an image: a sandbox, or an engine if
-// sandboxes are not available.
+func packageOf(fn runtimes.Function) hint.Hint {
+	return hint.Package + " " + hint.Hint(fn.Name) + "=PATH"
+}
+
+const startIt = "start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+
+// chooseContainer selects the runtime for an image.
 func (s *Session) chooseContainer(ctx context.Context, c choice, isFile bool) (choice, error) {
 	s.containers.Do(func() { s.container, s.noContainer = s.findContainer(ctx) })
 	c.runtime = s.container
-	switch {
-	case c.runtime != Auto:
-		return c, nil
-	case isFile:
+	if c.runtime == Auto && isFile {
 		c.runtime = Process
-		return c, nil
-	case s.noContainer != nil:
-		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q: %w", c.fn.Package, s.noContainer), s.waysToRun(c.fn))
-	default:
-		return c, hint.Wrap(fmt.Errorf("nothing here can run package %q", c.fn.Package), s.waysToRun(c.fn))
 	}
+	if c.runtime != Auto {
+		return c, nil
+	}
+	err := fmt.Errorf("nothing here can run package %q", c.fn.Package)
+	if s.noContainer != nil {
+		err = fmt.Errorf("%w: %w", err, s.noContainer)
+	}
+	return c, hint.Wrap(err, s.waysToRun(c.fn))
 }
 
-// findContainer returns the runtime for images. If there is none, it returns
-// Auto and the reasons. If sandboxes are forbidden and there is no engine, it
-// returns Sandbox, whose error has a hint.
+// findContainer returns a sandbox, or an engine if sandboxes are forbidden. It
+// returns Auto and the reason if neither is available.
 func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	sandbox, docker := s.config.Runtimes[Sandbox], s.config.Runtimes[Docker]
 	switch {
@@ -222,7 +217,6 @@ func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	return Docker, nil
 }
 
-// probe checks whether a runtime can start functions.
 func probe(ctx context.Context, r runtimes.Runtime) error {
 	if p, ok := r.(runtimes.Prober); ok {
 		return p.Probe(ctx)
@@ -230,10 +224,9 @@ func probe(ctx context.Context, r runtimes.Runtime) error {
 	return nil
 }
 
-// waysToRun describes how a function without a runtime could run. It suggests a
-// builtin with the name of its repository.
+// waysToRun describes how a function without a runtime could run.
 func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
-	ways := "name the package's file or its source folder with " + hint.Package + " " + hint.Hint(fn.Name) + "=PATH, or start it yourself and annotate the Function " + AnnotationRuntime + ": Development"
+	ways := "name the package's file or its source folder with " + packageOf(fn) + ", or " + startIt
 	b, ok := s.config.Builtins.Forced(fn.Package)
 	switch {
 	case !ok:
@@ -245,19 +238,17 @@ func (s *Session) waysToRun(fn runtimes.Function) hint.Hint {
 	}
 }
 
-// crosschecked adds the builtin against which the function is checked, if it
-// exists.
+// crosschecked adds the builtin, if any, against which the function is checked.
 func (c choice) crosschecked() (choice, error) {
 	if c.runtime == Builtin {
 		return c, hint.Wrap(fmt.Errorf("there is only the builtin for package %q, and nothing to check it against", c.fn.Package),
-			"name the package's file with "+hint.Package+" "+hint.Hint(c.fn.Name)+"=PATH, or start it yourself and annotate the Function "+AnnotationRuntime+": Development")
+			"name the package's file with "+packageOf(c.fn)+", or "+startIt)
 	}
 	c.builtin, _ = builtinFor(c.fn.Name)
 	return c, nil
 }
 
-// isSource reports whether a path is a folder with Go source, and not an OCI
-// image layout.
+// isSource reports whether a path is a folder with source, not an OCI layout.
 func (s *Session) isSource(path string) bool {
 	dir, err := afero.IsDir(s.config.Reader.FS, path)
 	if err != nil || !dir {
@@ -267,8 +258,8 @@ func (s *Session) isSource(path string) bool {
 	return err == nil && !layout
 }
 
-// resolve makes a relative path in a functions file relative to that file's
-// folder, if it exists there.
+// resolve makes a path in a functions file relative to the file's folder, if it
+// exists there.
 func (s *Session) resolve(dir, pkg string) string {
 	if !lock.IsPath(pkg) || filepath.IsAbs(pkg) {
 		return pkg

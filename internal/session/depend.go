@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-
-	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/runtimes"
@@ -16,22 +13,16 @@ import (
 // A Resolver selects versions of packages.
 type Resolver interface {
 	// Reference returns the reference of the version that satisfies a
-	// dependency. An error is one sentence with the position of the
-	// dependency.
+	// dependency. Errors have the position of the dependency.
 	Reference(ctx context.Context, d lock.Dependency) (string, error)
 }
 
-// depend adds the functions that pipelines use and packages depend on. Versions
-// of other dependencies are not resolved.
+// depend adds the functions that pipelines use and packages depend on.
 func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Entry) error {
 	if len(p.dependencies) == 0 || s.config.Replay != nil {
 		return nil
 	}
-	var compositions []*apiextv1.Composition
-	for _, e := range entries {
-		compositions = append(compositions, e.Composition)
-	}
-	for _, name := range functionNames(compositions) {
+	for _, name := range functionNames(nil, entries...) {
 		_, given := s.config.Packages[name]
 		if _, known := p.functions[name]; known || given || s.config.Runners[name] != nil {
 			continue
@@ -40,21 +31,16 @@ func (s *Session) depend(ctx context.Context, p *plan, entries []composition.Ent
 		if !ok {
 			continue
 		}
-		pkg, err := s.version(ctx, d)
-		if err != nil {
-			return err
+		pkg, ok := s.standIn(d)
+		if !ok || s.config.Locked {
+			var err error
+			if pkg, err = s.config.Dependencies.Reference(ctx, d); err != nil {
+				return err
+			}
 		}
 		p.functions[name] = runtimes.Function{Name: name, Package: pkg, Annotations: s.config.Annotations}
 	}
 	return nil
-}
-
-// version returns the package reference of a dependency.
-func (s *Session) version(ctx context.Context, d lock.Dependency) (string, error) {
-	if pkg, ok := s.standIn(d); ok && !s.config.Locked {
-		return pkg, nil
-	}
-	return s.config.Dependencies.Reference(ctx, d)
 }
 
 // standIn returns the version that a builtin implements, if the dependency
@@ -64,15 +50,13 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	if runtime == Auto {
 		runtime, _ = ParseRuntime(s.config.Annotations[AnnotationRuntime]) // choose reports the mismatch.
 	}
-	var b builtin.Builtin
-	ok := false
-	switch runtime {
-	case Auto:
-		b, ok = s.config.Builtins.For(d.Package)
-	case Builtin:
+	b, ok := s.config.Builtins.For(d.Package)
+	if runtime == Builtin {
 		b, ok = s.config.Builtins.Forced(d.Package)
 	}
 	switch {
+	case runtime != Auto && runtime != Builtin:
+		return "", false
 	case !ok || s.config.Crosscheck || lock.IsDigest(d.Version):
 		return "", false
 	case d.Version == "":
@@ -84,7 +68,6 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	}
 }
 
-// objectNames lists dependencies by their names in a cluster.
 func objectNames(all []lock.Dependency) string {
 	names := make([]string, len(all))
 	for i, d := range all {

@@ -6,19 +6,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
-
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/manifest"
-	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/session/converge"
-	"github.com/xfn-dev/xfn/render"
 )
 
-// renderNested implements Render with a library of Compositions, for XRs and
-// the XRs that they compose. Each XR has its own Result, parents before
-// children.
+// renderNested implements Render with a library of Compositions. The XRs that
+// an XR composes have their own Results, after that of their parent.
 func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in Inputs, each func(Result) error) error {
 	version, err := reconciler.VersionOf(string(in.Profile))
 	if err != nil {
@@ -35,12 +29,8 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 		return err
 	}
 	entries := library.Compositions()
-	var all []*apiextv1.Composition
-	for _, e := range entries {
-		all = append(all, e.Composition)
-	}
-	s.warnUnused(all...)
-	if err := checkSteps(in.Steps, all...); err != nil {
+	s.warnUnused(entries...)
+	if err := checkSteps(in.Steps, entries...); err != nil {
 		return err
 	}
 	if err := s.functions(ctx, &p, entries...); err != nil {
@@ -55,32 +45,18 @@ func (s *Session) renderNested(ctx context.Context, docs []manifest.Document, in
 			return err
 		}
 	}
-	one := engine{session: s, plan: p}
-	f := family{plan: p, library: library, depth: DefaultDepth, render: one.render}
+	f := family{session: s, plan: p, library: library, depth: DefaultDepth}
+	f.render = f.renderOne
 	f.next.Store(int64(len(docs)))
 	return renderEach(ctx, docs, f.results, each)
 }
 
-// live returns the observed XRs to render.
-func (s *Session) live(library *composition.Library, c ownerIndex) ([]manifest.Document, error) {
-	docs, passed, err := live(library, c)
-	for _, p := range passed {
-		s.config.Progress.Note("passing over " + p)
-	}
-	return docs, err
-}
-
 // library reads the Compositions and XRDs, including the single Composition and
-// XRD unless the folders have them. With Live, it also has the XRDs of the
-// dump.
+// XRD. With Live, it also has the XRDs of the dump.
 func (s *Session) library(ctx context.Context, in Inputs, exists state) (*composition.Library, error) {
-	var docs []manifest.Document
-	for _, path := range in.Compositions {
-		some, err := s.config.Reader.All(ctx, path)
-		if err != nil {
-			return nil, fmt.Errorf("loading Compositions: %w", err)
-		}
-		docs = append(docs, some...)
+	docs, err := s.documents(ctx, "Compositions", in.Compositions)
+	if err != nil {
+		return nil, err
 	}
 	for _, path := range []string{in.Composition, in.XRD} {
 		if path == "" || slices.ContainsFunc(docs, func(d manifest.Document) bool { return filepath.Clean(d.Path) == filepath.Clean(path) }) {
@@ -92,14 +68,14 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		}
 		docs = append(docs, doc)
 	}
-	docs, err := definitions(docs)
+	var library *composition.Library
+	docs, err = definitions(docs)
 	if err == nil && in.Live {
 		docs, err = exists.addXRDs(docs)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("loading Compositions: %w", err)
+	if err == nil {
+		library, err = composition.Load(docs)
 	}
-	library, err := composition.Load(docs)
 	if err != nil {
 		return nil, fmt.Errorf("loading Compositions: %w", err)
 	}
@@ -107,27 +83,4 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is passed over")
 	}
 	return library, nil
-}
-
-// An engine renders single XRs by Compositions of a library.
-type engine struct {
-	session *Session
-	plan    plan
-	checked proc.Memo[string, struct{}]
-}
-
-func (e *engine) render(ctx context.Context, n int, entry composition.Entry, req render.Request) (*converge.Result, []Run, error) {
-	// A Composition is checked once for all XRs.
-	_, err := e.checked.Do(entry.Document.Position(), func() (struct{}, error) {
-		return struct{}{}, e.session.checkIntegrity(entry, composition.Check(entry, nil), e.plan)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	runner, runs, err := e.session.runner(ctx, e.plan, entry.Composition)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := e.plan.passes(ctx, e.plan.in.wrapRunner(n, runner), req)
-	return r, runs, e.session.advise(err)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A state is the observed state. A resource in a document of its own was given
-// for the rendered XR. Resources in a list, as `kubectl get -o yaml` prints it,
-// are a dump of a cluster, of which only some belong to the XR.
+// A state is the observed state. Resources in documents of their own belong to
+// the rendered XR. Those in a list, as `kubectl get -o yaml` prints it, are a
+// dump of a cluster, of which only some belong to the XR.
 type state struct {
 	named, dumped []*unstructured.Unstructured
 }
@@ -26,33 +26,30 @@ type state struct {
 func (s *Session) state(ctx context.Context, paths []string) (state, error) {
 	var all state
 	known := map[key]bool{}
-	for _, path := range paths {
-		docs, err := s.config.Reader.All(ctx, path)
+	docs, err := s.documents(ctx, "observed resources", paths)
+	if err != nil {
+		return all, err
+	}
+	for _, doc := range docs {
+		objs, listed, err := decodeAll(doc)
 		if err != nil {
 			return all, fmt.Errorf("loading observed resources: %w", err)
 		}
-		for _, doc := range docs {
-			objs, listed, err := decodeAll(doc)
-			if err != nil {
-				return all, fmt.Errorf("loading observed resources: %w", err)
-			}
-			if !listed {
-				all.named = append(all.named, objs...)
-				continue
-			}
-			for _, o := range objs {
-				if k := keyOf(o); !known[k] || k.name == "" {
-					known[k] = true
-					all.dumped = append(all.dumped, o)
-				}
+		if !listed {
+			all.named = append(all.named, objs...)
+			continue
+		}
+		for _, o := range objs {
+			if k := keyOf(o); !known[k] || k.name == "" {
+				known[k] = true
+				all.dumped = append(all.dumped, o)
 			}
 		}
 	}
 	return all, nil
 }
 
-// decodeAll returns the objects of a document: the items of a list of any kind,
-// or the object itself.
+// decodeAll returns the items of a list of any kind, or the object itself.
 func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
 	u, err := decode(doc)
 	if err != nil {
@@ -75,8 +72,10 @@ func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed
 	return objs, true, nil
 }
 
-// definitions returns docs with lists replaced by the Compositions and XRDs in
-// them.
+var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
+
+// definitions returns docs with the Compositions and XRDs of lists in their
+// place.
 func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, doc := range docs {
@@ -87,7 +86,7 @@ func definitions(docs []manifest.Document) ([]manifest.Document, error) {
 			continue
 		}
 		for _, u := range objs {
-			if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind && gvk.Kind != apiextv1.CompositeResourceDefinitionKind {
+			if gk := u.GroupVersionKind().GroupKind(); gk != apiextv1.CompositionGroupVersionKind.GroupKind() && gk != xrdKind {
 				continue
 			}
 			item, err := document(u)
@@ -109,7 +108,7 @@ func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
 		}
 	}
 	for _, u := range s.dumped {
-		if u.GroupVersionKind().GroupKind() != apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind() || known[keyOf(u)] {
+		if u.GroupVersionKind().GroupKind() != xrdKind || known[keyOf(u)] {
 			continue
 		}
 		doc, err := document(u)
@@ -140,16 +139,15 @@ func (s state) missing(stores ...reconciler.Store) reconciler.Store {
 }
 
 // live returns a document for each observed XR that has a Composition in the
-// library and is not composed by another XR. passed are those that no
-// Composition selects.
-func live(library *composition.Library, c ownerIndex) (docs []manifest.Document, passed []string, err error) {
+// library and is not composed by another XR.
+func (s *Session) live(library *composition.Library, c ownerIndex) (docs []manifest.Document, err error) {
 	rendered := map[key]bool{}
 	for _, o := range c.all {
 		if len(library.For(o.GroupVersionKind())) == 0 {
 			continue
 		}
 		if _, err := library.Select(o.Unstructured); err != nil {
-			passed = append(passed, fmt.Sprintf("%s: %v", composition.Describe(o.Unstructured), err))
+			s.config.Progress.Note(fmt.Sprintf("passing over %s: %v", composition.Describe(o.Unstructured), err))
 			continue
 		}
 		rendered[keyOf(o.Unstructured)] = true
@@ -162,9 +160,9 @@ func live(library *composition.Library, c ownerIndex) (docs []manifest.Document,
 		}
 		doc, err := document(o.Unstructured)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		docs = append(docs, doc)
 	}
-	return docs, passed, nil
+	return docs, nil
 }

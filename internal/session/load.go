@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
@@ -24,21 +23,18 @@ import (
 )
 
 // Inputs are the files to render. One path may be "-" for standard input.
-// Profile Alpha supports only XRs, a Composition, an XRD, observed resources,
-// and the environment in the context.
 type Inputs struct {
 	// Profile is the Crossplane to imitate. Empty means render.V2.
 	Profile render.Profile
-	// XRs are files or folders of composite resources. Only the first
-	// document of each file is used, unless AllDocuments is set.
+	// XRs are files or folders of composite resources. Unless AllDocuments
+	// is set, only the first document of each file is used.
 	XRs          []string
 	AllDocuments bool
-	// Composition is a file, of which the first document is used. It may be
-	// "" if Compositions is set.
+	// Composition is a file. It may be "" if Compositions is set.
 	Composition string
 	// Compositions are files or folders of Compositions and XRDs. With
-	// them, claims are rendered as their XRs, and composed resources that
-	// are XRs are rendered, too, up to DefaultDepth levels.
+	// them, claims and composed XRs are rendered as well, up to
+	// DefaultDepth levels.
 	Compositions []string
 	// XRD is the file of the XRs' definition, or "".
 	XRD string
@@ -50,35 +46,32 @@ type Inputs struct {
 	// Live renders the observed XRs that have Compositions, instead of XRs.
 	Live bool
 	// Required are files or folders of resources that functions may
-	// require, and Extra of those that only responses may request. Profile
-	// Classic and older use only the last path of each. Credentials have
-	// Secrets.
+	// require, Extra of those that only responses may request, and
+	// Credentials of Secrets. Profile Classic and older use only the last
+	// path of Required and Extra.
 	Required, Extra, Credentials []string
 	// Schemas are files or folders of OpenAPI v3 documents in JSON.
 	Schemas []string
-	// ContextFiles and ContextValues are the context of the first function:
-	// YAML or JSON by key, in files and as text. Values take precedence
-	// over files.
+	// ContextFiles and ContextValues are the context of the first function
+	// by key, as YAML or JSON. Values take precedence over files.
 	ContextFiles, ContextValues map[string]string
 	// Full adds all fields of the input to the rendered XR.
 	Full bool
-	// ObserveLoop is the maximum number of passes in which the output is
-	// observed and rendered again, until nothing changes; 0 disables it.
-	// ObserveFixtures are files of changes to observed resources; see
-	// package converge.
+	// ObserveLoop is the maximum number of passes that observe the previous
+	// output, until nothing changes; 0 disables it. ObserveFixtures are
+	// files of changes to observed resources; see package converge.
 	ObserveLoop     int
 	ObserveFixtures []string
-	// WrapRunner, if not nil, wraps the Runner of the n-th XR, for example
-	// in a recorder. It is called from several goroutines.
+	// WrapRunner, if not nil, wraps the Runner of the n-th XR. It is called
+	// from several goroutines.
 	WrapRunner func(n int, r function.Runner) function.Runner
 	// Steps replace the functions of steps, by step name. Replaced
-	// functions need not exist. An unknown step is an error.
+	// functions need not exist.
 	Steps map[string]function.Runner
 	// LiteralDeletion deletes resources as the code of profile Alpha did,
-	// and not as its documentation said. It is only for that profile.
+	// and not as its documentation said.
 	LiteralDeletion bool
-	// Strict makes all problems of the Composition errors, not only those
-	// with which its Crossplane fails.
+	// Strict makes all problems of the Composition errors.
 	Strict bool
 }
 
@@ -88,8 +81,7 @@ type plan struct {
 	checks    reconciler.Checks
 	request   render.Request
 	functions map[string]runtimes.Function
-	// dependencies are the functions on which the packages of the functions
-	// file depend.
+	// dependencies are those of the packages in the functions file.
 	dependencies []lock.Dependency
 	xrd          *schema.XRD
 	exists       state
@@ -97,15 +89,14 @@ type plan struct {
 	fixtures     []converge.Fixture
 	// only decodes the XR, if there is one, once for all callers.
 	only func() (*unstructured.Unstructured, error)
-	// source is the file of the Composition.
-	source string
+	// entry is the Composition, unless there is a library.
+	entry composition.Entry
 }
 
-// loading is the activity of reading and decoding the inputs.
 const loading = "loading the composite resource and its Composition"
 
 // load reads the data that all XRs share, and reports errors in the order of
-// `crossplane render`. If there is one XR, it is checked first.
+// `crossplane render`.
 func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) (p plan, err error) {
 	defer watchdog.Enter(ctx, loading)()
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -124,18 +115,17 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err != nil {
 		return p, fmt.Errorf("loading the Composition: %w", err)
 	}
-	p.request.Composition, p.source = entry.Composition, doc.Path
-	if err := p.checkOnly(xrs); err != nil {
+	p.entry, p.request.Composition = entry.Entry, entry.Composition
+	if err := s.checkOnly(p, xrs); err != nil {
 		return p, err
-	}
-	if len(xrs) == 1 {
-		s.warnDuplicates(xrs[0])
 	}
 	s.warnDuplicate(entry.duplicate)
-	if err := checkMode(entry); err != nil {
-		return p, err
+	// This is reported before functions are searched.
+	i := slices.IndexFunc(entry.problems, func(p composition.Problem) bool { return p.Kind == composition.UnknownMode })
+	if i >= 0 {
+		return p, hintMode(entry.Entry, entry.problems[i])
 	}
-	if err := checkSteps(in.Steps, entry.Composition); err != nil {
+	if err := checkSteps(in.Steps, entry.Entry); err != nil {
 		return p, err
 	}
 	if err := s.functions(ctx, &p, entry.Entry); err != nil {
@@ -147,7 +137,10 @@ func (s *Session) load(ctx context.Context, in Inputs, xrs []manifest.Document) 
 	if err := s.loadState(ctx, &p); err != nil {
 		return p, err
 	}
-	return p, p.checkOnly(xrs)
+	if len(xrs) == 1 {
+		_, err = p.forXR(xrs[0]) // The XRD is known now.
+	}
+	return p, err
 }
 
 func newPlan(in Inputs, version reconciler.Version) plan {
@@ -155,15 +148,17 @@ func newPlan(in Inputs, version reconciler.Version) plan {
 }
 
 // checkOnly checks a single XR before any function starts.
-func (p plan) checkOnly(xrs []manifest.Document) error {
+func (s *Session) checkOnly(p plan, xrs []manifest.Document) error {
 	if len(xrs) != 1 {
 		return nil
 	}
 	_, err := p.forXR(xrs[0])
+	if err == nil {
+		s.warnDuplicates(xrs[0])
+	}
 	return err
 }
 
-// loadState reads the initial state of the renders.
 func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 	in, req := p.in, &p.request
 	if p.xrd, err = s.xrd(ctx, in.XRD); err != nil {
@@ -188,7 +183,7 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return fmt.Errorf("loading required resources: %w", err)
 	}
 	if p.checks.ContextFirst {
-		if _, err = s.context(ctx, in.ContextFiles, in.ContextValues, p.checks); err != nil {
+		if req.Context, err = s.context(ctx, in, p.checks); err != nil {
 			return err
 		}
 	}
@@ -197,12 +192,20 @@ func (s *Session) loadState(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	req.Schemas = schemas.Find
-	if req.Context, err = s.context(ctx, in.ContextFiles, in.ContextValues, p.checks); err != nil {
-		return err
+	if !p.checks.ContextFirst {
+		if req.Context, err = s.context(ctx, in, p.checks); err != nil {
+			return err
+		}
 	}
 	p.observed = observe(nil, p.exists)
-	p.fixtures, err = s.observeFixtures(ctx, in.ObserveFixtures)
-	return err
+	docs, err := s.documents(ctx, "fixtures", in.ObserveFixtures)
+	if err != nil {
+		return err
+	}
+	if p.fixtures, err = converge.ParseFixtures(docs); err != nil {
+		return fmt.Errorf("loading fixtures: %w", err)
+	}
+	return nil
 }
 
 // warnDuplicates warns of duplicate keys in an object. The last one counts.
@@ -217,23 +220,14 @@ func (s *Session) warnDuplicate(err error) {
 	}
 }
 
-// checkMode returns an error for a Composition that is not a pipeline. It is
-// reported before functions are searched.
-func checkMode(c checked) error {
-	for _, problem := range c.problems {
-		if problem.Kind == composition.UnknownMode {
-			return hintMode(c.Entry, problem)
-		}
-	}
-	return nil
-}
-
 // checkIntegrity returns all problems of a Composition with which its
-// Crossplane fails, and warns of the others. problems are those found without
-// looking at functions.
+// Crossplane fails, and warns of the others. problems are those except missing
+// functions.
 func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Problem, p plan) error {
-	s.noteConverted(e)
-	needed := functionNames([]*apiextv1.Composition{unanswered(e.Composition, p.in.Steps)})
+	if e.Converted {
+		s.config.Progress.Note(fmt.Sprintf("%s: Composition %q is of mode Resources, and is rendered as the pipeline that `convert pipeline-composition` makes of it", e.Document.Position(), e.GetName()))
+	}
+	needed := functionNames(p.in.Steps, e)
 	known := func(name string) bool {
 		_, ok := p.functions[name]
 		return ok || s.config.Runners[name] != nil || s.config.Replay != nil || !slices.Contains(needed, name)
@@ -266,6 +260,14 @@ func (s *Session) checkIntegrity(e composition.Entry, problems []composition.Pro
 	}
 }
 
+// hintMode adds a hint to a problem of a Composition with alpha functions.
+func hintMode(e composition.Entry, err error) error {
+	if !e.Alpha {
+		return err
+	}
+	return hint.Wrap(err, "render it with "+hint.Profile+" alpha, or convert it with `convert pipeline-composition`, which reports what it does with the functions")
+}
+
 // forXR returns the request for one XR, if the Composition is for its kind.
 func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	req := p.request
@@ -273,34 +275,35 @@ func (p plan) forXR(doc manifest.Document) (render.Request, error) {
 	if req.XR, err = p.decodeXR(doc); err != nil {
 		return req, fmt.Errorf("loading the composite resource: %w", err)
 	}
-	if err := p.match(req.XR); err != nil {
-		return req, fmt.Errorf("%s: %w", p.source, err)
+	if p.checks.Match {
+		err = composition.Match(p.request.Composition, req.XR, p.checks.Selector...)
+	}
+	if err != nil {
+		return req, fmt.Errorf("%s: %w", p.entry.Document.Path, err)
 	}
 	if p.xrd != nil && p.checks.XRDKind {
 		err = p.xrd.Defines(req.XR.GroupVersionKind())
 	}
-	xr := req.XR
 	if err == nil {
-		req, err = p.prepare(xr, p.xrd, true)
+		err = p.prepare(&req, p.xrd, true)
 	}
 	if err != nil {
-		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, xr.GetName(), err)
+		return req, fmt.Errorf("applying the defaults of XRD %q to the composite resource %q: %w", p.in.XRD, req.XR.GetName(), err)
 	}
 	return req, nil
 }
 
-// prepare returns the request for an XR, with its fields in the API server, its
-// observed resources, and the defaults of its XRD, which may be nil. first is
-// true if no other XR composes it. It changes xr.
-func (p plan) prepare(xr *unstructured.Unstructured, xrd *schema.XRD, first bool) (render.Request, error) {
-	req := p.request
-	p.observed.identify(xr, first)
-	req.XR, req.Observed = xr, p.observed.of(xr, first)
+// prepare completes the request for req.XR: the XR's fields in the API server,
+// its observed resources, and the defaults of its XRD, which may be nil. first
+// is true if no other XR composes it.
+func (p plan) prepare(req *render.Request, xrd *schema.XRD, first bool) error {
+	p.observed.identify(req.XR, first)
+	req.Observed = p.observed.of(req.XR, first)
 	if xrd == nil {
-		return req, nil
+		return nil
 	}
 	req.Legacy = xrd.Legacy()
-	return req, xrd.Default(xr)
+	return xrd.Default(req.XR)
 }
 
 func (p plan) decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
@@ -328,13 +331,6 @@ func decodeXR(doc manifest.Document) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-func (p plan) match(xr *unstructured.Unstructured) error {
-	if !p.checks.Match {
-		return nil
-	}
-	return composition.Match(p.request.Composition, xr, p.checks.Selector...)
-}
-
 // xrs reads the documents of the XRs. An empty document is an empty XR.
 func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, error) {
 	version, err := reconciler.VersionOf(string(in.Profile))
@@ -355,8 +351,7 @@ func (s *Session) xrs(ctx context.Context, in Inputs) ([]manifest.Document, erro
 	return docs, nil
 }
 
-// xrsOf returns the documents of a file or folder: all, or the first of each
-// file.
+// xrsOf returns all documents of a path, or the first of each file.
 func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.Document, error) {
 	docs, err := s.config.Reader.All(ctx, path)
 	if err != nil {
@@ -380,8 +375,4 @@ func (s *Session) xrsOf(ctx context.Context, path string, all bool) ([]manifest.
 		}
 	}
 	return firsts, nil
-}
-
-func (s *Session) noteMore(path string) {
-	s.config.Progress.Note(fmt.Sprintf("%s holds several documents; only the first is used", path))
 }

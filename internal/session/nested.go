@@ -14,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/internal/session/converge"
 	"github.com/xfn-dev/xfn/render"
@@ -22,35 +23,36 @@ import (
 // DefaultDepth is the maximum depth of nested composite resources.
 const DefaultDepth = 8
 
-// maxNested limits the number of composite resources per XR, because
-// Compositions that multiply at every level would never end.
+// maxNested limits the number of composite resources per XR.
 const maxNested = 10_000
 
 // A family renders XRs with all XRs that they compose.
 type family struct {
+	session *Session
 	plan    plan
 	library *composition.Library
+	// checked has the result of the check of each Composition.
+	checked proc.Memo[string, struct{}]
 	// depth is the maximum number of levels below the first.
 	depth int
 	// next is the N of the next nested XR.
 	next atomic.Int64
-	// render renders one XR, without those that it composes. It must not
-	// change the request.
+	// render renders one XR, without those that it composes.
 	render func(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error)
 }
 
 // results renders the XR of a document or claim, and recursively every composed
-// XR that has a Composition in the library: parents before children, in the
-// order of the parent's composed resources. The first error is in the last
-// result.
+// XR that has a Composition: parents before children, in the order of the
+// parent's composed resources. The first error is in the last result.
 func (f *family) results(ctx context.Context, n int, doc manifest.Document) []Result {
 	w := walk{family: f, n: n, doc: doc}
-	xr, err := f.plan.decodeXR(doc)
-	if err == nil {
-		err = w.root(ctx, xr)
-	}
-	if err != nil && len(w.done) == 0 {
+	u, err := f.plan.decodeXR(doc)
+	if err != nil {
 		_ = w.fail(w.result(nil), fmt.Errorf("loading the composite resource: %w", err))
+	} else if xr, err := w.asXR(u); err != nil {
+		_ = w.fail(w.result(nil), err)
+	} else {
+		_ = w.visit(ctx, xr, nil)
 	}
 	return w.done
 }
@@ -77,21 +79,11 @@ func (w *walk) result(path []string) Result {
 	return r
 }
 
-// fail adds the result of an XR that cannot be rendered and returns its error,
-// which ends the walk.
+// fail adds the result of an XR that cannot be rendered and returns its error.
 func (w *walk) fail(r Result, err error) error {
 	r.Source, r.Result, r.Observed, r.Err = w.doc.Position(), nil, nil, w.locate(err)
 	w.done = append(w.done, r)
 	return r.Err
-}
-
-// root renders an XR or claim that is not composed.
-func (w *walk) root(ctx context.Context, u *unstructured.Unstructured) error {
-	xr, err := w.asXR(u)
-	if err != nil {
-		return w.fail(w.result(nil), err)
-	}
-	return w.visit(ctx, xr, nil)
 }
 
 // asXR returns a copy of u, or the XR of a claim.
@@ -108,7 +100,9 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	if known, ok := w.library.XRDFor(xr.GroupVersionKind()); ok {
 		xrd = &known
 	}
-	if req, err = w.plan.prepare(xr, xrd, len(w.open) == 0); err != nil {
+	req = w.plan.request
+	req.XR = xr
+	if err = w.plan.prepare(&req, xrd, len(w.open) == 0); err != nil {
 		return req, e, fmt.Errorf("applying the defaults of the XRD of %s: %w", xrd.Kind(), err)
 	}
 	if e, err = w.library.Select(xr); err != nil {
@@ -116,6 +110,22 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 	}
 	req.Composition = e.Composition
 	return req, e, nil
+}
+
+// renderOne implements family.render. A Composition is checked once for all XRs.
+func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req render.Request) (*converge.Result, []Run, error) {
+	_, err := f.checked.Do(e.Document.Position(), func() (struct{}, error) {
+		return struct{}{}, f.session.checkIntegrity(e, composition.Check(e, nil), f.plan)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	runner, runs, err := f.session.runner(ctx, f.plan, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := f.plan.render(ctx, f.plan.in.WrapRunner(n, runner), req)
+	return r, runs, f.session.advise(err)
 }
 
 func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, path []string) error {
@@ -183,8 +193,7 @@ func (w *walk) check(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two objects have the same identity in an API server. An
-// object without a name is equal only to itself.
+// same reports whether two objects with a name have the same identity.
 func same(a, b *unstructured.Unstructured) bool {
 	return a.GetName() != "" && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() &&
 		a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()

@@ -111,7 +111,11 @@ func renderAll(ctx context.Context, n nesting, u *unstructured.Unstructured) ([]
 			return &converge.Result{Result: r}, nil, err
 		},
 	}}
-	if err := w.root(ctx, u); err != nil {
+	xr, err := w.asXR(u)
+	if err == nil {
+		err = w.visit(ctx, xr, nil)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return w.done, nil

@@ -49,8 +49,7 @@ type ownerIndex struct {
 	named map[key][]int
 }
 
-// observe finds the controller of each observed resource. Without a library, no
-// kind of controller is known.
+// observe finds the controllers of observed resources. library may be nil.
 func observe(library *composition.Library, exists state) ownerIndex {
 	c := ownerIndex{owned: map[key][]int{}, named: map[key][]int{}}
 	for i, u := range slices.Concat(exists.named, exists.dumped) {
@@ -95,9 +94,9 @@ func (c ownerIndex) of(xr *unstructured.Unstructured, first bool) []*unstructure
 	return objects
 }
 
-// identify sets the fields of an XR that its author does not set: its UID, its
-// status, and the selected Composition, unless they are set. For the first XR
-// only dumps are used.
+// identify sets missing fields of an XR that its author does not set: its UID,
+// its status, and the selected Composition. For the first XR only dumps are
+// used.
 func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	if xr.GetName() == "" {
 		return
@@ -118,8 +117,8 @@ func (c ownerIndex) identify(xr *unstructured.Unstructured, first bool) {
 	}
 }
 
-// fill sets a missing field of dst to the value in src. It does nothing if a
-// parent of the field is not an object.
+// fill sets a missing field of dst to the value in src, if its parents are
+// objects.
 func fill(dst, src *unstructured.Unstructured, field ...string) {
 	v, found, err := unstructured.NestedFieldNoCopy(src.Object, field...)
 	if _, has, _ := unstructured.NestedFieldNoCopy(dst.Object, field...); has || !found || err != nil {

@@ -19,14 +19,28 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema"
-	"github.com/xfn-dev/xfn/internal/session/converge"
 )
 
-// all reads the objects of several files or folders.
-func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
+func (s *Session) documents(ctx context.Context, what string, paths []string) ([]manifest.Document, error) {
+	var docs []manifest.Document
 	for _, path := range paths {
-		objs, err := s.objects(ctx, path)
+		some, err := s.config.Reader.All(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("loading %s: %w", what, err)
+		}
+		docs = append(docs, some...)
+	}
+	return docs, nil
+}
+
+func (s *Session) all(ctx context.Context, what string, paths []string) ([]*unstructured.Unstructured, error) {
+	docs, err := s.documents(ctx, what, paths)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, doc := range docs {
+		objs, _, err := decodeAll(doc)
 		if err != nil {
 			return nil, fmt.Errorf("loading %s: %w", what, err)
 		}
@@ -48,15 +62,13 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	schemas := reconciler.Schemas{}
 	for _, path := range paths {
 		docs, err := s.config.Reader.JSON(ctx, path)
+		for i := 0; err == nil && i < len(docs); i++ {
+			var obj map[string]any
+			obj, err = docs[i].Object()
+			schemas.Add(obj)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("loading required schemas: %w", err)
-		}
-		for _, doc := range docs {
-			obj, err := doc.Object()
-			if err != nil {
-				return nil, fmt.Errorf("loading required schemas: %w", err)
-			}
-			schemas.Add(obj)
 		}
 	}
 	if err := schemas.Check(); err != nil {
@@ -65,12 +77,46 @@ func (s *Session) schemas(ctx context.Context, paths []string) (reconciler.Schem
 	return schemas, nil
 }
 
+// A content identifies a document, so that a changed file is decoded again.
+type content struct {
+	path string
+	line int
+	text string
+}
+
+func contentOf(doc manifest.Document) content {
+	return content{doc.Path, doc.Line, string(doc.Text)}
+}
+
+// A checked is a Composition and its problems, except missing functions.
+type checked struct {
+	composition.Entry
+	problems []composition.Problem
+	// duplicate is the error of a duplicate key, or nil.
+	duplicate error
+}
+
+func (s *Session) composition(doc manifest.Document) (checked, error) {
+	return s.compositions.Do(contentOf(doc), func() (checked, error) {
+		e, err := composition.Decode(doc)
+		if err != nil {
+			return checked{}, err
+		}
+		_, duplicate := doc.StrictJSON()
+		return checked{e, composition.Check(e, nil), duplicate}, nil
+	})
+}
+
 func (s *Session) first(ctx context.Context, path string) (manifest.Document, error) {
 	doc, more, err := s.config.Reader.First(ctx, path)
 	if more {
 		s.noteMore(path)
 	}
 	return doc, err
+}
+
+func (s *Session) noteMore(path string) {
+	s.config.Progress.Note(fmt.Sprintf("%s holds several documents; only the first is used", path))
 }
 
 func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
@@ -83,22 +129,6 @@ func decode(doc manifest.Document) (*unstructured.Unstructured, error) {
 		return nil, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New("the object has no kind")}
 	}
 	return u, nil
-}
-
-func (s *Session) objects(ctx context.Context, path string) ([]*unstructured.Unstructured, error) {
-	docs, err := s.config.Reader.All(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	var objs []*unstructured.Unstructured
-	for _, doc := range docs {
-		some, _, err := decodeAll(doc)
-		if err != nil {
-			return nil, err
-		}
-		objs = append(objs, some...)
-	}
-	return objs, nil
 }
 
 func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
@@ -121,21 +151,23 @@ func (s *Session) xrd(ctx context.Context, path string) (*schema.XRD, error) {
 }
 
 // functions returns the functions of Compositions, by name: those of the
-// functions file (the last of duplicates), the dependencies of its packages,
-// and those that are known without a file.
+// functions file (the last of duplicates), dependencies, and builtins.
 func (s *Session) functions(ctx context.Context, p *plan, compositions ...composition.Entry) error {
 	p.functions = map[string]runtimes.Function{}
 	if s.config.Functions != "" {
-		if err := s.listed(ctx, p); err != nil {
-			return fmt.Errorf("loading functions: %w", err)
+		err := s.listed(ctx, p)
+		if err == nil {
+			err = s.depend(ctx, p, compositions)
 		}
-		if err := s.depend(ctx, p, compositions); err != nil {
+		if err != nil {
 			return fmt.Errorf("loading functions: %w", err)
 		}
 	}
-	for _, name := range s.unlistable(compositions) {
-		if fn, ok := s.unlisted(name); ok && p.functions[name].Name == "" {
-			p.functions[name] = fn
+	for _, e := range compositions {
+		// A converted Composition has names that are not in the
+		// functions file.
+		if s.config.Functions == "" || e.Converted {
+			s.addUnlisted(p, e)
 		}
 	}
 	for name, pkg := range s.config.Packages {
@@ -146,15 +178,14 @@ func (s *Session) functions(ctx context.Context, p *plan, compositions ...compos
 	return nil
 }
 
-// listed adds the functions of the functions file, and the dependencies of
-// packages whose metadata is in it.
+// listed adds the functions and the dependencies in the functions file.
 func (s *Session) listed(ctx context.Context, p *plan) error {
 	docs, err := s.config.Reader.All(ctx, lock.Metadata(s.config.Reader.FS, s.config.Functions))
 	if err != nil {
 		return err
 	}
 	for _, doc := range docs {
-		one, err := s.decoded.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
+		one, err := s.listings.Do(contentOf(doc), func() (listing, error) { return decodeListing(doc) })
 		if err != nil {
 			return err
 		}
@@ -164,7 +195,11 @@ func (s *Session) listed(ctx context.Context, p *plan) error {
 		}
 		fn := one.function
 		fn.Package = s.resolve(filepath.Dir(doc.Path), fn.Package)
-		fn.Annotations = annotated(fn.Annotations, s.config.Annotations)
+		fn.Annotations = maps.Clone(s.config.Annotations)
+		if one.function.Annotations != nil {
+			fn.Annotations = maps.Clone(one.function.Annotations)
+			maps.Copy(fn.Annotations, s.config.Annotations)
+		}
 		p.functions[fn.Name] = fn
 	}
 	return nil
@@ -201,8 +236,8 @@ func asFunction(doc manifest.Document, u *unstructured.Unstructured) (runtimes.F
 	return runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations()}, nil
 }
 
-func (s *Session) context(ctx context.Context, files, values map[string]string, checks reconciler.Checks) (*structpb.Struct, error) {
-	fields, err := s.contextFields(ctx, files, values, checks)
+func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Checks) (*structpb.Struct, error) {
+	fields, err := s.contextFields(ctx, in, checks)
 	if err != nil {
 		return nil, err
 	}
@@ -213,45 +248,29 @@ func (s *Session) context(ctx context.Context, files, values map[string]string, 
 	return fnContext, nil
 }
 
-func (s *Session) contextFields(ctx context.Context, files, values map[string]string, checks reconciler.Checks) (map[string]any, error) {
+func (s *Session) contextFields(ctx context.Context, in Inputs, checks reconciler.Checks) (map[string]any, error) {
 	fields := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(files)) {
-		if _, ok := values[key]; ok {
+	for _, key := range slices.Sorted(maps.Keys(in.ContextFiles)) {
+		if _, ok := in.ContextValues[key]; ok {
 			continue
 		}
-		doc, _, err := s.config.Reader.First(ctx, files[key])
+		doc, _, err := s.config.Reader.First(ctx, in.ContextFiles[key])
+		if err == nil {
+			fields[key], err = doc.Value()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("loading context %q: %w", key, err)
 		}
-		if fields[key], err = doc.Value(); err != nil {
-			return nil, fmt.Errorf("loading context %q: %w", key, err)
-		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if checks.JSONContext && !json.Valid([]byte(values[key])) {
+	for _, key := range slices.Sorted(maps.Keys(in.ContextValues)) {
+		text := []byte(in.ContextValues[key])
+		if checks.JSONContext && !json.Valid(text) {
 			return nil, fmt.Errorf("reading context %q: that version of Crossplane takes only JSON", key)
 		}
-		v, err := manifest.Document{Path: "value", Line: 1, Text: []byte(values[key])}.Value()
-		if err != nil {
+		var err error
+		if fields[key], err = (manifest.Document{Path: "value", Line: 1, Text: text}).Value(); err != nil {
 			return nil, fmt.Errorf("reading context %q: %w", key, err)
 		}
-		fields[key] = v
 	}
 	return fields, nil
-}
-
-func (s *Session) observeFixtures(ctx context.Context, paths []string) ([]converge.Fixture, error) {
-	var docs []manifest.Document
-	for _, path := range paths {
-		some, err := s.config.Reader.All(ctx, path)
-		if err != nil {
-			return nil, fmt.Errorf("loading fixtures: %w", err)
-		}
-		docs = append(docs, some...)
-	}
-	fixtures, err := converge.ParseFixtures(docs)
-	if err != nil {
-		return nil, fmt.Errorf("loading fixtures: %w", err)
-	}
-	return fixtures, nil
 }

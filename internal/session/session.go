@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/builtin"
+	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
@@ -27,17 +28,17 @@ import (
 type Config struct {
 	// Reader reads all input files.
 	Reader manifest.Reader
-	// Functions is a file or folder of Function objects or of package
-	// metadata, whose dependencies include the functions. It may be "".
+	// Functions is a file or folder of Function objects, or of package
+	// metadata that depends on the functions. It may be "".
 	Functions string
 	// Dependencies resolves the versions of dependencies. It is required if
 	// there are any.
 	Dependencies Resolver
-	// Locked uses Dependencies even if a builtin satisfies a dependency,
-	// because it has the locked version and needs no registry.
+	// Locked says that Dependencies has locked versions, which are used
+	// even if a builtin satisfies a dependency.
 	Locked bool
 	// Packages replaces the packages of functions, by name: the path of an
-	// .xpkg file or of a folder with a Go main package.
+	// .xpkg file or of a folder with source.
 	Packages map[string]string
 	// Annotations override the annotations of all Functions.
 	Annotations map[string]string
@@ -52,19 +53,18 @@ type Config struct {
 	Crosscheck bool
 	// Runtimes start functions, by Runtime.
 	Runtimes map[Runtime]runtimes.Runtime
-	// Containers runs the functions of Compositions in profile Alpha that
-	// name no runner. It may be nil.
+	// Containers runs the alpha functions that name no runner. It may be
+	// nil.
 	Containers alpha.ContainerRunner
 	// Runners are called for functions by name, before any other runtime.
 	Runners function.Mux
 	// Replay, if not nil, answers for all other functions, which then need
-	// not exist. Wrap, if not nil, wraps the Runner of functions, for
-	// example in a recorder. Profile Alpha supports neither.
+	// not exist. Wrap, if not nil, wraps the Runner of functions.
 	Replay function.Runner
 	Wrap   func(function.Runner) function.Runner
 	// Cache is the folder of cached responses, or "". CacheMaxTTL limits
-	// their age (0 means intercept.DefaultMaxTTL). Now is the clock, which
-	// is required with Cache.
+	// their age (0 means intercept.DefaultMaxTTL). It requires the clock
+	// Now.
 	Cache       string
 	CacheMaxTTL time.Duration
 	Now         func() time.Time
@@ -72,21 +72,21 @@ type Config struct {
 	Progress progress.Func
 }
 
-// A Session renders, and keeps its functions running until it is closed. A name
-// always means the function that it meant first. It is safe for concurrent use.
+// A Session renders, and keeps its functions running until it is closed: a name
+// always means the same function. It is safe for concurrent use.
 type Session struct {
 	config Config
-	// calls returns the Runner of all functions by name, with the cache if
-	// there is one.
-	calls  func(context.Context) function.Runner
-	pruned sync.Once
-	// container is the default runtime of images, which containers finds
-	// once.
+	// calls, with the cache if there is one, is created once by opened.
+	opened sync.Once
+	calls  function.Runner
+	// container is the runtime of images, or Auto with the reason.
+	// containers finds it once.
 	containers  sync.Once
 	container   Runtime
 	noContainer error
-
-	decoded decoded
+	// These cache decoded documents of thousands of renders.
+	compositions proc.Memo[content, checked]
+	listings     proc.Memo[content, listing]
 
 	mu      sync.Mutex
 	closed  bool
@@ -95,8 +95,7 @@ type Session struct {
 
 // A Run describes how a function ran.
 type Run struct {
-	// Function is its name. Package is its spec.package or what replaced
-	// it.
+	// Package is spec.package or what replaced it.
 	Function, Package string
 	// Runtime is what ran it. Detail has details for users.
 	Runtime Runtime
@@ -109,54 +108,47 @@ type Result struct {
 	// "path:line" and, for a nested XR, the path to it.
 	N      int
 	Source string
-	// Document is the document of the XR or its claim. It has no Text for a
-	// nested XR.
+	// Document is the XR or its claim. It has no Text for a nested XR.
 	Document manifest.Document
-	// Result is nil if Err is not nil. With an observe loop, it is that of
-	// the last pass.
+	// Result is nil if Err is not nil.
 	*converge.Result
 	// Observed are the observed composed resources.
 	Observed []*unstructured.Unstructured
-	// Functions are the functions of the pipeline, in order, without those
-	// in Config.Runners.
+	// Functions are those of the pipeline that Config.Runners does not
+	// have.
 	Functions []Run
-	// Err is the error of the render. It wraps a *render.FatalError for a
-	// FATAL result of a function.
+	// Err is the error of the render. A FATAL result is a
+	// *render.FatalError.
 	Err error
 }
 
-// RuntimeOf returns the Runtime of a function, or "" if Functions does not have
-// it.
+// RuntimeOf returns the Runtime of a function, or "" if it is unknown.
 func (r Result) RuntimeOf(function string) string {
-	for _, run := range r.Functions {
-		if run.Function == function {
-			return string(run.Runtime)
-		}
+	i := slices.IndexFunc(r.Functions, func(run Run) bool { return run.Function == function })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return string(r.Functions[i].Runtime)
 }
 
 // Open returns a session. It starts no function.
 func Open(config Config) *Session {
-	s := &Session{config: config, running: map[string]*started{}}
-	if config.Cache == "" {
-		s.calls = func(context.Context) function.Runner { return function.RunnerFunc(s.call) }
-		return s
+	return &Session{config: config, running: map[string]*started{}}
+}
+
+// open creates s.calls, and the cache if it is enabled.
+func (s *Session) open(ctx context.Context) {
+	s.calls = function.RunnerFunc(s.call)
+	c := s.config
+	if c.Cache == "" {
+		return
 	}
-	cached := sync.OnceValue(func() function.Runner {
-		return intercept.Cache(function.RunnerFunc(s.call), intercept.CacheOptions{
-			Dir: config.Cache, MaxTTL: config.CacheMaxTTL, Now: config.Now, Progress: config.Progress, Identity: s.identity,
-		})
+	if _, err := intercept.PruneCache(ctx, c.Cache, c.Now()); err != nil {
+		c.Progress.Warn(fmt.Sprintf("pruning the function response cache %q: %v", c.Cache, err))
+	}
+	s.calls = intercept.Cache(s.calls, intercept.CacheOptions{
+		Dir: c.Cache, MaxTTL: c.CacheMaxTTL, Now: c.Now, Progress: c.Progress, Identity: s.identity,
 	})
-	s.calls = func(ctx context.Context) function.Runner {
-		s.pruned.Do(func() {
-			if _, err := intercept.PruneCache(ctx, config.Cache, config.Now()); err != nil {
-				config.Progress.Warn(fmt.Sprintf("pruning the function response cache %q: %v", config.Cache, err))
-			}
-		})
-		return cached()
-	}
-	return s
 }
 
 // Render loads the inputs, starts the functions of the pipeline that do not run
@@ -174,6 +166,9 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if in.LiteralDeletion {
 		return fmt.Errorf("literal deletion is for profile %s", render.Alpha)
 	}
+	if in.WrapRunner == nil {
+		in.WrapRunner = func(_ int, r function.Runner) function.Runner { return r }
+	}
 	if len(in.Compositions) > 0 {
 		return s.renderNested(ctx, docs, in, each)
 	}
@@ -181,21 +176,26 @@ func (s *Session) Render(ctx context.Context, in Inputs, each func(Result) error
 	if err != nil {
 		return err
 	}
-	s.warnUnused(p.request.Composition)
-	runner, runs, err := s.runner(ctx, p, p.request.Composition)
+	s.warnUnused(p.entry)
+	runner, runs, err := s.runner(ctx, p, p.entry)
 	if err != nil {
 		return err
 	}
 	return renderEach(ctx, docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		r := Result{N: n, Source: doc.Position(), Document: doc, Functions: runs}
-		r.Result, r.Observed, r.Err = p.render(ctx, in.wrapRunner(n, runner), doc)
-		r.Err = s.advise(r.Err)
+		run := in.WrapRunner(n, runner)
+		req, err := p.forXR(doc)
+		if err == nil {
+			r.Result, err = p.render(ctx, run, req)
+		}
+		if r.Err = s.advise(err); err == nil {
+			r.Observed = req.Observed
+		}
 		return []Result{r}
 	}, each)
 }
 
-// renderEach renders the XRs of documents concurrently, and calls each in the
-// order of the documents.
+// renderEach renders documents concurrently, and calls each in their order.
 func renderEach(ctx context.Context, docs []manifest.Document, render func(context.Context, int, manifest.Document) []Result, each func(Result) error) error {
 	return proc.ForEachOrdered(ctx, runtime.GOMAXPROCS(0), docs, func(ctx context.Context, n int, doc manifest.Document) []Result {
 		defer watchdog.Enter(ctx, "rendering "+doc.Position())()
@@ -210,47 +210,29 @@ func renderEach(ctx context.Context, docs []manifest.Document, render func(conte
 	})
 }
 
-// runner starts the functions of a Composition's pipeline and returns their
-// Runner.
-func (s *Session) runner(ctx context.Context, p plan, c *apiextv1.Composition) (function.Runner, []Run, error) {
-	if s.config.Replay != nil {
-		return answering(p.in.Steps, s.wrap(s.config.Replay)), nil, nil
+// runner starts the functions of a Composition and returns their Runner.
+func (s *Session) runner(ctx context.Context, p plan, e composition.Entry) (function.Runner, []Run, error) {
+	calls := s.config.Replay
+	var runs []Run
+	if calls == nil {
+		choices, err := s.choose(ctx, functionNames(p.in.Steps, e), p.functions)
+		if err != nil {
+			return nil, nil, err
+		}
+		if runs, err = s.start(ctx, choices); err != nil {
+			return nil, nil, err
+		}
+		s.opened.Do(func() { s.open(ctx) })
+		calls = s.calls
 	}
-	choices, err := s.choose(ctx, unanswered(c, p.in.Steps), p.functions)
-	if err != nil {
-		return nil, nil, err
+	if s.config.Wrap != nil {
+		calls = s.config.Wrap(calls)
 	}
-	runs, err := s.start(ctx, choices)
-	return answering(p.in.Steps, s.wrap(s.calls(ctx))), runs, err
+	return answering(p.in.Steps, calls), runs, nil
 }
 
-func (s *Session) wrap(r function.Runner) function.Runner {
-	if s.config.Wrap == nil {
-		return r
-	}
-	return s.config.Wrap(r)
-}
-
-func (in Inputs) wrapRunner(n int, r function.Runner) function.Runner {
-	if in.WrapRunner == nil {
-		return r
-	}
-	return in.WrapRunner(n, r)
-}
-
-func (p plan) render(ctx context.Context, run function.Runner, doc manifest.Document) (*converge.Result, []*unstructured.Unstructured, error) {
-	req, err := p.forXR(doc)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := p.passes(ctx, run, req)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r, req.Observed, nil
-}
-
-func (p plan) passes(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
+// render renders an XR, once or in passes.
+func (p plan) render(ctx context.Context, run function.Runner, req render.Request) (r *converge.Result, err error) {
 	if p.in.ObserveLoop == 0 {
 		r = &converge.Result{Passes: 1}
 		r.Result, err = render.Render(ctx, run, req)

@@ -17,12 +17,11 @@ import (
 	"github.com/xfn-dev/xfn/render"
 )
 
-// started is a function that is starting. After done is closed, it runs or has
-// failed.
+// started is a function that runs or has failed once done is closed.
 type started struct {
 	choice choice
-	// wanted is the number of renders that wait for it. When it drops to
-	// zero, cancel ends the start.
+	// wanted is the number of renders that wait for it. At zero, cancel
+	// ends the start.
 	wanted int
 	cancel context.CancelCauseFunc
 
@@ -34,12 +33,12 @@ type started struct {
 
 // start starts the functions that do not run yet, concurrently, and waits for
 // them. If one fails, the other starts are cancelled, unless another render
-// waits for them. Close stops running functions.
+// waits for them.
 func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	if err := s.prepare(ctx, choices); err != nil {
 		return nil, err
 	}
-	entries, fresh, err := s.enter(ctx, choices)
+	entries, isNew, err := s.enter(ctx, choices)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +51,17 @@ func (s *Session) start(ctx context.Context, choices []choice) ([]Run, error) {
 	}
 	runs := make([]Run, len(entries))
 	for i, e := range entries {
-		runs[i] = e.run()
-	}
-	for _, e := range fresh {
-		r := e.run()
-		s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
+		fn := e.choice.fn
+		runs[i] = Run{Function: fn.Name, Package: fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail}
+		if isNew[i] {
+			s.noteRun(runs[i])
+		}
 	}
 	return runs, nil
+}
+
+func (s *Session) noteRun(r Run) {
+	s.config.Progress.Note(fmt.Sprintf("%s: %s, %s", r.Function, r.Runtime, r.Detail))
 }
 
 // prepare prepares the functions that do not run yet.
@@ -79,10 +82,10 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 	return nil
 }
 
-// enter returns the entries of functions, and those whose start it began. A
-// function that failed to start is not started again in this session, but a
-// cancelled start is.
-func (s *Session) enter(ctx context.Context, choices []choice) (all, fresh []*started, err error) {
+// enter returns the entries of functions, and whether it began the start of
+// each, for all renders of the session. A function that failed to start is not
+// started again in this session, but a cancelled start is.
+func (s *Session) enter(ctx context.Context, choices []choice) (entries []*started, isNew []bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -91,26 +94,18 @@ func (s *Session) enter(ctx context.Context, choices []choice) (all, fresh []*st
 	for _, c := range choices {
 		e, ok := s.running[c.fn.Name]
 		if !ok {
-			e = s.begin(ctx, c)
-			fresh = append(fresh, e)
+			ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+			e = &started{choice: c, cancel: cancel, done: make(chan struct{})}
+			s.running[c.fn.Name] = e
+			go func() {
+				defer close(e.done)
+				e.instance, e.err = s.startOne(ctx, c)
+			}()
 		}
 		e.wanted++
-		all = append(all, e)
+		entries, isNew = append(entries, e), append(isNew, !ok)
 	}
-	return all, fresh, nil
-}
-
-// begin starts a function for all renders of the session, independent of their
-// contexts.
-func (s *Session) begin(ctx context.Context, c choice) *started {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	e := &started{choice: c, cancel: cancel, done: make(chan struct{})}
-	s.running[c.fn.Name] = e
-	go func() {
-		defer close(e.done)
-		e.instance, e.err = s.startOne(ctx, c)
-	}()
-	return e
+	return entries, isNew, nil
 }
 
 func (e *started) isDone() bool {
@@ -129,23 +124,19 @@ func (s *Session) wait(ctx context.Context, e *started) error {
 	case <-e.done:
 	case <-ctx.Done():
 	}
+	var ended error
 	if s.isLast(e) {
 		e.cancel(context.Cause(ctx))
-		<-e.done
-		if e.err == nil {
-			// The function had started before it was cancelled, and
-			// has no other user.
-			return errors.Join(e.late(ctx), e.end(context.WithoutCancel(ctx)))
+		if <-e.done; e.err != nil {
+			return e.err
 		}
+		// It had started before it was cancelled, and has no other
+		// user.
+		ended = e.end(context.WithoutCancel(ctx))
+	} else if e.isDone() {
+		return e.err
 	}
-	if !e.isDone() {
-		return e.late(ctx)
-	}
-	return e.err
-}
-
-func (e *started) late(ctx context.Context) error {
-	return fmt.Errorf("starting function %q: %w", e.choice.fn.Name, context.Cause(ctx))
+	return errors.Join(fmt.Errorf("starting function %q: %w", e.choice.fn.Name, context.Cause(ctx)), ended)
 }
 
 // isLast reports whether the caller is the last that waits for a function that
@@ -218,10 +209,6 @@ func (s *Session) advise(err error) error {
 	return err
 }
 
-func (e *started) run() Run {
-	return Run{Function: e.choice.fn.Name, Package: e.choice.fn.Package, Runtime: e.choice.runtime, Detail: e.instance.Detail}
-}
-
 // call calls a function that was started, or one of Config.Runners.
 func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if r, ok := s.config.Runners[name]; ok {
@@ -234,7 +221,6 @@ func (s *Session) call(ctx context.Context, name string, req *fnv1.RunFunctionRe
 	return instance.RunFunction(ctx, name, req)
 }
 
-// identity returns the identity of a function for the cache.
 func (s *Session) identity(name string) string {
 	if instance, ok := s.instance(name); ok && s.config.Runners[name] == nil {
 		return instance.Identity
@@ -269,8 +255,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop stops a function. A function that starts after ctx is done is stopped,
-// without reporting errors.
+// stop stops a function. One that starts after ctx is done is stopped later.
 func (e *started) stop(ctx context.Context) error {
 	e.cancel(errors.New("the session is closed"))
 	select {

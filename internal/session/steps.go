@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/composition"
 )
 
 // An UnknownStepError reports a step in Inputs.Steps that no pipeline has.
@@ -20,13 +20,12 @@ type UnknownStepError struct {
 	Steps []string
 }
 
-// Error names the step and the existing ones.
 func (e *UnknownStepError) Error() string {
 	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
 }
 
 // checkSteps returns an *UnknownStepError for a step that no Composition has.
-func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition) error {
+func checkSteps(answers map[string]function.Runner, all ...composition.Entry) error {
 	var steps []string
 	for _, c := range all {
 		for _, step := range c.Spec.Pipeline {
@@ -41,19 +40,7 @@ func checkSteps(answers map[string]function.Runner, all ...*apiextv1.Composition
 	return nil
 }
 
-// unanswered returns a Composition with only the steps whose functions are
-// called.
-func unanswered(c *apiextv1.Composition, answers map[string]function.Runner) *apiextv1.Composition {
-	if len(answers) == 0 {
-		return c
-	}
-	rest := *c
-	rest.Spec.Pipeline = slices.DeleteFunc(slices.Clone(c.Spec.Pipeline), func(s apiextv1.PipelineStep) bool { return answers[s.Step] != nil })
-	return &rest
-}
-
-// answering returns a Runner that handles steps in answers, and passes others
-// to next.
+// answering returns a Runner that has answers for steps, and next for others.
 func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
 	if len(answers) == 0 {
 		return next

@@ -65,7 +65,7 @@ func explained(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)
 		var miss *intercept.MissError
-		var differ *intercept.DifferError
+		var differ *intercept.UnstableError
 		switch {
 		case errors.As(err, &miss) && miss.Recorded == nil:
 			return nil, hint.Wrap(err, "record it with --record "+miss.Dir)

@@ -32,7 +32,7 @@ func LintCompositions(ctx context.Context, objects []xpkg.Document) xpkg.Problem
 		if err != nil {
 			continue // It is of another group.
 		}
-		for _, p := range check.Composition(e, defined(), check.ByAnnotation) {
+		for _, p := range check.Composition(e, defined().Definition, check.ByAnnotation) {
 			if counts(p) {
 				found = append(found, xpkg.Problem{Rule: "composition", Path: p.Path, Line: p.Line, Text: p.Field + ": " + p.Text})
 			}

@@ -29,56 +29,33 @@ func (c *checker) base(field string, raw json.RawMessage) (base map[string]any, 
 	return base, kschema.FromAPIVersionAndKind(apiVersion, kind), true
 }
 
-// A given is a value in a base, and its schema.
-type given struct {
-	value any
-	node  schema.Node
-	// path is the path of the value in the base, as in problems.
-	path string
-}
-
-// object checks the fields that a base sets. Missing required fields are no
-// problem, since patches may set them.
-func (c *checker) object(field string, s side, base map[string]any) {
-	todo := []given{{base, s.root, ""}}
-	for len(todo) > 0 {
-		g := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if g.node.Types() == schema.Any {
-			continue
-		}
-		path := strings.TrimPrefix(g.path, ".")
-		if is := typeOf(g.value); is != schema.Null && is&g.node.Types() == 0 {
-			c.add(WrongType, field+g.path, "%s of %s must be %s, got %s", path, s.what, g.node.Types(), is)
-			continue
-		}
-		switch v := g.value.(type) {
-		case map[string]any:
-			todo = append(todo, c.fields(field, s, g, v)...)
-		case []any:
-			for i, element := range v {
-				todo = append(todo, given{element, g.node.Element(), fmt.Sprintf("%s[%d]", g.path, i)})
+// object checks the fields that a base sets, from the value v at a path of it.
+// Missing required fields are not a problem, since patches may set them.
+func (c *checker) object(field string, s side, at string, v any, node schema.Node) {
+	if node.Types() == schema.Any {
+		return
+	}
+	if is := typeOf(v); is != schema.Null && is&node.Types() == 0 {
+		c.add(WrongType, field+at, "%s of %s must be %s, got %s", strings.TrimPrefix(at, "."), s.what, node.Types(), is)
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			below := at + "." + name
+			if next, ok := node.Field(name); ok {
+				c.object(field, s, below, v[name], next)
+			} else {
+				c.add(NoSuchField, field+below, "%s has no field %s", s.what, strings.TrimPrefix(below, "."))
 			}
 		}
-	}
-}
-
-// fields returns the fields of an object, and reports those that its schema
-// does not define.
-func (c *checker) fields(field string, s side, g given, obj map[string]any) (all []given) {
-	for _, name := range slices.Sorted(maps.Keys(obj)) {
-		at := g.path + "." + name
-		node, ok := g.node.Field(name)
-		if !ok {
-			c.add(NoSuchField, field+at, "%s has no field %s", s.what, strings.TrimPrefix(at, "."))
-			continue
+	case []any:
+		for i, element := range v {
+			c.object(field, s, fmt.Sprintf("%s[%d]", at, i), element, node.Element())
 		}
-		all = append(all, given{obj[name], node, at})
 	}
-	return all
 }
 
-// typeOf returns the type of a decoded JSON value.
 func typeOf(v any) schema.Types {
 	switch v := v.(type) {
 	case string:

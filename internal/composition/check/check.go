@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -26,17 +27,15 @@ const (
 	EmptyMatchString      composition.ProblemKind = "EmptyMatchString"
 	ZeroMatchInteger      composition.ProblemKind = "ZeroMatchInteger"
 	CheckWithoutFieldPath composition.ProblemKind = "CheckWithoutFieldPath"
-	// InvalidInput is another error that function-patch-and-transform
-	// returns, always or whenever it uses the field.
+	// InvalidInput is another error of function-patch-and-transform.
 	InvalidInput composition.ProblemKind = "InvalidInput"
 )
 
 // The kinds of problems with schemas.
 const (
 	MissingSchema composition.ProblemKind = "MissingSchema"
-	// The kinds of schema aware errors: a field that is read or written
-	// does not exist or has another type, or a map transform has no value
-	// for an input.
+	// The kinds of schema aware errors: a field does not exist or has
+	// another type, or a map transform has no value for an input.
 	NoSuchField composition.ProblemKind = "NoSuchField"
 	WrongType   composition.ProblemKind = "WrongType"
 	NotInMap    composition.ProblemKind = "NotInMap"
@@ -50,11 +49,8 @@ const (
 	NotChecked composition.ProblemKind = "NotChecked"
 )
 
-// Schemas finds the definitions of kinds. schema.Definitions implements it.
-type Schemas interface {
-	// Definition returns nil for an unknown kind.
-	Definition(kind kschema.GroupKind) *schema.Definition
-}
+// Schemas returns the definition of a kind, or nil if it is unknown.
+type Schemas = func(kschema.GroupKind) *schema.Definition
 
 // Composition returns the problems of a Composition, by line: those of
 // composition.Check, as if all functions were available, and those of this
@@ -70,14 +66,23 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
 	if was.is {
-		found = slices.DeleteFunc(found, was.reports)
+		// c.names adds these problems.
+		found = slices.DeleteFunc(found, func(p composition.Problem) bool {
+			return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
+		})
 		c.names(was)
 	}
 	for _, in := range c.inputs(e, was) {
 		c.integrity(in)
 		c.patches(in)
 	}
-	found = append(found, c.located(e)...)
+	if len(c.problems) > 0 {
+		lines := e.Document.Lines()
+		for _, p := range c.problems {
+			p.Path, p.Line = e.Document.Path, lines.Of(p.Field)
+			found = append(found, p)
+		}
+	}
 	for i, p := range found {
 		found[i].Warning = p.Warning || mode.warns(p.Kind)
 	}
@@ -88,14 +93,14 @@ func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.
 // A checker collects the problems of one Composition.
 type checker struct {
 	schemas   Schemas
-	composite typeRef
+	composite apiextv1.TypeReference
 	sides     map[kschema.GroupVersionKind]side
-	// bases are the composed resources so far, by name.
+	// bases are the composed resources by name.
 	bases    map[string]side
 	problems []composition.Problem
-	// seen has the problems of patch sets that were reported already.
+	// seen has the problems that were reported already.
 	seen map[string]bool
-	// budget is how many patches of patch sets may still be checked.
+	// budget is the number of patches of sets that may still be checked.
 	budget int
 }
 
@@ -104,18 +109,6 @@ func newChecker(e composition.Entry, schemas Schemas) *checker {
 		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
 		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
 	}
-}
-
-// located returns the problems with their lines.
-func (c *checker) located(e composition.Entry) []composition.Problem {
-	if len(c.problems) == 0 {
-		return nil
-	}
-	lines := e.Document.Lines()
-	for i, p := range c.problems {
-		c.problems[i].Path, c.problems[i].Line = e.Document.Path, lines.Of(p.Field)
-	}
-	return c.problems
 }
 
 func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {

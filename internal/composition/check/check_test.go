@@ -275,10 +275,10 @@ func TestIntegrityRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			if tc.legacy != "" {
-				got = lines(check.Composition(entry(t, legacy(tc.legacy)), known(t), check.Warn))
+				got = lines(check.Composition(entry(t, legacy(tc.legacy)), known(t).Definition, check.Warn))
 			}
 			if tc.input != "" {
-				got = append(got, lines(check.Composition(entry(t, pipeline(tc.input)), known(t), check.Warn))...)
+				got = append(got, lines(check.Composition(entry(t, pipeline(tc.input)), known(t).Definition, check.Warn))...)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -300,7 +300,7 @@ func TestPipelineRules(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := lines(check.Composition(entry(t, tc.text), known(t), check.Warn))
+			got := lines(check.Composition(entry(t, tc.text), known(t).Definition, check.Warn))
 			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -342,7 +342,7 @@ func TestInputRules(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := lines(check.Composition(entry(t, pipeline(tc.input)), known(t), check.Strict))
+			got := lines(check.Composition(entry(t, pipeline(tc.input)), known(t).Definition, check.Strict))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -360,7 +360,7 @@ func TestOtherInputs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(lines(check.Composition(entry(t, tc.text), known(t), check.Strict)), "\n")
+			got := strings.Join(lines(check.Composition(entry(t, tc.text), known(t).Definition, check.Strict)), "\n")
 			if got != tc.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}

@@ -27,7 +27,7 @@ func FuzzComposition(f *testing.F) {
 		if err != nil {
 			return
 		}
-		holds(t, check.Composition(e, schemas, check.ByAnnotation))
+		holds(t, check.Composition(e, schemas.Definition, check.ByAnnotation))
 	})
 }
 
@@ -57,7 +57,7 @@ func FuzzPatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		holds(t, check.Composition(e, schemas, check.Strict))
+		holds(t, check.Composition(e, schemas.Definition, check.Strict))
 	})
 }
 
@@ -92,7 +92,7 @@ func BenchmarkComposition(b *testing.B) {
 	schemas := known(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if found := check.Composition(e, schemas, check.Strict); len(found) != 0 {
+		if found := check.Composition(e, schemas.Definition, check.Strict); len(found) != 0 {
 			b.Fatal(found[0])
 		}
 	}
@@ -108,7 +108,7 @@ func TestPatchSetsAreBounded(t *testing.T) {
 		fmt.Fprintf(&b, "  - {name: r%d, base: {apiVersion: none.test/v1, kind: K%d}, patches: [{type: PatchSet, patchSetName: s}]}\n", i, i)
 	}
 	var got []string
-	for _, p := range check.Composition(entry(t, pipeline(b.String())), known(t), check.Strict) {
+	for _, p := range check.Composition(entry(t, pipeline(b.String())), known(t).Definition, check.Strict) {
 		if p.Kind != check.MissingSchema {
 			got = append(got, p.Error())
 		}

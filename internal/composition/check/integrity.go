@@ -11,14 +11,12 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// fieldProblems are the kinds of errors in fields that the documentation has a rule
-// for. All others are InvalidInput.
+// fieldProblems are the kinds of errors in fields; all others are InvalidInput.
 var fieldProblems = map[string]composition.ProblemKind{
 	"fromFieldPath": PatchWithoutFrom, "toFieldPath": PatchWithoutTo, "combine": PatchWithoutCombine,
 	"matchString": EmptyMatchString, "matchInteger": ZeroMatchInteger, "fieldPath": CheckWithoutFieldPath,
 }
 
-// invalid adds the problem of an error in a field below at, unless err is nil.
 func (c *checker) invalid(at string, err error) {
 	if err != nil {
 		field, text := spec.SplitError(err)
@@ -40,17 +38,23 @@ func (c *checker) integrity(in source) {
 		}
 	}
 	c.templatesIntegrity(in, sets)
-	var patches []spec.Patch
-	if in.Environment != nil {
-		patches = in.Environment.Patches
-	}
+	patches := in.environmentPatches()
 	for i := range patches {
 		c.patchIntegrity(in, in.below("environment.patches[%d]", i), &patches[i], in.Environment.ValidatePatch(i))
 	}
 	if len(in.Resources.Resources) == 0 && len(patches) == 0 {
 		c.add(EmptyResources, in.below("resources"), "an input without environment patches must have resources")
 	}
-	c.secretIntegrity(in)
+	// The function only checks these patches when they run.
+	secretPatches := in.secretPatches()
+	for i := range secretPatches {
+		p, at := &secretPatches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
+		if ofSecret(p) {
+			c.patchIntegrity(in, at, p, p.Validate())
+		} else {
+			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
+		}
+	}
 }
 
 func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
@@ -83,8 +87,7 @@ func (c *checker) templatesIntegrity(in source, sets map[string]bool) {
 }
 
 // templateName checks the name of a template. The function accepts a second
-// template with the same name if it has no base: it continues with the first
-// one's resource.
+// template with the same name if it has no base.
 func (c *checker) templateName(in source, at string, t *spec.Template, names map[string]int) {
 	first, twice := names[t.Name]
 	switch {
@@ -98,8 +101,7 @@ func (c *checker) templateName(in source, at string, t *spec.Template, names map
 func hasBase(t *spec.Template) bool { return len(t.Base) > 0 && string(t.Base) != "null" }
 
 // patchIntegrity checks a patch. err is the function's first error, and hides
-// its later checks, so they are repeated here. The function only finds errors
-// of combine patches when they run.
+// its later checks, so they are repeated here.
 func (c *checker) patchIntegrity(in source, at string, p *spec.Patch, err error) {
 	c.invalid(at, err)
 	if rest := p.ValidateRest(); rest != nil && (err == nil || rest.Error() != err.Error()) {
@@ -178,24 +180,7 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// secretIntegrity checks the patches of writeConnectionSecretToRef, which the
-// function only checks when they run.
-func (c *checker) secretIntegrity(in source) {
-	if in.WriteConnectionSecretToRef == nil {
-		return
-	}
-	for i := range in.WriteConnectionSecretToRef.Patches {
-		p, at := &in.WriteConnectionSecretToRef.Patches[i], in.below("writeConnectionSecretToRef.patches[%d]", i)
-		if !ofSecret(p) {
-			c.add(InvalidInput, at+".type", "a patch of type %q is not supported here", p.Type)
-			continue
-		}
-		c.patchIntegrity(in, at, p, p.Validate())
-	}
-}
-
-// ofSecret reports whether writeConnectionSecretToRef supports the type of a
-// patch.
+// ofSecret reports whether writeConnectionSecretToRef supports a patch.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite

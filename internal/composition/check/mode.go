@@ -16,8 +16,7 @@ type Mode string
 //	loose   warning         error               error
 //	strict  error           error               error
 const (
-	// ByAnnotation is the mode in the Composition's ModeAnnotation. The
-	// default is Warn.
+	// ByAnnotation is the mode in ModeAnnotation. The default is Warn.
 	ByAnnotation Mode = ""
 	Warn         Mode = "warn"
 	Loose        Mode = "loose"
@@ -37,7 +36,6 @@ func ParseMode(name string) (Mode, error) {
 	}
 }
 
-// warns reports whether problems of a kind are warnings in the mode.
 func (m Mode) warns(kind composition.ProblemKind) bool {
 	switch kind {
 	case MissingSchema:
@@ -51,8 +49,8 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 	}
 }
 
-// mode returns the mode to use. An unknown mode in the annotation is a problem
-// in any mode: Crossplane rejects the Composition.
+// mode returns the mode to use. Crossplane rejects an unknown mode in the
+// annotation.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
 	byAnnotation := Warn
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {

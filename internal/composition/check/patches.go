@@ -34,18 +34,16 @@ var routes = map[spec.PatchType]struct{ ofTemplate, ofEnvironment route }{
 	spec.CombineToEnvironment:     {route{inResource, inEnvironment}, route{inXR, inEnvironment}},
 }
 
-// patches checks the patches of an input against the schemas of their sources
-// and targets.
+// patches checks patches against the schemas of their sources and targets.
 func (c *checker) patches(in source) {
 	sets := map[string]int{}
 	for i, set := range in.PatchSets {
 		sets[set.Name] = i
 	}
-	if in.Environment != nil {
-		for i := range in.Environment.Patches {
-			p := &in.Environment.Patches[i]
-			c.patch(in, in.below("environment.patches[%d]", i), p, routes[p.TypeOrDefault()].ofEnvironment, side{})
-		}
+	environmentPatches := in.environmentPatches()
+	for i := range environmentPatches {
+		p := &environmentPatches[i]
+		c.patch(in, in.below("environment.patches[%d]", i), p, routes[p.TypeOrDefault()].ofEnvironment, side{})
 	}
 	done := map[setUse]bool{}
 	for i := range in.Resources.Resources {
@@ -61,12 +59,9 @@ func (c *checker) patches(in source) {
 		}
 		c.observed(at, t, resource)
 	}
-	if in.WriteConnectionSecretToRef != nil {
-		for i := range in.WriteConnectionSecretToRef.Patches {
-			p := &in.WriteConnectionSecretToRef.Patches[i]
-			if !ofSecret(p) {
-				continue
-			}
+	secretPatches := in.secretPatches()
+	for i := range secretPatches {
+		if p := &secretPatches[i]; ofSecret(p) {
 			c.patch(in, in.below("writeConnectionSecretToRef.patches[%d]", i), p, route{inXR, inEnvironment}, side{})
 		}
 	}
@@ -97,9 +92,8 @@ func (c *checker) patchSet(in source, sets map[string]int, name string, resource
 	}
 }
 
-// template checks the base of a template, and returns the side of its resource.
-// A template without a base uses the resource of another one with the same
-// name.
+// template checks the base of a template, and returns the side of its resource:
+// without a base, that of another template with the same name.
 func (c *checker) template(at string, t *spec.Template) side {
 	if !hasBase(t) {
 		return c.bases[t.Name]
@@ -110,11 +104,10 @@ func (c *checker) template(at string, t *spec.Template) side {
 	}
 	s := c.side(gvk, at+".base")
 	c.bases[t.Name] = s
-	c.object(at+".base", s, base)
+	c.object(at+".base", s, "", base, s.root)
 	return s
 }
 
-// at returns the side at a place.
 func (c *checker) at(p place, resource side) side {
 	switch p {
 	case inXR:
@@ -126,7 +119,6 @@ func (c *checker) at(p place, resource side) side {
 	}
 }
 
-// patch checks a patch at a field of the document.
 func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource side) {
 	v, ok := c.read(at, p, c.at(r.from, resource))
 	if !ok {
@@ -143,8 +135,7 @@ func (c *checker) patch(in source, at string, p *spec.Patch, r route, resource s
 	c.write(in, at, p, v, r.to, resource)
 }
 
-// mapped reports inputs for which the first transform, a map, has no value. It
-// fails on them.
+// mapped reports inputs for which the first transform, a map, has no value.
 func (c *checker) mapped(at string, t *spec.Transform, v value) {
 	if t.Type != spec.TransformMap || t.Map == nil {
 		return
@@ -173,7 +164,6 @@ func (c *checker) read(at string, p *spec.Patch, from side) (value, bool) {
 	return value{types: schema.String, what: "the combined value"}, true
 }
 
-// lookUp returns the value at a path.
 func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	path, ok := c.parse(field, text)
 	if !ok {
@@ -184,7 +174,6 @@ func (c *checker) lookUp(field, text string, from side) (value, bool) {
 	return value{node.Types(), node, from.of(path)}, f == nil
 }
 
-// write checks whether a patch can write a value to its target.
 func (c *checker) write(in source, at string, p *spec.Patch, v value, into place, resource side) {
 	field := at + ".toFieldPath"
 	if p.ToFieldPath == nil {
@@ -220,8 +209,7 @@ func (c *checker) write(in source, at string, p *spec.Patch, v value, into place
 	}
 }
 
-// applied warns of fields that Crossplane does not apply: all but the status of
-// a composite resource, and the status of a composed resource.
+// applied warns of fields that Crossplane does not apply.
 func (c *checker) applied(in source, field string, path fieldpath.Path, into place) {
 	status := path[0].Key == "status"
 	switch {
@@ -232,8 +220,7 @@ func (c *checker) applied(in source, field string, path fieldpath.Path, into pla
 	}
 }
 
-// observed checks the fields of existing resources that connection details and
-// readiness checks read.
+// observed checks fields of existing resources that are read.
 func (c *checker) observed(at string, t *spec.Template, resource side) {
 	for i, d := range t.ConnectionDetails {
 		if d.Type == spec.FromFieldPath && d.FromFieldPath != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// A side is an object that patches read or write. The zero side has no schema.
+// A side is an object that patches read or write. Without a schema, root is
+// zero.
 type side struct {
 	// what is its name in messages.
 	what string
-	// root is the zero Node if there is no schema.
 	root schema.Node
 }
 
@@ -27,20 +27,16 @@ func (c *checker) side(gvk kschema.GroupVersionKind, field string) side {
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	s := side{what: fmt.Sprintf("kind %s of %s", kind, apiVersion)}
-	switch def := c.schemas.Definition(gvk.GroupKind()); def {
-	case nil:
+	var err error
+	if def := c.schemas(gvk.GroupKind()); def == nil {
 		c.add(MissingSchema, field, "no schema of %s was found, so its fields are not checked", s.what)
-	default:
-		var err error
-		if s.root, err = def.Root(gvk.Version); err != nil {
-			c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
-		}
+	} else if s.root, err = def.Root(gvk.Version); err != nil {
+		c.add(MissingSchema, field, "the fields of %s are not checked: %v", s.what, err)
 	}
 	c.sides[gvk] = s
 	return s
 }
 
-// xr returns the side of the composite resource.
 func (c *checker) xr() side {
 	return c.side(kschema.FromAPIVersionAndKind(c.composite.APIVersion, c.composite.Kind), "spec.compositeTypeRef")
 }
@@ -53,8 +49,8 @@ func (s side) of(path fieldpath.Path) string {
 	return path.String() + " of " + s.what
 }
 
-// find returns the schema at a path, or the fault of the path. In wild paths
-// [*] addresses all elements.
+// find returns the schema at a path, or its fault. In wild paths [*] addresses
+// all elements.
 func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	node := s.root
 	for i, segment := range path {
@@ -83,8 +79,7 @@ func (s side) find(path fieldpath.Path, wild bool) (schema.Node, *fault) {
 	return node, nil
 }
 
-// noField returns the message about a missing field below a node, with a
-// similar field.
+// noField returns the message about a missing field, with a similar field.
 func (s side) noField(path fieldpath.Path, below schema.Node) string {
 	parent, name := path[:len(path)-1], path[len(path)-1].Key
 	for _, near := range below.Named() {

@@ -15,10 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-type typeRef = apiextv1.TypeReference
-
 // A source is an input of function-patch-and-transform, and its field in the
-// document. The field is "spec" for a legacy Composition.
+// document: "spec" for a legacy Composition.
 type source struct {
 	*spec.Resources
 	at     string
@@ -30,11 +28,24 @@ func (s source) below(format string, args ...any) string {
 	return s.at + "." + fmt.Sprintf(format, args...)
 }
 
-// A legacyComposition has what conversion to a pipeline loses.
+func (s source) environmentPatches() []spec.Patch {
+	if s.Environment == nil {
+		return nil
+	}
+	return s.Environment.Patches
+}
+
+func (s source) secretPatches() []spec.Patch {
+	if s.WriteConnectionSecretToRef == nil {
+		return nil
+	}
+	return s.WriteConnectionSecretToRef.Patches
+}
+
+// A legacyComposition has the data that conversion to a pipeline loses.
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
-	// hasInput reports whether the pipeline has an input for it.
 	hasInput bool
 }
 
@@ -59,20 +70,14 @@ func legacyOf(e composition.Entry) (was legacyComposition) {
 	return legacyComposition{is: true, resources: old.Spec.Resources, hasInput: len(old.Spec.Resources)+len(old.Spec.Environment.Patches) > 0}
 }
 
-// reports reports whether names adds the same problem.
-func (was legacyComposition) reports(p composition.Problem) bool {
-	return p.Field == "spec.resources" && (p.Kind == composition.UnknownMode || p.Kind == composition.NotCarried)
-}
-
 // names checks that there are resources, and that all or none have names.
 func (c *checker) names(was legacyComposition) {
 	if len(was.resources) == 0 {
 		c.add(EmptyResources, "spec.resources", "a Composition of mode Resources must have resources")
 		return
 	}
-	unnamed := func(r struct{ Name string }) bool { return r.Name == "" }
-	i := slices.IndexFunc(was.resources, unnamed)
-	if i >= 0 && slices.ContainsFunc(was.resources, func(r struct{ Name string }) bool { return !unnamed(r) }) {
+	i := slices.IndexFunc(was.resources, func(r struct{ Name string }) bool { return r.Name == "" })
+	if i >= 0 && slices.ContainsFunc(was.resources, func(r struct{ Name string }) bool { return r.Name != "" }) {
 		c.add(NamedAndUnnamed, fmt.Sprintf("spec.resources[%d].name", i), "no name is set, but other resources have one: set all names or none")
 	}
 }
@@ -95,17 +100,14 @@ func (c *checker) inputs(e composition.Entry, was legacyComposition) []source {
 	return all
 }
 
-// isInput reports whether the input of a step is for
-// function-patch-and-transform, whatever the function's name.
+// isInput reports whether an input is for function-patch-and-transform.
 func isInput(raw []byte) bool {
 	var of struct{ APIVersion, Kind string }
-	// Errors in other fields are ignored.
 	_ = json.Unmarshal(raw, &of)
 	return of.Kind == "Resources" && strings.HasPrefix(of.APIVersion, "pt.fn.crossplane.io/")
 }
 
-// decode decodes an input strictly, as the function does. It adds problems for
-// the first hundred unknown fields.
+// decode decodes an input strictly, as the function does.
 func (c *checker) decode(raw []byte, in source) bool {
 	unknown, err := kjson.UnmarshalStrict(raw, in.Resources, kjson.DisallowUnknownFields)
 	if err != nil {

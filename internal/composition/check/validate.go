@@ -25,9 +25,10 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 		if err != nil {
 			return nil, false // The validation of its fields reports it.
 		}
-		for _, p := range Composition(e, lookup(known), mode) {
-			// The validation of its fields reports unknown ones, unless the form is
-			// legacy. What only a conversion loses is valid for an API server.
+		for _, p := range Composition(e, known, mode) {
+			// The validation of its fields reports unknown ones,
+			// unless the form is legacy. An API server accepts what
+			// only a conversion loses.
 			if p.Kind == composition.NotCarried || p.Kind == composition.UnknownField && !e.Converted {
 				continue
 			}
@@ -40,25 +41,15 @@ func ForValidation(mode Mode) validate.CompositionCheck {
 	}
 }
 
-// A lookup is a function that finds definitions.
-type lookup func(kschema.GroupKind) *schema.Definition
-
-// Definition calls the function.
-func (l lookup) Definition(kind kschema.GroupKind) *schema.Definition { return l(kind) }
-
-// builtIn reports whether what stands at a field is of a kind that has no
-// definition, since it is always there.
+// builtIn reports whether the object at a field is of a kind without
+// definition.
 func builtIn(obj map[string]any, at string) bool {
 	path, err := fieldpath.Parse(at)
 	if err != nil {
 		return false
 	}
-	value, err := path.Get(obj)
-	if err != nil {
-		return false
-	}
+	value, _ := path.Get(obj)
 	base, _ := value.(map[string]any)
-	u := unstructured.Unstructured{Object: base}
-	_, ok := schema.FindKind(u.GroupVersionKind())
+	_, ok := schema.FindKind((&unstructured.Unstructured{Object: base}).GroupVersionKind())
 	return ok
 }

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
@@ -21,8 +19,7 @@ type value struct {
 }
 
 // change returns the types that a transform returns for values of some types,
-// or why it fails on all of them. transformIntegrity reports transforms that
-// always fail.
+// or why it fails on all of them.
 func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	needs, out := schema.Any, schema.Any
 	switch {
@@ -54,7 +51,6 @@ func change(t *spec.Transform, in schema.Types) (out schema.Types, why string) {
 	return out, ""
 }
 
-// matched returns the types that a match transform returns.
 func matched(m *spec.Match) (out schema.Types) {
 	for _, p := range m.Patterns {
 		out |= jsonTypes(p.Result)
@@ -67,15 +63,12 @@ func matched(m *spec.Match) (out schema.Types) {
 
 // convertible returns the types that a conversion requires and returns.
 func convertible(c *spec.Convert) (needs, out schema.Types) {
-	for _, from := range []struct {
-		as    spec.ConvertType
-		types schema.Types
-	}{
+	for from, types := range map[spec.ConvertType]schema.Types{
 		// A whole number may have either type.
-		{spec.ToString, schema.String}, {spec.ToBool, schema.Boolean}, {spec.ToInt64, schema.Integer}, {spec.ToFloat64, schema.Number},
+		spec.ToString: schema.String, spec.ToBool: schema.Boolean, spec.ToInt64: schema.Integer, spec.ToFloat64: schema.Number,
 	} {
-		if patch.Converts(from.as, c) {
-			needs |= from.types
+		if patch.Converts(from, c) {
+			needs |= types
 		}
 	}
 	switch c.ToType {
@@ -98,27 +91,14 @@ func convertible(c *spec.Convert) (needs, out schema.Types) {
 
 // jsonTypes returns the type of a JSON value. Empty is null.
 func jsonTypes(raw json.RawMessage) schema.Types {
-	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return schema.Null
 	}
-	switch raw[0] {
-	case '"':
-		return schema.String
-	case '{':
-		return schema.Object
-	case '[':
-		return schema.Array
-	case 't', 'f':
-		return schema.Boolean
-	case 'n':
-		return schema.Null
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return schema.Fraction // A number that is out of range.
 	}
-	var f float64
-	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) {
-		return schema.Fraction
-	}
-	return schema.Integer
+	return typeOf(v)
 }
 
 // A pair is the schema of a source and the schema of its target.
@@ -130,8 +110,8 @@ type pair struct {
 // mostPairs limits how many schema nodes are compared for one patch.
 const mostPairs = 10_000
 
-// misfitIn returns the part of from that never fits to, with its path, or nil.
-// Optional fields that to lacks are ignored.
+// misfitIn returns the part of from that never fits to, or nil. Optional fields
+// that to lacks are ignored.
 func misfitIn(from, to schema.Node) *pair {
 	todo := []pair{{from, to, ""}}
 	for n := 0; len(todo) > 0 && n < mostPairs; n++ {

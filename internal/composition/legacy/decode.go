@@ -9,12 +9,11 @@ import (
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// converted are the fields of a spec that a pipeline takes the place of.
+// converted are the fields of a spec that a pipeline replaces.
 var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
 
-// decode decodes what is to be converted. Fields that do not exist are noted
-// and left out, as the API server drops them; the function's input must not
-// have any. The first hundred are noted.
+// decode decodes the fields to convert. Unknown fields are noted and left out,
+// as the API server drops them. The first hundred are noted.
 func (c *converter) decode(was map[string]any) (spec, error) {
 	part := map[string]any{}
 	for _, key := range converted {
@@ -42,7 +41,7 @@ func (c *converter) decode(was map[string]any) (spec, error) {
 	return old.Spec, nil
 }
 
-// misfit is a value that cannot be what its field is.
+// misfit returns the error of a value of the wrong type.
 func misfit(err error) error {
 	field, value, ok := pt.SplitTypeError(err)
 	if !ok {
@@ -51,8 +50,7 @@ func misfit(err error) error {
 	return Note{field, "cannot decode a JSON " + value}
 }
 
-// object returns what a struct is as an object of JSON. Its fields all came
-// from JSON.
+// object converts a struct of JSON values to an object.
 func object(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

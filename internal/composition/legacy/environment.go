@@ -13,8 +13,6 @@ type environment struct {
 	} `json:"policy"`
 }
 
-// environmentSource is also a source in the input of
-// function-environment-configs.
 type environmentSource struct {
 	Type     string               `json:"type,omitempty"`
 	Ref      *environmentRef      `json:"ref,omitempty"`
@@ -42,8 +40,7 @@ type labelMatcher struct {
 }
 
 // environmentInput returns the input of function-environment-configs, or nil if
-// there are no sources. Patches are in the input of
-// function-patch-and-transform.
+// there are no sources.
 func (c *converter) environmentInput(e environment) (map[string]any, error) {
 	if len(e.DefaultData) == 0 && len(e.EnvironmentConfigs) == 0 {
 		return nil, nil

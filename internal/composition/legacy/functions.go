@@ -22,8 +22,7 @@ type alphaFunction struct {
 	} `json:"container"`
 }
 
-// functionSteps returns a step for each alpha function. A pipeline has no
-// settings of containers.
+// functionSteps returns a step for each alpha function.
 func (c *converter) functionSteps(all []alphaFunction) []any {
 	var steps []any
 	for i, f := range all {
@@ -51,8 +50,7 @@ func (c *converter) functionSteps(all []alphaFunction) []any {
 	return steps
 }
 
-// functionName converts the name of an alpha function, which may be any text,
-// to the name of a Function.
+// functionName converts the name of an alpha function to that of a Function.
 func functionName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {

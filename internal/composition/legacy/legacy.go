@@ -28,8 +28,7 @@ type Note struct {
 // Error returns "field: text".
 func (n Note) Error() string { return n.Field + ": " + n.Text }
 
-// At returns the note as an error at its line in the file. lines are those of
-// the Composition's document.
+// At returns the note as an error at its line in the file.
 func (n Note) At(path string, lines manifest.Lines) error {
 	return &manifest.Error{Path: path, Line: lines.Of(n.Field), Err: n}
 }
@@ -59,15 +58,14 @@ func Is(obj map[string]any) bool {
 	}
 }
 
-// HasFunctions reports whether obj is a legacy Composition that calls alpha
-// functions, which a pipeline cannot call.
+// HasFunctions reports whether obj calls alpha functions, which a pipeline
+// cannot.
 func HasFunctions(obj map[string]any) bool {
 	spec, _ := specOf(obj)
 	functions, isList := spec["functions"].([]any)
 	return Is(obj) && spec["functions"] != nil && (!isList || len(functions) > 0)
 }
 
-// specOf returns the spec of a Composition.
 func specOf(obj map[string]any) (map[string]any, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	if gvk := u.GroupVersionKind(); gvk.Group != apiextv1.Group || gvk.Kind != apiextv1.CompositionKind {
@@ -81,9 +79,8 @@ func specOf(obj map[string]any) (map[string]any, bool) {
 // it loses. The values of obj are JSON values, as in a manifest.Document.
 // Convert does not change obj, but the result shares values with it.
 //
-// The error is ErrNotLegacy if Is(obj) is false. Otherwise it is a Note about a
-// field of another type, whose path may lack list indexes, or about missing
-// resources.
+// The error is ErrNotLegacy, or a Note about missing resources or a field of
+// another type, whose path may lack list indexes.
 func Convert(obj map[string]any, to Names) (map[string]any, []Note, error) {
 	if !Is(obj) {
 		return nil, nil, ErrNotLegacy
@@ -147,8 +144,7 @@ func (c *converter) pipeline(old spec, to Names) ([]any, error) {
 	return steps, nil
 }
 
-// ownSteps returns the pipeline of the Composition itself. It is only used if
-// there is nothing else.
+// ownSteps returns the Composition's own pipeline, if there is nothing else.
 func (c *converter) ownSteps(old spec) []any {
 	if len(old.Pipeline) == 0 {
 		return nil

@@ -42,8 +42,7 @@ func (c *converter) patch(at string, p *patch) {
 	}
 }
 
-// policy converts merge options to policy.toFieldPath, which uses the same
-// options:
+// policy converts merge options to policy.toFieldPath:
 //
 //	keepMapValues  appendSlice  policy.toFieldPath
 //	false          false        ForceMergeObjects
@@ -76,8 +75,8 @@ func (c *converter) policy(at string, p *patch) {
 	}
 }
 
-// complete sets the types that a transform omits. If the field of the default
-// type is missing, it uses the type of a field that is set.
+// complete sets the types that a transform omits: the default, or the type of a
+// field that is set.
 func complete(t *pt.Transform) {
 	infer(&t.Type, "", []choice[pt.TransformType]{
 		{pt.TransformMap, t.Map != nil},
@@ -123,8 +122,7 @@ type choice[T ~string] struct {
 	fits bool
 }
 
-// infer sets an empty type to the first choice whose field is set, or to the
-// default.
+// infer sets an empty type to the first choice that fits, or to the default.
 func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	if *chosen != "" {
 		return
@@ -135,8 +133,8 @@ func infer[T ~string](chosen *T, byDefault T, choices []choice[T]) {
 	}
 }
 
-// isInteger reports whether the transform returns an integer. before reports
-// whether its input is an integer.
+// isInteger reports whether the transform returns an integer. before says
+// whether its input is one.
 func isInteger(t *pt.Transform, before bool) bool {
 	switch {
 	case t.Type == pt.TransformMath:
@@ -152,8 +150,7 @@ func isInteger(t *pt.Transform, before bool) bool {
 // %%.
 var integerVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`) })
 
-// checkFormat notes a format of integers. Crossplane passed integers, but the
-// function passes floats.
+// checkFormat notes a format of integers, because the function passes floats.
 func (c *converter) checkFormat(at, format string) {
 	for _, verb := range integerVerb().FindAllString(format, -1) {
 		if verb != "%%" {

@@ -64,8 +64,7 @@ func (c *converter) resource(at string, r *resource) {
 	}
 }
 
-// completeDetail sets the fields that a connection detail omits, in the order
-// of precedence of its schema.
+// completeDetail sets the fields that a connection detail omits.
 func completeDetail(d *pt.ConnectionDetail) {
 	switch {
 	case d.Type != "":
@@ -81,8 +80,7 @@ func completeDetail(d *pt.ConnectionDetail) {
 	}
 }
 
-// readinessCheck sets the defaults of the schema. Without checks the function
-// also checks the condition Ready.
+// readinessCheck sets the defaults of the schema.
 func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 	switch r.Type {
 	case pt.CheckMatchInteger:

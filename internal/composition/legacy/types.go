@@ -2,9 +2,8 @@ package legacy
 
 import pt "github.com/xfn-dev/xfn/internal/patch/spec"
 
-// spec has the fields of a spec that a pipeline replaces. They are the fields
-// of function-patch-and-transform's input, except for the environment,
-// functions and the fields of the types below.
+// spec has the fields of a spec that a pipeline replaces, in the form of
+// function-patch-and-transform's input with the differences below.
 type spec struct {
 	PatchSets   []patchSet       `json:"patchSets"`
 	Environment environment      `json:"environment"`
@@ -25,8 +24,7 @@ type resource struct {
 	Patches []patch        `json:"patches,omitempty"`
 }
 
-// patch has merge options in its policy. PatchSetName is only valid in
-// resources.
+// patch has merge options in its policy. Only resources have PatchSetName.
 type patch struct {
 	pt.ComposedPatch
 	Policy policy `json:"policy,omitzero"`

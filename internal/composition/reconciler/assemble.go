@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,25 +14,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Assemble returns a render's output for the pipeline's desired state. xr is
-// the one that Setup returned and PipelineOf prepared.
-func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*Output, error) {
-	names := Names(got.Desired)
+// assemble returns the output for the pipeline's desired state.
+func assemble(in Input, xr *unstructured.Unstructured, got *outcome) (*Output, error) {
 	named, err := existing(in.Observed)
 	if err != nil {
 		return nil, err
 	}
-	observed, labels := ByName(named), LabelsOf(xr)
-	out := &Output{Composed: make([]map[string]any, 0, len(names)), Results: initialEvents(in)}
+	observed, labels := ByName(named), labelsOf(xr)
+	out := got.output()
+	out.Results = initialEvents(in)
 	for _, r := range got.Results {
 		out.Results = append(out.Results, resultEvent(r))
 	}
-	var refs []map[string]any
+	refs := []any{}
 	var itself map[string]any
-	for _, name := range names {
-		u := Body(got.Desired.GetResources()[name])
-		KeepIdentity(u, observed[name])
-		if was := ForceNamespace(u, xr); was != "" {
+	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
+		u := body(got.Desired.GetResources()[name])
+		keepIdentity(u, observed[name])
+		if was := forceNamespace(u, xr); was != "" {
 			out.Results = append(out.Results, event("Warning", "NamespaceOverridden", fmt.Sprintf(
 				"cannot create composed resource %q in namespace %q, using XR namespace %q instead", name, was, xr.GetNamespace())))
 		}
@@ -46,12 +46,14 @@ func Assemble(in Input, xr *unstructured.Unstructured, got *PipelineOutcome) (*O
 		}
 		out.Composed = append(out.Composed, u.Object)
 	}
-	for _, name := range Unready(got.Desired) {
+	for _, name := range unreadyNames(got.Desired) {
 		out.Results = append(out.Results, event("Normal", "ComposeResources", fmt.Sprintf("Composed resource %q is not yet ready", name)))
 	}
-	doc := document(in, xr, got, sorted(refs))
-	out.XR = merge(itself, doc)
+	out.XR = merge(itself, compositeDocument(in, xr, got, sorted(refs)))
 	out.Full = merge(in.XR.DeepCopy().Object, out.XR)
+	if got.Context != nil {
+		out.Context, out.HasContext = document("Context", "fields", got.Context.AsMap()), true
+	}
 	return out, nil
 }
 
@@ -62,12 +64,12 @@ func isSame(u, xr *unstructured.Unstructured) bool {
 }
 
 // adopt sets the metadata of a composed resource of the XR.
-func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
-	if labels.Composite == "" {
+func adopt(u, xr *unstructured.Unstructured, l labels, name string) error {
+	if l.composite == "" {
 		return fmt.Errorf("the composite resource has neither a name nor the label %s", LabelComposite)
 	}
 	if u.GetName() == "" && u.GetGenerateName() == "" {
-		u.SetGenerateName(labels.Composite + "-")
+		u.SetGenerateName(l.composite + "-")
 	}
 	if u.GetName() == "" {
 		u.SetName(generateName(u.GetGenerateName(), string(xr.GetUID())+name))
@@ -75,19 +77,17 @@ func adopt(u, xr *unstructured.Unstructured, labels Labels, name string) error {
 	if err := validateName(u); err != nil {
 		return err
 	}
-	labels.Mark(u, name)
+	l.mark(u, name)
 	if err := SetController(u, xr); err != nil {
 		return err
 	}
-	// A composed resource always has these two fields, even if they are
-	// empty.
+	// These two fields exist even if they are empty.
 	u.SetAPIVersion(u.GetAPIVersion())
 	u.SetKind(u.GetKind())
 	return nil
 }
 
-// generateName returns a name of at most 63 bytes that depends only on prefix
-// and seed.
+// generateName returns a name of at most 63 bytes from prefix and seed.
 func generateName(prefix, seed string) string {
 	const longest = 63
 	sum := sha256.Sum256([]byte(seed))
@@ -103,8 +103,7 @@ func generateName(prefix, seed string) string {
 	return prefix + hash
 }
 
-// validateName checks a name by RFC 1123, as the API server does. RBAC kinds
-// also allow colons.
+// validateName checks a name by RFC 1123. RBAC kinds also allow colons.
 func validateName(u *unstructured.Unstructured) error {
 	name := u.GetName()
 	gvk := u.GroupVersionKind()
@@ -119,22 +118,21 @@ func validateName(u *unstructured.Unstructured) error {
 }
 
 // fixConditions replaces the times of conditions with Time. A status without
-// conditions gets an empty list, as in Crossplane's output.
+// conditions gets an empty list.
 func fixConditions(u *unstructured.Unstructured) {
 	status, ok := u.Object["status"].(map[string]any)
 	if !ok {
 		return
 	}
-	list, ok := status["conditions"].([]any)
-	if !ok {
+	if list, ok := status["conditions"].([]any); ok {
+		status["conditions"] = ParseConditions(list).Value()
+	} else {
 		status["conditions"] = nil
-		return
 	}
-	status["conditions"] = ParseConditions(list).Value()
 }
 
-// document returns the XR with the fields that the reconciler writes.
-func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, refs []any) map[string]any {
+// compositeDocument returns the XR with the fields that the reconciler writes.
+func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, refs []any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(xr.GetAPIVersion())
 	u.SetKind(xr.GetKind())
@@ -144,7 +142,7 @@ func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, ref
 	if u.Object["spec"] = spec; !in.Legacy {
 		u.Object["spec"] = map[string]any{"crossplane": spec}
 	}
-	status, _ := Body(got.Desired.GetComposite()).Object["status"].(map[string]any)
+	status, _ := body(got.Desired.GetComposite()).Object["status"].(map[string]any)
 	if status == nil {
 		status = map[string]any{}
 	}
@@ -154,7 +152,7 @@ func document(in Input, xr *unstructured.Unstructured, got *PipelineOutcome, ref
 	}
 	claim := setCustom(&cs, got.Conditions)
 	cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
-	cs.Set(Ready(got.Desired))
+	cs.Set(ready(got.Desired))
 	status["conditions"] = cs.Value()
 	if in.Legacy && len(claim) > 0 {
 		status["claimConditionTypes"] = claim
@@ -171,7 +169,7 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 		if slices.Contains(reserved, c.GetType()) {
 			continue
 		}
-		cs.Set(FromFunction(c))
+		cs.Set(fromFunction(c))
 		if c.GetTarget() == fnv1.Target_TARGET_COMPOSITE_AND_CLAIM && !slices.Contains(claim, any(c.GetType())) {
 			claim = append(claim, c.GetType())
 		}
@@ -180,26 +178,19 @@ func setCustom(cs *Conditions, custom []*fnv1.Condition) (claim []any) {
 }
 
 // sorted returns the references sorted by the concatenation of their fields.
-func sorted(refs []map[string]any) []any {
-	type keyed struct {
-		key string
-		ref map[string]any
+func sorted(refs []any) []any {
+	key := func(ref any) (key string) {
+		for _, field := range []string{"apiVersion", "kind", "name", "namespace"} {
+			text, _ := ref.(map[string]any)[field].(string)
+			key += text
+		}
+		return key
 	}
-	list := make([]keyed, len(refs))
-	for i, ref := range refs {
-		text := func(field string) string { s, _ := ref[field].(string); return s }
-		list[i] = keyed{text("apiVersion") + text("kind") + text("name") + text("namespace"), ref}
-	}
-	slices.SortStableFunc(list, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	out := make([]any, len(list))
-	for i := range list {
-		out[i] = list[i].ref
-	}
-	return out
+	slices.SortStableFunc(refs, func(a, b any) int { return cmp.Compare(key(a), key(b)) })
+	return refs
 }
 
-// merge merges src into dst, which it changes. It merges objects and replaces
-// other values.
+// merge merges src into dst: objects are merged, and other values replaced.
 func merge(dst, src map[string]any) map[string]any {
 	if dst == nil {
 		return src
@@ -215,8 +206,8 @@ func merge(dst, src map[string]any) map[string]any {
 	return dst
 }
 
-// initialEvents returns the events at the begin of a reconcile: a requested
-// reconcile, and the first selection of the Composition.
+// initialEvents returns the events of a requested reconcile and of the first
+// selection of the Composition.
 func initialEvents(in Input) []map[string]any {
 	var events []map[string]any
 	handled, _, _ := unstructured.NestedString(in.XR.Object, "status", "lastHandledReconcileAt")
@@ -230,17 +221,17 @@ func initialEvents(in Input) []map[string]any {
 	return append(events, event("Normal", "SelectComposition", "Successfully selected composition: "+in.Composition.GetName()))
 }
 
-func resultEvent(r Result) map[string]any {
-	reason := "ComposeResources"
+func resultEvent(r result) map[string]any {
+	severity, reason, format := "Warning", "ComposeResources", "Pipeline step %q: %s"
 	if r.Reason != nil {
 		reason = r.GetReason()
 	}
 	switch r.GetSeverity() {
 	case fnv1.Severity_SEVERITY_NORMAL:
-		return event("Normal", reason, fmt.Sprintf("Pipeline step %q: %s", r.Step, r.GetMessage()))
+		severity = "Normal"
 	case fnv1.Severity_SEVERITY_WARNING:
-		return event("Warning", reason, fmt.Sprintf("Pipeline step %q: %s", r.Step, r.GetMessage()))
 	default:
-		return event("Warning", reason, fmt.Sprintf("Pipeline step %q returned a result of unknown severity (assuming warning): %s", r.Step, r.GetMessage()))
+		format = "Pipeline step %q returned a result of unknown severity (assuming warning): %s"
 	}
+	return event(severity, reason, fmt.Sprintf(format, r.Step, r.GetMessage()))
 }

@@ -1,20 +1,49 @@
 package reconciler
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/xfn-dev/xfn/function"
 )
 
-// Pipeline returns the input of a pipeline of this version, without its
-// context.
-func (v ClassicVersion) Pipeline(in Input, state *fnv1.State) PipelineInput {
-	p := PipelineInput{Steps: in.Composition.Spec.Pipeline, Observed: state}
-	all := append(in.Required[:len(in.Required):len(in.Required)], in.Extra...)
+// render renders with the classic renderer. Full is nil if the XR has no spec.
+func (v ClassicVersion) render(ctx context.Context, run function.Runner, in Input) (*Output, error) {
+	state, err := observe(in.XR, in.Observed, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := v.pipeline(in, state)
+	got, err := p.run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	out, err := v.assemble(in, got)
+	if err != nil {
+		return nil, err
+	}
+	out.HasContext = true
+	if got.Context != nil {
+		var fields map[string]any
+		if len(got.Context.GetFields()) > 0 {
+			fields = got.Context.AsMap()
+		}
+		out.Context = document("Context", "fields", fields)
+	}
+	return out, nil
+}
+
+func (v ClassicVersion) pipeline(in Input, state *fnv1.State) pipelineInput {
+	p := pipelineInput{Steps: in.Composition.Spec.Pipeline, Observed: state, Context: in.Context}
+	all := slices.Concat(in.Required, in.Extra)
 	if v.Capabilities {
-		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return Capabilities(), nil }
+		p.Meta = func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) { return capabilities(), nil }
 	}
 	if v.Credentials {
 		p.Secret = in.Credentials.Secret
@@ -27,16 +56,13 @@ func (v ClassicVersion) Pipeline(in Input, state *fnv1.State) PipelineInput {
 	return p
 }
 
-// Assemble returns a render's output for the pipeline's desired state. Full is
-// nil if the XR has no spec. A resource that another object controls is an
-// error.
-func (v ClassicVersion) Assemble(in Input, got *PipelineOutcome) (*Output, error) {
-	names := Names(got.Desired)
+// assemble returns the output for the pipeline's desired state.
+func (v ClassicVersion) assemble(in Input, got *outcome) (*Output, error) {
+	out := got.output()
 	observed := ByName(in.Observed)
-	out := &Output{Composed: make([]map[string]any, 0, len(names))}
-	for _, name := range names {
-		u := Body(got.Desired.GetResources()[name])
-		KeepIdentity(u, observed[name])
+	for _, name := range slices.Sorted(maps.Keys(got.Desired.GetResources())) {
+		u := body(got.Desired.GetResources()[name])
+		keepIdentity(u, observed[name])
 		if err := v.adopt(u, in.XR, name); err != nil {
 			return nil, fmt.Errorf("composing resource %q: %w", name, err)
 		}
@@ -51,32 +77,31 @@ func (v ClassicVersion) Assemble(in Input, got *PipelineOutcome) (*Output, error
 			"step":       r.Step,
 		})
 	}
-	xr := v.document(in.XR, got)
-	out.XR = xr.Object
-	out.Full = full(in.XR, xr)
+	xr := v.composite(in.XR, got)
+	out.XR, out.Full = xr.Object, full(in.XR, xr)
 	return out, nil
 }
 
 func (v ClassicVersion) adopt(u, xr *unstructured.Unstructured, name string) error {
 	if v.Namespaces {
-		ForceNamespace(u, xr)
+		forceNamespace(u, xr)
 	}
-	labels := Labels{Composite: xr.GetName()}
+	l := labels{composite: xr.GetName()}
 	if v.Nested {
-		labels = LabelsOf(xr)
+		l = labelsOf(xr)
 	} else if ref, ok, _ := unstructured.NestedStringMap(xr.Object, "spec", "claimRef"); ok {
-		labels.ClaimName, labels.ClaimNamespace = ref["name"], ref["namespace"]
+		l.claimName, l.claimNamespace = ref["name"], ref["namespace"]
 	}
 	if !v.Nested || u.GetName() == "" && u.GetGenerateName() == "" {
-		u.SetGenerateName(labels.Composite + "-")
+		u.SetGenerateName(l.composite + "-")
 	}
-	labels.Mark(u, name)
+	l.mark(u, name)
 	return SetController(u, xr)
 }
 
-// document returns the XR as functions desired it, with its original name.
-func (v ClassicVersion) document(in *unstructured.Unstructured, got *PipelineOutcome) *unstructured.Unstructured {
-	xr := Body(got.Desired.GetComposite())
+// composite returns the XR as functions desired it, with its original name.
+func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *unstructured.Unstructured {
+	xr := body(got.Desired.GetComposite())
 	xr.SetAPIVersion(in.GetAPIVersion())
 	xr.SetKind(in.GetKind())
 	xr.SetName(in.GetName())
@@ -95,7 +120,7 @@ func (v ClassicVersion) document(in *unstructured.Unstructured, got *PipelineOut
 	cs.Set(v.ready(got.Desired))
 	for _, c := range got.Conditions {
 		if t := c.GetType(); t != TypeReady && t != TypeSynced && t != "Healthy" {
-			cs.Set(FromFunction(c))
+			cs.Set(fromFunction(c))
 		}
 	}
 	status["conditions"] = cs.Value()
@@ -107,7 +132,7 @@ func (v ClassicVersion) ready(desired *fnv1.State) Condition {
 		desired = &fnv1.State{Composite: proto.CloneOf(desired.GetComposite()), Resources: desired.GetResources()}
 		desired.Composite.Ready = fnv1.Ready_READY_UNSPECIFIED
 	}
-	return Ready(desired)
+	return ready(desired)
 }
 
 func full(in, xr *unstructured.Unstructured) map[string]any {

@@ -11,20 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Names returns the names of the desired resources, sorted bytewise.
-func Names(desired *fnv1.State) []string {
-	return slices.Sorted(maps.Keys(desired.GetResources()))
-}
-
-// ResourceName returns the name that a composed resource has in the pipeline, or
-// "".
+// ResourceName returns the name of a composed resource in the pipeline, or "".
 func ResourceName(resource map[string]any) string {
 	name, _, _ := unstructured.NestedString(resource, "metadata", "annotations", AnnotationResourceName)
 	return name
 }
 
-// Body returns the desired object of a resource.
-func Body(r *fnv1.Resource) *unstructured.Unstructured {
+// ComposedByName returns composed resources by their name in the pipeline.
+func ComposedByName(composed []map[string]any) map[string]map[string]any {
+	m := make(map[string]map[string]any, len(composed))
+	for _, c := range composed {
+		m[ResourceName(c)] = c
+	}
+	return m
+}
+
+// body returns the desired object of a resource.
+func body(r *fnv1.Resource) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: r.GetResource().AsMap()}
 	if u.Object == nil {
 		u.Object = map[string]any{}
@@ -32,9 +35,9 @@ func Body(r *fnv1.Resource) *unstructured.Unstructured {
 	return u
 }
 
-// KeepIdentity sets the namespace, name and generateName of a desired resource
-// to those of the observed one, even if they are empty.
-func KeepIdentity(desired, observed *unstructured.Unstructured) {
+// keepIdentity gives a desired resource the namespace, name and generateName of
+// the observed one, even if they are empty.
+func keepIdentity(desired, observed *unstructured.Unstructured) {
 	if observed == nil {
 		return
 	}
@@ -43,9 +46,9 @@ func KeepIdentity(desired, observed *unstructured.Unstructured) {
 	desired.SetGenerateName(observed.GetGenerateName())
 }
 
-// ForceNamespace sets the namespace of a desired resource to the XR's, if the
-// XR has one. It returns the overridden namespace, if any.
-func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
+// forceNamespace sets the namespace of a desired resource to the XR's, if it
+// has one. It returns the overridden namespace, if any.
+func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) {
 	ns := xr.GetNamespace()
 	if ns == "" {
 		return ""
@@ -57,33 +60,22 @@ func ForceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 	return overridden
 }
 
-// Labels are the labels that Crossplane sets on an XR's composed resources.
-type Labels struct {
-	// Composite is the name of the outermost of nested XRs. It is the
-	// prefix of generated names.
-	Composite string
-	// ClaimName and ClaimNamespace are empty unless the XR has a claim.
-	ClaimName, ClaimNamespace string
-}
+// labels are the values of Crossplane's labels on an XR's composed resources.
+// composite is the name of the outermost XR, and the prefix of generated names.
+type labels struct{ composite, claimName, claimNamespace string }
 
-// LabelsOf returns the labels for an XR's resources. By default Composite is
-// the XR's name.
-func LabelsOf(xr *unstructured.Unstructured) Labels {
+// labelsOf returns the labels for an XR's resources.
+func labelsOf(xr *unstructured.Unstructured) labels {
 	l := xr.GetLabels()
-	return Labels{
-		Composite:      cmp.Or(l[LabelComposite], xr.GetName()),
-		ClaimName:      l[LabelClaimName],
-		ClaimNamespace: l[LabelClaimNamespace],
-	}
+	return labels{cmp.Or(l[LabelComposite], xr.GetName()), l[LabelClaimName], l[LabelClaimNamespace]}
 }
 
-// Mark sets the labels and the annotation with the resource's name in the
-// pipeline. They override those that a function set. Claim labels require both
-// name and namespace.
-func (l Labels) Mark(desired *unstructured.Unstructured, resourceName string) {
-	labels := map[string]string{LabelComposite: l.Composite}
-	if l.ClaimName != "" && l.ClaimNamespace != "" {
-		labels[LabelClaimName], labels[LabelClaimNamespace] = l.ClaimName, l.ClaimNamespace
+// mark sets the labels, and the annotation with the resource's name in the
+// pipeline. Claim labels require both name and namespace.
+func (l labels) mark(desired *unstructured.Unstructured, resourceName string) {
+	labels := map[string]string{LabelComposite: l.composite}
+	if l.claimName != "" && l.claimNamespace != "" {
+		labels[LabelClaimName], labels[LabelClaimNamespace] = l.claimName, l.claimNamespace
 	}
 	add(desired, "labels", labels)
 	if resourceName != "" {
@@ -91,7 +83,7 @@ func (l Labels) Mark(desired *unstructured.Unstructured, resourceName string) {
 	}
 }
 
-// add adds entries to a map of strings in an object. It replaces a map with
+// add adds entries to a map of strings in metadata. It replaces a map with
 // other values, as Kubernetes' accessors do.
 func add(u *unstructured.Unstructured, field string, entries map[string]string) {
 	all, _, _ := unstructured.NestedNullCoercingStringMap(u.Object, "metadata", field)
@@ -103,9 +95,8 @@ func add(u *unstructured.Unstructured, field string, entries map[string]string) 
 	_ = unstructured.SetNestedStringMap(u.Object, all, "metadata", field)
 }
 
-// SetController sets xr as u's controlling owner, and replaces an owner
-// reference with the same UID. It returns an error if another object controls
-// u.
+// SetController sets xr as u's controlling owner. It returns an error if
+// another object controls u.
 func SetController(u, xr *unstructured.Unstructured) error {
 	if c := metav1.GetControllerOfNoCopy(u); c != nil && c.UID != xr.GetUID() {
 		return fmt.Errorf("already controlled by %s %q", c.Kind, c.Name)

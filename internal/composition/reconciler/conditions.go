@@ -30,7 +30,7 @@ type Conditions []Condition
 
 // ParseConditions decodes status.conditions as Kubernetes' decoder does. A
 // malformed entry becomes a Condition with empty fields; after a malformed time
-// the other entries are ignored. A value that is not a list has no conditions.
+// the other entries are ignored.
 func ParseConditions(v any) Conditions {
 	list, _ := v.([]any)
 	cs := make(Conditions, 0, len(list))
@@ -71,16 +71,12 @@ func whole(v any) int64 {
 	return 0
 }
 
-// Set replaces the conditions of c's type, or appends c. An equal condition is
-// kept.
+// Set replaces the conditions of c's type unless they equal c, or appends c.
 func (cs *Conditions) Set(c Condition) {
 	found := false
 	for i, old := range *cs {
-		if old.Type != c.Type {
-			continue
-		}
-		found = true
-		if !old.equal(c) {
+		found = found || old.Type == c.Type
+		if old.Type == c.Type && !old.equal(c) {
 			(*cs)[i] = c
 		}
 	}
@@ -89,8 +85,7 @@ func (cs *Conditions) Set(c Condition) {
 	}
 }
 
-// equal reports whether two conditions are equal, apart from their times.
-// Generations are compared if both are set.
+// equal compares all but the times. Generations are compared if both are set.
 func (c Condition) equal(other Condition) bool {
 	a, b := c.ObservedGeneration, other.ObservedGeneration
 	return c.Status == other.Status && c.Reason == other.Reason && c.Message == other.Message && (a == b || a == 0 || b == 0)
@@ -129,45 +124,35 @@ func (cs Conditions) value(since func(Condition) any) []any {
 	return list
 }
 
-// FromFunction converts a condition that a function returned. The default
-// status is Unknown.
-func FromFunction(c *fnv1.Condition) Condition {
-	status := map[fnv1.Status]string{
-		fnv1.Status_STATUS_CONDITION_TRUE:  "True",
-		fnv1.Status_STATUS_CONDITION_FALSE: "False",
-	}[c.GetStatus()]
-	if status == "" {
-		status = "Unknown"
+// fromFunction converts a condition that a function returned.
+func fromFunction(c *fnv1.Condition) Condition {
+	status := "Unknown"
+	switch c.GetStatus() {
+	case fnv1.Status_STATUS_CONDITION_TRUE:
+		status = "True"
+	case fnv1.Status_STATUS_CONDITION_FALSE:
+		status = "False"
 	}
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// Ready returns the condition Ready of the XR: what the pipeline set for it,
+// ready returns the condition Ready of the XR: what the pipeline set for it,
 // otherwise whether all composed resources are ready.
-func Ready(desired *fnv1.State) Condition {
+func ready(desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
-	switch desired.GetComposite().GetReady() {
-	case fnv1.Ready_READY_TRUE:
-		return available()
-	case fnv1.Ready_READY_FALSE:
-		return c
+	own, unready := desired.GetComposite().GetReady(), unreadyNames(desired)
+	switch {
+	case own == fnv1.Ready_READY_FALSE:
+	case own == fnv1.Ready_READY_TRUE || len(unready) == 0:
+		c.Status, c.Reason = "True", "Available"
 	default:
+		c.Message = "Unready resources: " + enumerate(unready)
 	}
-	unready := Unready(desired)
-	if len(unready) == 0 {
-		return available()
-	}
-	c.Message = "Unready resources: " + enumerate(unready)
 	return c
 }
 
-func available() Condition {
-	return Condition{Type: TypeReady, Status: "True", Reason: "Available"}
-}
-
-// Unready returns the sorted names of the desired resources that no function
-// marked as ready.
-func Unready(desired *fnv1.State) []string {
+// unreadyNames returns the sorted names of resources that are not ready.
+func unreadyNames(desired *fnv1.State) []string {
 	var names []string
 	for name, r := range desired.GetResources() {
 		if r.GetReady() != fnv1.Ready_READY_TRUE {

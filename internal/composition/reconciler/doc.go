@@ -1,8 +1,8 @@
-// Package reconciler computes what one reconcile of a composite resource does: it
-// prepares the observed state, calls the steps of the pipeline in order, and
-// assembles the composite and composed resources, conditions and readiness. It
-// has no clock, no network and no side effects.
+// Package reconciler computes one reconcile of a composite resource: it
+// prepares the observed state, calls the steps of the pipeline, and assembles
+// the composite and composed resources, conditions and readiness. It has no
+// side effects.
 //
-// The profile v2 follows today's reconciler. The profile classic follows the code
-// that `crossplane render` ran around the pipeline up to v2.2.
+// The profile v2 follows today's reconciler. The profile classic follows the
+// code that `crossplane render` ran around the pipeline up to v2.2.
 package reconciler

@@ -14,8 +14,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
-// PipelineInput is the input of a pipeline.
-type PipelineInput struct {
+// pipelineInput is the input of a pipeline.
+type pipelineInput struct {
 	// Steps are a Composition's spec.pipeline.
 	Steps []apiextv1.PipelineStep
 	// Observed is the observed state. Every step gets it.
@@ -24,37 +24,41 @@ type PipelineInput struct {
 	Context *structpb.Struct
 	// Requirements finds the resources and schemas that functions require.
 	Requirements Requirements
-	// Secret returns the data of a Secret for a step's credentials. If it
-	// is nil, functions get no credentials.
+	// Secret returns the data of a Secret for a step's credentials. Nil
+	// gives functions no credentials.
 	Secret func(namespace, name string) (map[string][]byte, bool)
 	// Meta returns the metadata for a request. If it is nil, there is none.
 	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
 }
 
-// PipelineOutcome is the output of a pipeline.
-type PipelineOutcome struct {
+// outcome is the output of a pipeline.
+type outcome struct {
 	// Desired and Context are the output of the last step, or nil.
 	Desired *fnv1.State
 	Context *structpb.Struct
 	// Results and Conditions are those of all steps, in order.
-	Results    []Result
+	Results    []result
 	Conditions []*fnv1.Condition
 	// Warnings describe changes by steps that Crossplane ignores.
 	Warnings []string
 }
 
-// A Result is a result that a step returned.
-type Result struct {
+// output returns the parts of an output that are the same in all versions.
+func (o *outcome) output() *Output {
+	details := ConnectionDetails(o.Desired.GetComposite().GetConnectionDetails())
+	return &Output{Composed: []map[string]any{}, Warnings: o.Warnings, ConnectionDetails: details}
+}
+
+// A result is a result that a step returned.
+type result struct {
 	Step string
 	*fnv1.Result
 }
 
-// RunPipeline calls each step's function by run. A function's response replaces the
-// desired state and the context as a whole, so what a step leaves out is gone.
-// A result of severity FATAL is returned as a
-// *function.FatalError.
-func RunPipeline(ctx context.Context, run function.Runner, in PipelineInput) (*PipelineOutcome, error) {
-	out := &PipelineOutcome{Desired: &fnv1.State{}, Context: in.Context}
+// run calls each step's function. A response replaces the desired state and the
+// context as a whole, so fields that a step leaves out are removed.
+func (in *pipelineInput) run(ctx context.Context, run function.Runner) (*outcome, error) {
+	out := &outcome{Desired: &fnv1.State{}, Context: in.Context}
 	if out.Context == nil {
 		out.Context = &structpb.Struct{}
 	}
@@ -66,7 +70,7 @@ func RunPipeline(ctx context.Context, run function.Runner, in PipelineInput) (*P
 	return out, nil
 }
 
-func (in *PipelineInput) step(ctx context.Context, run function.Runner, s *apiextv1.PipelineStep, out *PipelineOutcome) error {
+func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiextv1.PipelineStep, out *outcome) error {
 	defer watchdog.EnterStep(ctx, s.Step)()
 	req, err := in.request(s, out)
 	if err != nil {
@@ -82,7 +86,7 @@ func (in *PipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 		if r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
 			return &function.FatalError{Step: s.Step, Function: s.FunctionRef.Name, Message: r.GetMessage()}
 		}
-		out.Results = append(out.Results, Result{Step: s.Step, Result: r})
+		out.Results = append(out.Results, result{Step: s.Step, Result: r})
 	}
 	out.Conditions = append(out.Conditions, rsp.GetConditions()...)
 	out.Warnings = append(out.Warnings, warnings(s.Step, in.Observed, out.Desired, rsp.GetDesired())...)
@@ -90,14 +94,12 @@ func (in *PipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	return nil
 }
 
-func (in *PipelineInput) request(s *apiextv1.PipelineStep, out *PipelineOutcome) (*fnv1.RunFunctionRequest, error) {
-	req := &fnv1.RunFunctionRequest{Observed: in.Observed, Desired: out.Desired, Context: out.Context}
+func (in *pipelineInput) request(s *apiextv1.PipelineStep, out *outcome) (req *fnv1.RunFunctionRequest, err error) {
+	req = &fnv1.RunFunctionRequest{Observed: in.Observed, Desired: out.Desired, Context: out.Context}
 	if s.Input != nil && len(s.Input.Raw) > 0 {
-		input, err := decodeInput(s.Input.Raw)
-		if err != nil {
+		if req.Input, err = decodeInput(s.Input.Raw); err != nil {
 			return nil, fmt.Errorf("reading its input: %w", err)
 		}
-		req.Input = input
 	}
 	if err := in.addCredentials(req, s.Credentials); err != nil {
 		return nil, err
@@ -106,14 +108,12 @@ func (in *PipelineInput) request(s *apiextv1.PipelineStep, out *PipelineOutcome)
 	if in.Meta == nil {
 		return req, nil
 	}
-	meta, err := in.Meta(req)
-	req.Meta = meta
+	req.Meta, err = in.Meta(req)
 	return req, err
 }
 
-// addCredentials adds a step's Secrets to its request. It ignores sources other
-// than Secret.
-func (in *PipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
+// addCredentials adds a step's Secrets to its request.
+func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
 	for _, c := range credentials {
 		if c.Source != apiextv1.FunctionCredentialsSourceSecret || c.SecretRef == nil || in.Secret == nil {
 			continue

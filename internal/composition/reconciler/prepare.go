@@ -1,11 +1,11 @@
 package reconciler
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Setup returns the composite resource as the API server has it before a
-// reconcile. An observed resource that cannot belong to it is an error.
-func Setup(in Input) (*unstructured.Unstructured, error) {
+// setup returns the XR as the API server has it before a reconcile. An observed
+// resource that cannot belong to it is an error.
+func setup(in Input) (*unstructured.Unstructured, error) {
 	xr := stored(in.XR)
 	if err := belong(in.Observed, xr); err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func Setup(in Input) (*unstructured.Unstructured, error) {
 	return xr, nil
 }
 
-// Ended reports whether the reconciler stops before it calls a function,
-// because the XR is paused or being deleted, and returns the output.
-func Ended(xr *unstructured.Unstructured) (*Output, bool) {
+// ended returns the output of an XR that is paused or being deleted, for which
+// the reconciler calls no function; otherwise nil.
+func ended(xr *unstructured.Unstructured) *Output {
 	cs := conditionsOf(xr)
-	out := &Output{XR: xr.Object, Full: xr.Object}
+	out := &Output{XR: xr.Object, Full: xr.Object, ConnectionDetails: ConnectionDetails(nil)}
 	switch {
 	case xr.GetAnnotations()[AnnotationPaused] == "true":
 		cs.Set(Condition{
@@ -56,14 +56,13 @@ func Ended(xr *unstructured.Unstructured) (*Output, bool) {
 		cs.Set(Condition{Type: TypeReady, Status: "False", Reason: "Deleting"})
 		cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
 	default:
-		return nil, false
+		return nil
 	}
 	setConditions(xr, cs.Value())
-	return out, true
+	return out
 }
 
-// stored returns a copy of the XR with the UID and resource version of an API
-// server. The UID depends only on the XR's identity.
+// stored returns a copy of the XR with a UID that depends only on its identity.
 func stored(in *unstructured.Unstructured) *unstructured.Unstructured {
 	xr := in.DeepCopy()
 	if xr.GetUID() == "" {
@@ -90,30 +89,24 @@ func belong(observed []*unstructured.Unstructured, xr *unstructured.Unstructured
 	return nil
 }
 
-// PipelineOf prepares the XR for its reconcile, and returns the input of the
-// pipeline without its context. Functions may require each object of the input,
-// as in one API server. An observed resource without composition-resource-name
-// is an error.
-func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) {
-	labels := xr.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelComposite] = cmp.Or(labels[LabelComposite], xr.GetName())
-	xr.SetLabels(labels)
+// pipelineOf prepares the XR and returns the input of the pipeline. Functions
+// may require each object of the input, as in one API server.
+func pipelineOf(in Input, xr *unstructured.Unstructured) (pipelineInput, error) {
+	add(xr, "labels", map[string]string{LabelComposite: labelsOf(xr).composite})
 	setSpec(xr, in.Legacy, "compositionRef", map[string]any{"name": in.Composition.GetName()})
 	observed, err := existing(in.Observed)
 	if err != nil {
-		return PipelineInput{}, err
+		return pipelineInput{}, err
 	}
 	store := slices.Concat(in.Required, in.Extra, in.Credentials, in.Observed, Store{xr})
-	state, err := Observe(xr, observed, store)
+	state, err := observe(xr, observed, store)
 	if err != nil {
-		return PipelineInput{}, err
+		return pipelineInput{}, err
 	}
-	return PipelineInput{
+	return pipelineInput{
 		Steps:    in.Composition.Spec.Pipeline,
 		Observed: state,
+		Context:  in.Context,
 		Secret:   store.Secret,
 		Meta:     meta,
 		Requirements: Requirements{
@@ -122,8 +115,8 @@ func PipelineOf(in Input, xr *unstructured.Unstructured) (PipelineInput, error) 
 	}, nil
 }
 
-// existing returns the observed resources that the XR can refer to: those with
-// a name.
+// existing returns the observed resources with a name, which an XR can refer
+// to.
 func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var named []*unstructured.Unstructured
 	for _, o := range observed {
@@ -138,15 +131,14 @@ func existing(observed []*unstructured.Unstructured) ([]*unstructured.Unstructur
 	return named, nil
 }
 
-// meta returns the metadata of a request: this engine's capabilities, and as
-// tag the SHA-256 of the request without metadata.
+// meta returns the capabilities and, as tag, the SHA-256 of the request.
 func meta(req *fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
 	sum := sha256.Sum256(b)
-	m := Capabilities()
+	m := capabilities()
 	m.Tag = hex.EncodeToString(sum[:])
 	return m, nil
 }
@@ -156,19 +148,18 @@ func conditionsOf(xr *unstructured.Unstructured) Conditions {
 	return ParseConditions(v)
 }
 
-// setConditions and setSpec do not change a status or spec that is not an
-// object, like Crossplane's setters.
+// setConditions does not change a status that is not an object, like
+// Crossplane.
 func setConditions(xr *unstructured.Unstructured, cs []any) {
 	_ = unstructured.SetNestedSlice(xr.Object, cs, "status", "conditions")
 }
 
-// setSpec sets a field that Crossplane owns.
+// setSpec sets a field that Crossplane owns, unless spec is not an object.
 func setSpec(xr *unstructured.Unstructured, legacy bool, field string, v any) {
 	_ = unstructured.SetNestedField(xr.Object, v, specPath(legacy, field)...)
 }
 
-// specPath returns the path of such a field: directly below spec in a legacy
-// XR.
+// specPath returns the path of such a field.
 func specPath(legacy bool, field string) []string {
 	if legacy {
 		return []string{"spec", field}
@@ -176,21 +167,13 @@ func specPath(legacy bool, field string) []string {
 	return []string{"spec", "crossplane", field}
 }
 
-// reference returns an XR's reference to a resource, without fields that are
-// empty or the same for every resource.
+// reference returns an XR's reference to a resource.
 func reference(u, xr *unstructured.Unstructured) map[string]any {
-	ref := map[string]any{}
-	put := func(key, value string) {
-		if value != "" {
-			ref[key] = value
-		}
-	}
-	put("apiVersion", u.GetAPIVersion())
-	put("kind", u.GetKind())
-	put("name", u.GetName())
+	ref := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "name": u.GetName()}
 	if xr.GetNamespace() == "" {
-		put("namespace", u.GetNamespace())
+		ref["namespace"] = u.GetNamespace()
 	}
+	maps.DeleteFunc(ref, func(_ string, v any) bool { return v == "" })
 	return ref
 }
 

@@ -10,26 +10,23 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxIterations limits how often a function is called again with new
-// requirements.
+// maxIterations limits how often a function is called with new requirements.
 const maxIterations = 5
 
 // Requirements finds the resources and schemas that functions require. A finder
 // returns an empty message if it finds nothing.
 type Requirements struct {
-	// Bootstrap finds the requirements that the Composition has for a step.
-	// If it is nil, they are ignored.
+	// Bootstrap finds the requirements that the Composition has for a step,
+	// unless it is nil.
 	Bootstrap func(*fnv1.ResourceSelector) *fnv1.Resources
 	// Dynamic finds the requirements of a function's response.
 	Dynamic func(*fnv1.ResourceSelector) *fnv1.Resources
-	// Schema finds OpenAPI schemas. If it is nil, requirements of schemas
-	// are ignored.
+	// Schema finds OpenAPI schemas, unless it is nil.
 	Schema func(*fnv1.SchemaSelector) *fnv1.Schema
-	// OnlyExtra ignores requirements other than extra_resources, the
-	// oldest.
+	// OnlyExtra ignores requirements other than extra_resources.
 	OnlyExtra bool
-	// SkipSame does not call a function again if its first response
-	// requires exactly the resources of its request.
+	// SkipSame does not repeat a first call that requires exactly the
+	// resources of its request.
 	SkipSame bool
 }
 
@@ -38,19 +35,19 @@ func (r Requirements) bootstrap(req *fnv1.RunFunctionRequest, want *apiextv1.Fun
 	if want == nil || r.Bootstrap == nil {
 		return
 	}
+	if len(want.RequiredResources) > 0 {
+		req.RequiredResources = map[string]*fnv1.Resources{}
+	}
 	for _, sel := range want.RequiredResources {
-		if req.RequiredResources == nil {
-			req.RequiredResources = map[string]*fnv1.Resources{}
-		}
 		req.RequiredResources[sel.RequirementName] = r.Bootstrap(selector(sel))
 	}
 	if r.Schema == nil {
 		return
 	}
+	if len(want.RequiredSchemas) > 0 {
+		req.RequiredSchemas = map[string]*fnv1.Schema{}
+	}
 	for _, sel := range want.RequiredSchemas {
-		if req.RequiredSchemas == nil {
-			req.RequiredSchemas = map[string]*fnv1.Schema{}
-		}
 		req.RequiredSchemas[sel.RequirementName] = r.Schema(&fnv1.SchemaSelector{ApiVersion: sel.APIVersion, Kind: sel.Kind})
 	}
 }
@@ -67,8 +64,8 @@ func selector(sel apiextv1.RequiredResourceSelector) *fnv1.ResourceSelector {
 }
 
 // satisfy calls a function until it returns a fatal result or the same
-// requirements twice. Each request has the resources that the previous response
-// requires, and its context. The rest of the request stays the same.
+// requirements twice. Each request has the resources and the context of the
+// previous response, and is otherwise the same.
 func (r Requirements) satisfy(req *fnv1.RunFunctionRequest, call func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)) (*fnv1.RunFunctionResponse, error) {
 	first := req
 	var asked *fnv1.Requirements
@@ -109,7 +106,10 @@ func (r Requirements) fetch(first *fnv1.RunFunctionRequest, asks *fnv1.Requireme
 		Meta: first.GetMeta(), Observed: first.GetObserved(), Desired: first.GetDesired(),
 		Input: first.GetInput(), Credentials: first.GetCredentials(),
 	}
-	r.fetchExtra(next, asks)
+	for name, sel := range ExtraResources(asks) {
+		given := next.ProtoReflect().Mutable(field(next.ProtoReflect(), "extra_resources")).Map()
+		given.Set(protoreflect.ValueOfString(name).MapKey(), protoreflect.ValueOfMessage(r.Dynamic(sel).ProtoReflect()))
+	}
 	if r.OnlyExtra {
 		return next
 	}
@@ -134,21 +134,16 @@ func overlay[S, T any](base map[string]T, asks map[string]S, find func(S) T) map
 	return all
 }
 
-// fetchExtra adds the resources for extra_resources, which functions used
-// before required_resources. The field is deprecated, so it is accessed by
-// name.
-func (r Requirements) fetchExtra(next *fnv1.RunFunctionRequest, asks *fnv1.Requirements) {
-	asked := field(asks.ProtoReflect(), "extra_resources")
-	if !asks.ProtoReflect().IsValid() || asks.ProtoReflect().Get(asked).Map().Len() == 0 {
-		return
-	}
-	given := next.ProtoReflect().Mutable(field(next.ProtoReflect(), "extra_resources")).Map()
-	asks.ProtoReflect().Get(asked).Map().Range(func(name protoreflect.MapKey, sel protoreflect.Value) bool {
-		if s, ok := sel.Message().Interface().(*fnv1.ResourceSelector); ok {
-			given.Set(name, protoreflect.ValueOfMessage(r.Dynamic(s).ProtoReflect()))
-		}
+// ExtraResources returns the field extra_resources, which functions used before
+// resources. The field is deprecated, so it is accessed by name.
+func ExtraResources(asks *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
+	all := map[string]*fnv1.ResourceSelector{}
+	m := asks.ProtoReflect()
+	m.Get(field(m, "extra_resources")).Map().Range(func(name protoreflect.MapKey, sel protoreflect.Value) bool {
+		all[name.String()], _ = sel.Message().Interface().(*fnv1.ResourceSelector)
 		return true
 	})
+	return all
 }
 
 func field(m protoreflect.Message, name protoreflect.Name) protoreflect.FieldDescriptor {

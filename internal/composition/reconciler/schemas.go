@@ -13,8 +13,7 @@ import (
 // Schemas are OpenAPI schemas by kind.
 type Schemas map[schema.GroupVersionKind]Schema
 
-// A Schema is the name of a kind's schema, and the schemas it may refer to, by
-// name.
+// A Schema is the name of a kind's schema, and all schemas by name.
 type Schema struct {
 	name string
 	all  map[string]any
@@ -31,8 +30,7 @@ func (s Schemas) Add(doc map[string]any) {
 	}
 }
 
-// mostNodes limits the number of values in a schema with its references
-// resolved.
+// mostNodes limits the number of values in a schema, with references resolved.
 const mostNodes = 1 << 20
 
 // Check returns an error if a schema is too large once its references are

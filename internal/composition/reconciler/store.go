@@ -24,15 +24,11 @@ func (s Store) Check() error {
 	return nil
 }
 
-// Exact finds objects as an API server does: by name in a namespace or in the
-// cluster, by labels in one or all namespaces, or all of a kind. It sorts them
-// by namespace and name.
+// Exact finds objects as an API server does, sorted by namespace and name.
 func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
-	found := s.find(sel, func(o *unstructured.Unstructured) bool {
-		if _, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName); !byName && sel.GetNamespace() == "" {
-			return true
-		}
-		return o.GetNamespace() == sel.GetNamespace()
+	_, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName)
+	found := slices.DeleteFunc(s.find(sel), func(o *unstructured.Unstructured) bool {
+		return (byName || sel.GetNamespace() != "") && o.GetNamespace() != sel.GetNamespace()
 	})
 	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
@@ -40,32 +36,30 @@ func (s Store) Exact(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	return resources(found)
 }
 
-// ByName finds objects in all namespaces, sorted by name. For a name it returns
-// only the first object.
+// ByName finds objects in all namespaces, by name; for a name, only the first.
 func (s Store) ByName(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	found := s.anywhere(sel)
 	slices.SortStableFunc(found, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return resources(found)
 }
 
-// InOrder finds objects in all namespaces, in the order of the store. For a
-// name it returns only the first object.
+// InOrder finds objects in all namespaces; for a name, only the first.
 func (s Store) InOrder(sel *fnv1.ResourceSelector) *fnv1.Resources {
 	return resources(s.anywhere(sel))
 }
 
 func (s Store) anywhere(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
-	found := s.find(sel, func(*unstructured.Unstructured) bool { return true })
+	found := s.find(sel)
 	if _, byName := sel.GetMatch().(*fnv1.ResourceSelector_MatchName); byName && len(found) > 1 {
 		return found[:1]
 	}
 	return found
 }
 
-func (s Store) find(sel *fnv1.ResourceSelector, inNamespace func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+func (s Store) find(sel *fnv1.ResourceSelector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, o := range s {
-		if o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind() && matches(o, sel) && inNamespace(o) {
+		if o.GetAPIVersion() == sel.GetApiVersion() && o.GetKind() == sel.GetKind() && matches(o, sel) {
 			found = append(found, o)
 		}
 	}
@@ -100,23 +94,20 @@ func resources(found []*unstructured.Unstructured) *fnv1.Resources {
 
 // Secret returns the data of a Secret in the store. It ignores stringData.
 func (s Store) Secret(namespace, name string) (map[string][]byte, bool) {
-	for _, o := range s {
-		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetNamespace() == namespace && o.GetName() == name {
-			return secretData(o), true
-		}
+	i := slices.IndexFunc(s, func(o *unstructured.Unstructured) bool {
+		return o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && o.GetNamespace() == namespace && o.GetName() == name
+	})
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
-}
-
-func secretData(o *unstructured.Unstructured) map[string][]byte {
-	encoded, _, _ := unstructured.NestedStringMap(o.Object, "data")
+	encoded, _, _ := unstructured.NestedStringMap(s[i].Object, "data")
 	data := make(map[string][]byte, len(encoded))
 	for k, v := range encoded {
 		if b, err := base64.StdEncoding.DecodeString(v); err == nil {
 			data[k] = b
 		}
 	}
-	return data
+	return data, true
 }
 
 // ConnectionDetails returns the data of the Secret that a resource writes its

@@ -7,27 +7,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition"
 )
 
-// A Version lists how a version of Crossplane differs from others. The golden
-// cases of its profile pin it.
+// A Version lists how a version of Crossplane differs from others.
 type Version struct {
 	// Checks are made before anything runs.
 	Checks
-	// Classic is how the renderer before the reconciler works. It is nil for
-	// the reconciler.
+	// Classic is the renderer before the reconciler, or nil.
 	Classic *ClassicVersion
 }
 
 // Checks say how a version reads its input.
 type Checks struct {
-	// Match rejects a Composition for another kind, or that the XR does not
-	// select.
+	// Match rejects a Composition that does not match the XR.
 	Match bool
 	// Selector is the path of the labels by which the XR selects Compositions.
 	Selector []string
 	// Refuse are the problems of Compositions that this version fails on.
 	Refuse []composition.ProblemKind
-	// XRDKind rejects an XRD of another kind than the XR's. Otherwise only an
-	// XRD that lacks the XR's version is rejected.
+	// XRDKind rejects an XRD of another kind than the XR's.
 	XRDKind bool
 	// LastRequired uses only the last of several sources of required resources.
 	LastRequired bool
@@ -49,25 +45,22 @@ type ClassicVersion struct {
 	CompositeReady bool
 	// Namespaces moves resources to the XR's namespace, and prints it.
 	Namespaces bool
-	// Nested takes name prefix and claim from the XR's labels. Otherwise
-	// the prefix is the XR's own name, even if a function sets a label, and
-	// the claim is spec.claimRef.
+	// Nested uses the XR's labels for name prefix and claim. Otherwise they
+	// are the XR's own name and spec.claimRef.
 	Nested bool
-	// Requirements supports required resources and schemas, not only extra
-	// ones.
+	// Requirements supports required resources and schemas.
 	Requirements bool
 	// Credentials passes Secrets to functions.
 	Credentials bool
 }
 
-// VersionOf returns the version of a profile, by its name in package render. The
-// empty name is v2.
+// VersionOf returns the version of a profile of package render, by name.
 func VersionOf(profile string) (Version, error) {
 	var (
 		selector       = []string{"spec", "crossplane", "compositionSelector", "matchLabels"}
 		legacySelector = []string{"spec", "compositionSelector", "matchLabels"}
-		// Every version fails on these, and those that validate the spec of a
-		// Composition also on the problems of invalidSpec.
+		// Versions that validate a Composition's spec fail on
+		// invalidSpec.
 		invalid     = []composition.ProblemKind{composition.UnknownMode, composition.UnknownFunction, composition.StepWithoutFunction}
 		invalidSpec = append(slices.Clone(invalid), composition.EmptyPipeline, composition.DuplicateStep)
 	)

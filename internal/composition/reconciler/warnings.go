@@ -12,7 +12,7 @@ import (
 
 // warnings describes changes by a step that Crossplane ignores or that may be
 // mistakes: to spec or metadata of the composite resource, to the status of a
-// composed one, and desired resources that it removes. Each is reported once.
+// composed one, and desired resources that it removes.
 func warnings(step string, observed, before, after *fnv1.State) []string {
 	var ws []string
 	warn := func(format string, args ...any) {

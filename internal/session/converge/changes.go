@@ -18,27 +18,21 @@ func changes(before, after *render.Result) []string {
 		}
 	}
 	add("composite resource", before.XR, after.XR)
-	was, is := byName(before.Composed), byName(after.Composed)
+	was, is := reconciler.ComposedByName(before.Composed), reconciler.ComposedByName(after.Composed)
 	for name, doc := range was {
 		if other, ok := is[name]; ok {
 			add(fmt.Sprintf("resource %q", name), doc, other)
-		} else {
-			found = append(found, fmt.Sprintf("resource %q", name))
 		}
 	}
-	for name := range is {
-		if _, ok := was[name]; !ok {
-			found = append(found, fmt.Sprintf("resource %q", name))
+	onlyIn := func(a, b map[string]map[string]any) {
+		for name := range a {
+			if b[name] == nil {
+				found = append(found, fmt.Sprintf("resource %q", name))
+			}
 		}
 	}
+	onlyIn(was, is)
+	onlyIn(is, was)
 	slices.Sort(found)
 	return found
-}
-
-func byName(docs []map[string]any) map[string]map[string]any {
-	m := make(map[string]map[string]any, len(docs))
-	for _, doc := range docs {
-		m[reconciler.ResourceName(doc)] = doc
-	}
-	return m
 }

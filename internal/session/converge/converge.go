@@ -14,8 +14,7 @@ import (
 
 // Options configure the passes after the first.
 type Options struct {
-	// Passes is the maximum number of passes, including the first, which
-	// observes only Request.Observed. Less than 1 means 1.
+	// Passes is the maximum number of passes. Less than 1 means 1.
 	Passes int
 	// Fixtures are the changes that providers would make.
 	Fixtures []Fixture
@@ -24,11 +23,9 @@ type Options struct {
 // A Result is the result of the last pass, with details of the loop.
 type Result struct {
 	*render.Result
-	// Passes is the number of passes.
 	Passes int
 	// Settled is true if the last two passes rendered the same composite
-	// and composed resources. Results of functions may differ. It is false
-	// after a single pass.
+	// and composed resources. Results of functions may differ.
 	Settled bool
 	// ReadySince is the first pass after which the composite resource was
 	// always ready, or 0.
@@ -37,8 +34,7 @@ type Result struct {
 	// as in `composite resource: status.size` and `resource "bucket": spec.size`.
 	// A resource that only one of them has is named without a field.
 	Changing []string
-	// Unused are the fixtures that no pass observed: they matched nothing,
-	// or apply after the last pass.
+	// Unused are the fixtures that no pass observed.
 	Unused []string
 }
 
@@ -46,21 +42,23 @@ type Result struct {
 // or until o.Passes are done. A result that does not settle is not an error.
 //
 // From the second pass on, the composed resources of the previous pass are
-// observed. Their status is the one that the user observed, merged with
-// fixtures: as in an API server, the composer cannot set it. Resources that are
-// no longer desired are deleted, as Crossplane does. The composite resource is
-// that of the request, with the rendered status and, except in classic
-// profiles, Crossplane's references. Observed Secrets that were never desired
-// are connection details, which profile V2 keeps.
-//
-// An error of a pass wraps that of render.Render and has the number of the
-// pass.
+// observed, with the status that the user observed, merged with fixtures: as in
+// an API server, the composer cannot set it. Resources that are no longer
+// desired are deleted. The composite resource is that of the request, with the
+// rendered status and, except in classic profiles, Crossplane's references.
+// Observed Secrets that were never desired are connection details, which
+// profile V2 keeps.
 func Render(ctx context.Context, run function.Runner, req render.Request, o Options) (*Result, error) {
-	l := begin(req, o.Fixtures)
+	l := loop{req: req, fixtures: o.Fixtures, used: make([]bool, len(o.Fixtures)), xr: req.XR.Object, given: req.Observed}
+	l.req.Full = false
 	out := &Result{}
 	for {
 		out.Passes++
-		r, err := l.pass(function.WithPass(ctx, out.Passes), run)
+		err := ctx.Err()
+		var r *render.Result
+		if err == nil {
+			r, err = render.Render(function.WithPass(ctx, out.Passes), run, l.req)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rendering pass %d: %w", out.Passes, err)
 		}
@@ -70,7 +68,8 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 		}
 		out.Result = r
 		out.noteReadiness()
-		if out.Passes < o.Passes && !(out.Settled && l.complete(out.Passes)) {
+		complete := !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= out.Passes })
+		if out.Passes < o.Passes && !(out.Settled && complete) {
 			l.feed(r, out.Passes)
 			continue
 		}
@@ -80,12 +79,15 @@ func Render(ctx context.Context, run function.Runner, req render.Request, o Opti
 			}
 			r.XR = r.Full
 		}
-		out.Unused = l.unused()
+		for i, f := range l.fixtures {
+			if !l.used[i] {
+				out.Unused = append(out.Unused, f.String())
+			}
+		}
 		return out, nil
 	}
 }
 
-// noteReadiness updates ReadySince after a pass.
 func (r *Result) noteReadiness() {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(r.XR, "status", "conditions")
 	ready := slices.ContainsFunc(reconciler.ParseConditions(conditions), func(c reconciler.Condition) bool {
@@ -97,16 +99,4 @@ func (r *Result) noteReadiness() {
 	case r.ReadySince == 0:
 		r.ReadySince = r.Passes
 	}
-}
-
-func (l *loop) pass(ctx context.Context, run function.Runner) (*render.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return render.Render(ctx, run, l.req)
-}
-
-// complete reports whether a pass has observed all fixtures that can apply.
-func (l *loop) complete(pass int) bool {
-	return !slices.ContainsFunc(l.fixtures, func(f Fixture) bool { return f.From >= pass })
 }

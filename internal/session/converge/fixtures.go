@@ -63,7 +63,6 @@ func (m Match) selects(u *unstructured.Unstructured, resource string) bool {
 	return m.APIVersion == u.GetAPIVersion() && m.Kind == u.GetKind() && (m.Name == "" || m.Name == u.GetName())
 }
 
-// apply returns an object with the fixture merged into it.
 func (f Fixture) apply(obj map[string]any) map[string]any {
 	says := map[string]any{}
 	if f.Metadata != nil {
@@ -82,7 +81,6 @@ func (f Fixture) apply(obj map[string]any) map[string]any {
 	return obj
 }
 
-// withReady returns conditions with the condition Ready replaced or appended.
 func withReady(conditions []any, ready bool) []any {
 	c := reconciler.Condition{Type: reconciler.TypeReady, Status: "False", Reason: "Creating"}
 	if ready {
@@ -138,7 +136,6 @@ func parse(doc manifest.Document) ([]Fixture, error) {
 	return fixtures, errors.Join(p.errs...)
 }
 
-// A parser collects the errors of a document.
 type parser struct {
 	doc   manifest.Document
 	lines manifest.Lines
@@ -149,7 +146,6 @@ func (p *parser) fault(field, format string, args ...any) {
 	p.errs = append(p.errs, &manifest.Error{Path: p.doc.Path, Line: p.lines.Of(field), Err: fmt.Errorf(format, args...)})
 }
 
-// decode decodes the value at a path.
 func (p *parser) decode(at string, value, into any) {
 	for _, f := range manifest.DecodeStrict(value, into) {
 		if at != "" {

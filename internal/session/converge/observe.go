@@ -23,12 +23,6 @@ type loop struct {
 	given []*unstructured.Unstructured
 }
 
-func begin(req render.Request, fixtures []Fixture) *loop {
-	l := &loop{req: req, fixtures: fixtures, used: make([]bool, len(fixtures)), xr: req.XR.Object, given: req.Observed}
-	l.req.Full = false
-	return l
-}
-
 // feed prepares the request of the next pass from the result of this one.
 func (l *loop) feed(r *render.Result, pass int) {
 	existing := reconciler.ByName(l.given)
@@ -52,21 +46,18 @@ func (l *loop) feed(r *render.Result, pass int) {
 	l.req.XR = &unstructured.Unstructured{Object: l.composite(r.XR)}
 }
 
-// reconciles reports whether the profile uses the reconciler, whose functions
-// observe what Crossplane writes to a composite resource.
+// reconciles reports whether functions observe what Crossplane writes to a
+// composite resource.
 func (l *loop) reconciles() bool { return l.req.Profile == "" || l.req.Profile == render.V2 }
 
 // composite returns the composite resource after a pass that rendered doc. The
 // reconciler's output has its own values for everything except its identity.
 func (l *loop) composite(doc map[string]any) map[string]any {
-	if l.reconciles() {
-		return merged(without(l.xr, "status"), doc)
+	if !l.reconciles() {
+		doc = map[string]any{"status": doc["status"]}
+		maps.DeleteFunc(doc, func(_ string, v any) bool { return v == nil })
 	}
-	xr := without(l.xr, "status")
-	if status, ok := doc["status"]; ok {
-		xr["status"] = status
-	}
-	return xr
+	return merged(without(l.xr, "status"), doc)
 }
 
 // isSame reports whether a rendered resource is the observed one. A resource of
@@ -88,9 +79,8 @@ func (l *loop) observe(before map[string]any, rendered *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: merged(before, without(rendered.Object, "status"))}
 }
 
-// keepSecrets moves observed Secrets that are not desired to where only
-// connection details and requirements find them. Such Secrets are written by
-// providers.
+// keepSecrets keeps observed Secrets that are not desired for connection
+// details and requirements only. Providers write such Secrets.
 func (l *loop) keepSecrets(desired []*unstructured.Unstructured) {
 	for _, o := range l.given {
 		if o.GetAPIVersion() == "v1" && o.GetKind() == "Secret" && !slices.Contains(desired, o) {
@@ -111,18 +101,8 @@ func (l *loop) byReference(a, b *unstructured.Unstructured) int {
 	return cmp.Compare(key(a), key(b))
 }
 
-func (l *loop) unused() []string {
-	var names []string
-	for i, f := range l.fixtures {
-		if !l.used[i] {
-			names = append(names, f.String())
-		}
-	}
-	return names
-}
-
 // merged returns a with b merged into it: objects are merged, any other value
-// of b replaces. It changes neither.
+// of b replaces that of a. The arguments are not changed.
 func merged(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// DefaultMaxTTL is the default of CacheOptions.MaxTTL: that of Crossplane's own
-// --xfn-cache-max-ttl.
+// DefaultMaxTTL is the default of CacheOptions.MaxTTL, as in Crossplane.
 const DefaultMaxTTL = 24 * time.Hour
 
 // MaxCachedSize is the maximum size of a cached response, as protobuf: 64 MiB.
@@ -24,17 +23,15 @@ const MaxCachedSize = 64 << 20
 
 // CacheOptions configure a cache. Dir and Identity are required.
 type CacheOptions struct {
-	// Dir is the folder of responses. It is created with access for its
-	// owner only, and several processes may share it. Whoever can write to
-	// it can forge responses of any function.
+	// Dir is the folder of responses, which several processes may share. A
+	// user who can write to it can forge responses of any function.
 	Dir string
-	// Identity returns what identifies a function: its package's digest or
-	// reference, and everything else on which its responses depend that is
-	// not in the request, such as its environment. Calls with identity ""
-	// are not cached.
+	// Identity returns what a function's responses depend on besides the
+	// request: the digest or reference of its package, and its environment.
+	// Calls with identity "" are not cached.
 	Identity func(name string) string
-	// MaxTTL limits how long a response is used. It also applies to
-	// responses that are cached already. Zero means DefaultMaxTTL.
+	// MaxTTL limits how long a response is used, even if it is cached
+	// already. Zero means DefaultMaxTTL.
 	MaxTTL time.Duration
 	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
@@ -42,7 +39,6 @@ type CacheOptions struct {
 	Progress progress.Func
 }
 
-// cache is the Runner that Cache returns.
 type cache struct {
 	runner  function.Runner
 	options CacheOptions
@@ -50,16 +46,15 @@ type cache struct {
 }
 
 // Cache returns a Runner that returns cached responses of r for equal requests
-// to the same function until their TTL ends. It passes other calls to r. It
-// does not cache a response without a positive TTL, with a fatal result, or
-// larger than MaxCachedSize.
+// to the same function until their TTL ends. It does not cache a response
+// without a positive TTL, with a fatal result, or larger than MaxCachedSize.
 //
 // The request's meta is ignored: its tag is a digest of the other fields, and
 // its capabilities are the caller's. Profiles therefore share responses.
 //
 // If the folder cannot be used, Cache reports it once and passes calls to r.
-// Expired responses stay in the folder until they are requested again, or until
-// PruneCache.
+// Expired responses stay in the folder until they are requested again or
+// pruned.
 func Cache(r function.Runner, o CacheOptions) function.Runner {
 	if o.MaxTTL == 0 {
 		o.MaxTTL = DefaultMaxTTL
@@ -90,8 +85,7 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 		return nil, fmt.Errorf("calling function %q: %w", name, context.Cause(ctx))
 	}
 	if rsp := c.load(k); rsp != nil {
-		// A response has the tag of its request, and the cached one may
-		// be for a request with other meta.
+		// The cached response may be for a request with other meta.
 		rsp.Meta.Tag = req.GetMeta().GetTag()
 		return rsp, nil
 	}
@@ -102,7 +96,6 @@ func (c *cache) RunFunction(ctx context.Context, name string, req *fnv1.RunFunct
 	return rsp, err
 }
 
-// load returns the cached response for k, or nil.
 func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	path, now := pathOf(c.options.Dir, k), c.options.Now()
 	e, err := read(path, k)
@@ -113,24 +106,30 @@ func (c *cache) load(k key) *fnv1.RunFunctionResponse {
 	if e.response == nil {
 		return nil
 	}
-	if e.over(now) {
+	switch left := e.expires.Sub(now); {
+	case left <= 0:
 		c.report(remove(path))
 		return nil
-	}
-	// It was cached with a larger limit, or by a clock that is ahead.
-	if e.expires.Sub(now) > c.options.MaxTTL {
+	case left > c.options.MaxTTL: // It was cached with a larger limit, or by a clock that is ahead.
 		return nil
 	}
 	return e.response
 }
 
-// keep caches a response if it may be cached.
+// keep caches a response, readable by the owner only: it may contain connection
+// details.
 func (c *cache) keep(k key, rsp *fnv1.RunFunctionResponse) {
 	ttl := min(lifetime(rsp), c.options.MaxTTL)
 	if ttl <= 0 {
 		return
 	}
-	c.report(write(pathOf(c.options.Dir, k), k, entry{response: rsp, expires: c.options.Now().Add(ttl)}))
+	b, err := encode(k, entry{response: rsp, expires: c.options.Now().Add(ttl)})
+	if err == nil && int64(len(b)) <= maxFile {
+		if err = fsx.WriteFile(pathOf(c.options.Dir, k), 0o600, b); err != nil {
+			err = fmt.Errorf("keeping a response: %w", err)
+		}
+	}
+	c.report(err)
 }
 
 func (c *cache) report(err error) {

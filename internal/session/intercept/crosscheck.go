@@ -21,8 +21,7 @@ type Side struct {
 }
 
 // Crosscheck returns a Runner that calls both sides concurrently and returns
-// the response of the first. A *DifferenceError reports that the second one
-// differs.
+// the response of the first, or a *CrosscheckError if the second one differs.
 func Crosscheck(first, second Side) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		sides := []Side{first, second}
@@ -39,51 +38,47 @@ func Crosscheck(first, second Side) function.Runner {
 		if err := g.Wait(); err != nil {
 			return nil, err
 		}
-		d, err := compare(answers[0], answers[1])
+		changes, err := compare(answers[0], answers[1])
 		if err != nil {
 			return nil, fmt.Errorf("crosschecking function %q: %w", name, err)
 		}
-		if d != nil {
-			d.Function, d.First.Name, d.Second.Name = name, first.Name, second.Name
-			return nil, d
+		if len(changes) == 0 {
+			return answers[0], nil
 		}
-		return answers[0], nil
+		c := changes[0]
+		return nil, &CrosscheckError{
+			Function: name, Field: c.Path,
+			First:  first.value(c.Op != fieldpath.Added, c.Old),
+			Second: second.value(c.Op != fieldpath.Removed, c.New),
+		}
 	})
 }
 
-// A DifferenceError is the first field, in lexical order, in which responses
-// differ.
-type DifferenceError struct {
+func (s Side) value(has bool, v any) string {
+	text := []byte("nothing")
+	if has {
+		text, _ = json.Marshal(v) // The value was decoded from JSON.
+	}
+	return string(text) + " by " + s.Name
+}
+
+// A CrosscheckError reports the first field in which two responses differ.
+type CrosscheckError struct {
 	Function string
 	// Field is the path in the JSON form of a RunFunctionResponse, such as
 	// "desired.resources.bucket.ready".
-	Field         string
-	First, Second Value
+	Field string
+	// First and Second are values with their sides, such as "3 by the builtin".
+	First, Second string
 }
 
-// A Value is the value of one side.
-type Value struct {
-	Name string
-	// JSON is "" if the side does not have the field.
-	JSON string
-}
-
-func (v Value) String() string {
-	if v.JSON == "" {
-		return "nothing by " + v.Name
-	}
-	return v.JSON + " by " + v.Name
-}
-
-// Error returns the field and both values.
-func (e *DifferenceError) Error() string {
+func (e *CrosscheckError) Error() string {
 	return fmt.Sprintf("crosschecking function %q: %s is %s, but %s", e.Function, e.Field, e.First, e.Second)
 }
 
-// compare returns the first field in which two responses differ, or nil. If
-// only one of them is fatal, that is the difference, because it causes all
-// others.
-func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) {
+// compare returns the fields in which two responses differ. If only one of them
+// is fatal, only results are compared, because it causes all other differences.
+func compare(first, second *fnv1.RunFunctionResponse) ([]fieldpath.Change, error) {
 	a, err := values(first)
 	if err != nil {
 		return nil, err
@@ -99,22 +94,5 @@ func compare(first, second *fnv1.RunFunctionResponse) (*DifferenceError, error) 
 		maps.DeleteFunc(a, isOther)
 		maps.DeleteFunc(b, isOther)
 	}
-	changes := differ.Diff(a, b)
-	if len(changes) == 0 {
-		return nil, nil
-	}
-	c := changes[0]
-	d := &DifferenceError{Field: c.Path}
-	if c.Op != fieldpath.Added {
-		d.First.JSON, err = jsonOf(c.Old)
-	}
-	if c.Op != fieldpath.Removed && err == nil {
-		d.Second.JSON, err = jsonOf(c.New)
-	}
-	return d, err
-}
-
-func jsonOf(v any) (string, error) {
-	text, err := json.Marshal(v)
-	return string(text), err
+	return differ.Diff(a, b), nil
 }

@@ -35,7 +35,7 @@ func TestCrosscheck(t *testing.T) {
 				}
 				return
 			}
-			var d *intercept.DifferenceError
+			var d *intercept.CrosscheckError
 			if !errors.As(err, &d) || err.Error() != tc.want {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
 			}

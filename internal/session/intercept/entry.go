@@ -44,12 +44,10 @@ type entry struct {
 	expires  time.Time
 }
 
-func (e entry) over(now time.Time) bool { return !now.Before(e.expires) }
-
 // The file of an entry is a header, the response as protobuf, and the SHA-256
 // of both. The header is the magic, the key, the expiry in nanoseconds since
-// the Unix epoch, and the length of the response. Numbers are 8 bytes,
-// big-endian.
+// the Unix epoch, and the length of the response, as big-endian numbers of 8
+// bytes.
 const (
 	magic      = "xfnrsp1\n"
 	headerSize = int64(len(magic) + len(key{}) + 8 + 8)

@@ -16,34 +16,19 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// entryName matches the name of an entry. A file that is being written has a
-// temporary name of fsx.
+// entryName matches the name of an entry.
 var entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
 
-// abandoned is the age from which a temporary file is considered left by a
-// killed process.
+// abandoned is the age of temporary files that a killed process has left.
 const abandoned = time.Hour
 
 func pathOf(dir string, k key) string {
 	return filepath.Join(dir, hex.EncodeToString(k[:])+".response")
 }
 
-// write writes e to its file. Only the owner can read it, because responses may
-// contain connection details.
-func write(path string, k key, e entry) error {
-	b, err := encode(k, e)
-	if err != nil || int64(len(b)) > maxFile {
-		return err
-	}
-	if err := fsx.WriteFile(path, 0o600, b); err != nil {
-		return fmt.Errorf("keeping a response: %w", err)
-	}
-	return nil
-}
-
 // read returns the entry in a file, or the zero entry if there is none. It
 // removes an invalid file. If another process replaces the file at that moment,
-// a valid entry is lost, which costs one call.
+// one valid entry is lost.
 func read(path string, k key) (entry, error) {
 	b, err := readFile(path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,20 +44,15 @@ func read(path string, k key) (entry, error) {
 	return e, nil
 }
 
-// readFile returns at most the first bytes of a regular file. It returns
-// nothing for other files, such as links.
+// readFile returns the first bytes of a file, or nothing if it is not regular.
 func readFile(path string, most int64) (b []byte, err error) {
 	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	var f *os.File
-	if err == nil {
-		f, err = os.Open(path)
-	}
-	if err == nil {
-		defer f.Close()
-		b, err = io.ReadAll(io.LimitReader(f, most))
+	if err == nil && info.Mode().IsRegular() {
+		var f *os.File
+		if f, err = os.Open(path); err == nil {
+			defer f.Close()
+			b, err = io.ReadAll(io.LimitReader(f, most))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
@@ -80,7 +60,6 @@ func readFile(path string, most int64) (b []byte, err error) {
 	return b, nil
 }
 
-// remove removes a file. A missing file is not an error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing %q: %w", path, fsx.Cause(err))
@@ -89,9 +68,9 @@ func remove(path string) error {
 }
 
 // PruneCache removes responses that expired before now, invalid files with the
-// name of a response, and temporary files of killed processes. It returns the
-// number of files removed. Other files are kept, and a missing folder is empty.
-// It continues after errors, and joins them.
+// name of a response, and temporary files of killed processes, and returns
+// their number. A missing folder is empty. It continues after errors, and joins
+// them.
 func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +93,7 @@ func PruneCache(ctx context.Context, dir string, now time.Time) (removed int, er
 	return removed, errors.Join(errs...)
 }
 
-// stale reports whether a file is a response or temporary file that is useless
-// at now.
+// stale reports whether a file is a useless response or temporary file.
 func stale(path string, now time.Time) (bool, error) {
 	name := filepath.Base(path)
 	if !entryName().MatchString(name) && !fsx.IsTemporary(name) {
@@ -136,5 +114,5 @@ func stale(path string, now time.Time) (bool, error) {
 	}
 	k, expires, ok := parseHeader(header, info.Size())
 	whole := ok && pathOf(filepath.Dir(path), k) == path
-	return !whole || entry{expires: expires}.over(now), err
+	return !whole || !now.Before(expires), err
 }

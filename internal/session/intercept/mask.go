@@ -7,14 +7,14 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// masked replaces values that recordings must not contain.
 const masked = "masked"
 
-// Mask returns a request as JSON values, with "masked" in place of values that
-// differ between runs or are secret: its tag, which is a hash of the request,
-// the time at which the XR became responsive, and credentials.
+// Mask returns a request as JSON values, with "masked" in place of its tag,
+// which is a hash of the request, the time at which the XR became responsive,
+// and credentials.
 func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	if req.GetMeta().GetTag() != "" {
@@ -29,8 +29,9 @@ func Mask(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	conditions, _ := lookup(m, "observed", "composite", "resource", "status", "conditions").([]any)
-	for _, c := range conditions {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(m, "observed", "composite", "resource", "status", "conditions")
+	list, _ := conditions.([]any)
+	for _, c := range list {
 		if c, ok := c.(map[string]any); ok && c["type"] == "Responsive" {
 			c["lastTransitionTime"] = masked
 		}
@@ -46,12 +47,4 @@ func values(m proto.Message) (map[string]any, error) {
 	}
 	var v map[string]any
 	return v, json.Unmarshal(b, &v)
-}
-
-func lookup(v any, path ...string) any {
-	for _, key := range path {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	return v
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -26,8 +27,7 @@ import (
 // MaxRecordingSize is the maximum size of the file of a call: 256 MiB.
 const MaxRecordingSize = 256 << 20
 
-// A call is the content of a recorded file. Messages are in protobuf's JSON
-// form.
+// A call is the content of a recorded file, with messages in protobuf's JSON.
 type call struct {
 	Function string          `json:"function"`
 	Step     string          `json:"step"`
@@ -38,11 +38,9 @@ type call struct {
 
 // Record returns a Runner that passes calls to r and writes each to a file
 // below dir: FUNCTION/STEP.HASH.json, with the hash of the masked request. It
-// overwrites an earlier recording of a call. It does not record a call whose
-// context ended. If the file cannot be written, the call fails.
-//
-// Recordings contain no credentials, but all other input and output of
-// functions, such as connection details.
+// does not record a call whose context ended. If the file cannot be written,
+// the call fails. Recordings contain no credentials, but all other input and
+// output of functions, such as connection details.
 func Record(dir string, r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		c, file, err := newCall(ctx, name, req)
@@ -60,7 +58,6 @@ func Record(dir string, r function.Runner) function.Runner {
 	})
 }
 
-// newCall returns a call without its response, and its file name.
 func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c call, file string, err error) {
 	c = call{Function: name, Step: function.Step(ctx)}
 	if c.Request, err = Mask(req); err != nil {
@@ -76,24 +73,24 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
 
-// fileName converts a name to a file name that is valid on all systems.
-// Different names may share one: the content of the file decides.
+// fileName converts a name to a valid file name. Different names may share one:
+// the content of the file decides.
 func fileName(name string) string {
 	const longest = 100
 	name = unfit().ReplaceAllString(name, "_")
 	return name[:min(len(name), longest)]
 }
 
-// keep writes a call with its response.
 func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error {
 	if err != nil {
 		c.Error = err.Error()
 	} else {
+		// The order of keys in protojson's own output is random.
 		answer, err := values(rsp)
-		if err != nil {
-			return fmt.Errorf("encoding the response: %w", err)
+		if err == nil {
+			c.Response, err = json.Marshal(answer)
 		}
-		if c.Response, err = json.Marshal(answer); err != nil {
+		if err != nil {
 			return fmt.Errorf("encoding the response: %w", err)
 		}
 	}
@@ -113,9 +110,8 @@ func (c call) keep(path string, rsp *fnv1.RunFunctionResponse, err error) error 
 // A MissError reports that a call is not in a recording.
 type MissError struct {
 	Dir, Function, Step string
-	// Now is the request of the call. Recorded is the most similar recorded
-	// request of the function at that step, or nil. Both are as Mask
-	// returns them.
+	// Now is the masked request, and Recorded the most similar one of the
+	// function at that step, or nil.
 	Now, Recorded map[string]any
 }
 
@@ -169,14 +165,13 @@ func (c call) answer(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, e
 	return rsp, nil
 }
 
-// readCall reads a recorded file.
 func readCall(root *os.Root, file string) (c call, err error) {
+	var text []byte
 	f, err := root.Open(file)
-	if err != nil {
-		return c, fmt.Errorf("%s: %w", file, fsx.Cause(err))
+	if err == nil {
+		defer f.Close()
+		text, err = io.ReadAll(io.LimitReader(f, MaxRecordingSize+1))
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxRecordingSize+1))
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", file, fsx.Cause(err))
 	}
@@ -186,22 +181,19 @@ func readCall(root *os.Root, file string) (c call, err error) {
 // parseCall parses a call, which must have a response or an error.
 func parseCall(file string, text []byte) (c call, err error) {
 	if len(text) > MaxRecordingSize {
-		return c, fmt.Errorf("%s: the file is larger than %d MiB", file, MaxRecordingSize>>20)
+		err = fmt.Errorf("the file is larger than %d MiB", MaxRecordingSize>>20)
+	} else if err = json.Unmarshal(text, &c); err == nil && c.Response == nil && c.Error == "" {
+		err = errors.New("it has neither a response nor an error")
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
+	if err != nil {
 		return c, fmt.Errorf("%s: %w", file, err)
-	}
-	if c.Response == nil && c.Error == "" {
-		return c, fmt.Errorf("%s: it has neither a response nor an error", file)
 	}
 	return c, nil
 }
 
-// mostNear limits the number of recorded calls that are compared to find a
-// similar one.
+// mostNear limits the number of calls that are searched for a similar one.
 const mostNear = 100
 
-// miss returns the error for a call that is not recorded.
 func (c call) miss(dir string, root *os.Root, file string) error {
 	e := &MissError{Dir: dir, Function: c.Function, Step: c.Step, Now: c.Request}
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(filepath.Dir(file)))
@@ -225,32 +217,24 @@ func (c call) miss(dir string, root *os.Root, file string) error {
 }
 
 // alike counts the equal leaves of two values.
-func alike(a, b any) int {
+func alike(a, b any) (n int) {
 	switch a := a.(type) {
 	case map[string]any:
 		b, _ := b.(map[string]any)
-		n := 0
 		for k, v := range a {
 			if other, ok := b[k]; ok {
 				n += alike(v, other)
 			}
 		}
-		return n
 	case []any:
 		b, _ := b.([]any)
-		n := 0
 		for i := range min(len(a), len(b)) {
 			n += alike(a[i], b[i])
 		}
-		return n
 	default:
-		switch b.(type) {
-		case map[string]any, []any:
-			return 0
-		}
-		if a == b {
+		if reflect.TypeOf(a) == reflect.TypeOf(b) && a == b {
 			return 1
 		}
-		return 0
 	}
+	return n
 }

@@ -231,7 +231,7 @@ func TestTwice(t *testing.T) {
 			if err == nil || err.Error() != tc.wantErr {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
-			var differ *intercept.DifferError
+			var differ *intercept.UnstableError
 			if errors.As(err, &differ) && cmp.Equal(differ.First, differ.Second) {
 				t.Errorf("%s: both answers are %v", tc.reason, differ.First)
 			}

@@ -10,20 +10,20 @@ import (
 	"github.com/xfn-dev/xfn/function"
 )
 
-// A DifferError reports that a function gave two responses to one request.
-type DifferError struct {
+// An UnstableError reports that a function gave two responses to one request.
+type UnstableError struct {
 	Function, Step string
 	// First and Second are the responses in protobuf's JSON form.
 	First, Second map[string]any
 }
 
 // Error implements error.
-func (e *DifferError) Error() string {
+func (e *UnstableError) Error() string {
 	return fmt.Sprintf("function %q at step %q answers the same request in two ways", e.Function, e.Step)
 }
 
 // Twice returns a Runner that calls r twice for each call. It returns the first
-// response, or a *DifferError if they differ.
+// response, or an *UnstableError if they differ.
 func Twice(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		first, err := r.RunFunction(ctx, name, proto.CloneOf(req))
@@ -37,11 +37,11 @@ func Twice(r function.Runner) function.Runner {
 		if proto.Equal(first, second) {
 			return first, nil
 		}
-		e := &DifferError{Function: name, Step: function.Step(ctx)}
-		if e.First, err = values(first); err != nil {
-			return nil, fmt.Errorf("encoding the response of function %q: %w", name, err)
+		e := &UnstableError{Function: name, Step: function.Step(ctx)}
+		if e.First, err = values(first); err == nil {
+			e.Second, err = values(second)
 		}
-		if e.Second, err = values(second); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("encoding the response of function %q: %w", name, err)
 		}
 		return nil, e

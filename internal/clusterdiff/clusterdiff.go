@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,33 +14,33 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// An Impact is what would become of one composite resource.
+// A Diff is the effect of changed Compositions on one composite resource.
 type Diff struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Composition is the name of the one that would compose for it.
+	// Composition is the name of its Composition.
 	Composition string `json:"composition,omitempty"`
-	// Pinned says that it follows its Composition only if somebody makes it, for
-	// its compositionUpdatePolicy is Manual.
+	// Pinned is true if its compositionUpdatePolicy is Manual: it does not
+	// follow changes of its Composition.
 	Pinned bool `json:"pinned,omitempty"`
-	// Changes are those of the resources that it composes; Unchanged is how many
-	// of them stay as they are.
+	// Changes are the changes of its composed resources; Unchanged is the number
+	// of those without changes.
 	Changes   []report.DocDiff `json:"changes"`
 	Unchanged int              `json:"unchanged"`
-	// Err says why it is not known, and Error is its text.
+	// Err is the error of the render, and Error is its text.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
 }
 
-// Compute renders the XRs that are observed by the Compositions of in, as if they were
-// live, and hands what that would change to each, one by one. A field goes if the
-// Compositions at the paths before set it and those of in do not; without such
-// paths those of the dump count. What keeps the earlier ones from being rendered
-// is a warning, since what is added and changed can be told without them.
+// Compute renders the observed XRs with the Compositions of in, and calls each
+// with the changes of one XR at a time. A field is removed if the Compositions at
+// the paths before, or by default those of the dump, set it and those of in do
+// not. If those cannot be rendered, it warns, because additions and changes can
+// be computed without them.
 //
-// Errors are those of session.Render, and of each.
+// It returns the errors of session.Render and of each.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
 	in.Live, in.Full = true, true
 	was := in
@@ -50,7 +51,7 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 	previous := map[string]map[string]map[string]any{}
 	err := s.Render(ctx, was, func(r session.Result) error {
 		if r.Err == nil {
-			previous[identity(r.XR)] = byResource(r.Composed)
+			previous[identity(r.XR)] = reconciler.ComposedByName(r.Composed)
 		}
 		return nil
 	})
@@ -60,15 +61,25 @@ func Compute(ctx context.Context, s *session.Session, in session.Inputs, before 
 	if err != nil {
 		warn.Warn(fmt.Sprintf("rendering by the Compositions that there were: %v; fields that only they set are not shown as removed", err))
 	}
-	return s.Render(ctx, in, func(r session.Result) error { return each(of(r, previous)) })
+	return s.Render(ctx, in, func(r session.Result) error { return each(diffOf(r, previous)) })
 }
 
-func of(r session.Result, previous map[string]map[string]map[string]any) Diff {
-	if r.Err != nil {
-		return failed(r)
+func diffOf(r session.Result, previous map[string]map[string]map[string]any) Diff {
+	i := Diff{Name: r.Source, Changes: []report.DocDiff{}, Err: r.Err}
+	var object map[string]any
+	if r.Err == nil {
+		object = r.XR
+	} else {
+		i.Error = r.Err.Error()
+		object, _ = r.Document.Object() // A nested XR has no document.
 	}
-	xr := unstructured.Unstructured{Object: r.XR}
-	i := Diff{APIVersion: xr.GetAPIVersion(), Kind: xr.GetKind(), Namespace: xr.GetNamespace(), Name: xr.GetName(), Changes: []report.DocDiff{}}
+	if object != nil {
+		xr := unstructured.Unstructured{Object: object}
+		i.APIVersion, i.Kind, i.Namespace, i.Name = xr.GetAPIVersion(), xr.GetKind(), xr.GetNamespace(), xr.GetName()
+	}
+	if r.Err != nil {
+		return i
+	}
 	for _, spec := range [][]string{{"spec", "crossplane"}, {"spec"}} {
 		fields, _, _ := unstructured.NestedMap(r.XR, spec...)
 		if name, _, _ := unstructured.NestedString(fields, "compositionRef", "name"); name != "" {
@@ -86,21 +97,10 @@ func of(r session.Result, previous map[string]map[string]map[string]any) Diff {
 	return i
 }
 
-// failed is the Impact on an XR that could not be rendered, or on one that it
-// composes, which has no document.
-func failed(r session.Result) Diff {
-	i := Diff{Name: r.Source, Changes: []report.DocDiff{}, Err: r.Err, Error: r.Err.Error()}
-	if object, err := r.Document.Object(); err == nil {
-		xr := unstructured.Unstructured{Object: object}
-		i.APIVersion, i.Kind, i.Namespace, i.Name = xr.GetAPIVersion(), xr.GetKind(), xr.GetNamespace(), xr.GetName()
-	}
-	return i
-}
-
-// resources returns the composed resources of an XR as they are, and as they
-// would be.
+// resources returns the composed resources of an XR before and after the
+// change.
 func resources(r session.Result, previous map[string]map[string]any) (live, after []map[string]any) {
-	desired := byResource(r.Composed)
+	desired := reconciler.ComposedByName(r.Composed)
 	now := map[string]map[string]any{}
 	for _, o := range r.Observed {
 		name := reconciler.ResourceName(o.Object)
@@ -121,35 +121,20 @@ func resources(r session.Result, previous map[string]map[string]any) (live, afte
 	return live, after
 }
 
-// applicable is what Crossplane applies of a resource, with only these fields of
-// its metadata: status is a subresource.
+// applicable returns the part of a resource that Crossplane applies, with only
+// these fields of metadata. It has no status, which is a subresource.
 func applicable(resource map[string]any, metadata ...string) map[string]any {
-	if resource == nil {
-		return nil
-	}
 	out := maps.Clone(resource)
 	delete(out, "status")
 	if all, ok := out["metadata"].(map[string]any); ok {
-		kept := map[string]any{}
-		for _, k := range metadata {
-			if v, ok := all[k]; ok {
-				kept[k] = v
-			}
-		}
+		kept := maps.Clone(all)
+		maps.DeleteFunc(kept, func(field string, _ any) bool { return !slices.Contains(metadata, field) })
 		out["metadata"] = kept
 	}
 	return out
 }
 
-func byResource(composed []map[string]any) map[string]map[string]any {
-	all := make(map[string]map[string]any, len(composed))
-	for _, c := range composed {
-		all[reconciler.ResourceName(c)] = c
-	}
-	return all
-}
-
-// identity tells an XR from all others.
+// identity returns a unique key of an XR.
 func identity(object map[string]any) string {
 	u := unstructured.Unstructured{Object: object}
 	return fmt.Sprintf("%s\x00%s\x00%s", u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName())
