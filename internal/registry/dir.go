@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
+	"slices"
+
+	"github.com/google/uuid"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -19,9 +20,6 @@ const (
 	lockFile = "registry.lock"
 )
 
-// uploadID matches the file name of an upload, a UUID.
-var uploadID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
-
 // lockDir creates dir if it does not exist and locks it. Closing the returned
 // file releases the lock. A directory that is not empty must belong to a
 // registry.
@@ -33,7 +31,8 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
-	if len(entries) > 0 && !marked(entries) {
+	marked := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == lockFile || e.Name() == journalFile })
+	if len(entries) > 0 && !marked {
 		return nil, hint.Wrap(errors.New("it is not empty, and does not belong to a registry"), "name an empty directory, or one that does not exist")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
@@ -48,15 +47,6 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-func marked(entries []fs.DirEntry) bool {
-	for _, e := range entries {
-		if e.Name() == lockFile || e.Name() == journalFile {
-			return true
-		}
-	}
-	return false
 }
 
 // prepare creates the folders in dir and removes unfinished uploads. It changes
@@ -77,11 +67,11 @@ func prepare(dir string) (err error) {
 		return err
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !uploadID().MatchString(e.Name()) {
-			continue
-		}
-		if err := root.Remove("uploads/" + e.Name()); err != nil {
-			return err
+		isUpload := e.Type().IsRegular() && len(e.Name()) == len(uuid.UUID{}.String()) && uuid.Validate(e.Name()) == nil
+		if isUpload {
+			if err := root.Remove("uploads/" + e.Name()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

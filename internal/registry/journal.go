@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // A journal is a file of JSON lines. A change is written before it is applied,
@@ -20,8 +19,6 @@ type journal struct {
 	// of the file is unknown.
 	broken error
 }
-
-func journalIn(dir string) *journal { return &journal{path: filepath.Join(dir, journalFile)} }
 
 // add appends c to the file, completely or not at all, and syncs it to disk.
 func (j *journal) add(c change) error {
@@ -43,19 +40,14 @@ func (j *journal) add(c change) error {
 	if _, err = f.Write(append(line, '\n')); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, j.cut(at))
+	if err = errors.Join(err, f.Close()); err == nil {
+		return nil
 	}
-	return nil
-}
-
-// cut truncates the file to at. If that fails, no changes can be added, because
-// a line after an unconfirmed one could not be read.
-func (j *journal) cut(at int64) error {
-	if err := os.Truncate(j.path, at); err != nil {
-		j.broken = fmt.Errorf("the registry accepts no changes until it is restarted, because its journal cannot be repaired: %w", err)
+	if cut := os.Truncate(j.path, at); cut != nil {
+		// A line after an unconfirmed one could not be read.
+		j.broken = fmt.Errorf("the registry accepts no changes until it is restarted, because its journal cannot be repaired: %w", cut)
 	}
-	return j.broken
+	return errors.Join(err, j.broken)
 }
 
 // read calls do for each change, and truncates an unconfirmed last line.
@@ -79,10 +71,12 @@ func (j *journal) read(do func(change) error) (err error) {
 			return fmt.Errorf("reading registry journal: %w", err)
 		}
 		var c change
-		if err := json.Unmarshal(line, &c); err != nil {
-			return fmt.Errorf("reading registry journal %q, line %d: %w", j.path, n, err)
+		if err = json.Unmarshal(line, &c); err == nil {
+			if err = do(c); err != nil {
+				err = fmt.Errorf("%s of %s in %s: %w", c.Method, c.Reference, c.Repository, err)
+			}
 		}
-		if err := do(c); err != nil {
+		if err != nil {
 			return fmt.Errorf("reading registry journal %q, line %d: %w", j.path, n, err)
 		}
 		whole += int64(len(line))

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -50,7 +49,7 @@ func ReadUsers(path string) (*Users, error) {
 		return nil, fmt.Errorf("reading users %q: %w", path, err)
 	}
 	if len(u.hashes) == 0 {
-		return nil, fmt.Errorf("reading users %q: %w", path, errors.New("the file has no users"))
+		return nil, fmt.Errorf("reading users %q: the file has no users", path)
 	}
 	return u, nil
 }
@@ -65,7 +64,7 @@ func (u *Users) Only(h http.Handler) http.Handler {
 		}
 		w.Header().Set("Docker-Distribution-API-Version", "registry/2.0")
 		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
-		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a user name and password are required")
+		writeError(w, refuse(http.StatusUnauthorized, "UNAUTHORIZED", "a user name and password are required"))
 	})
 }
 
