@@ -21,7 +21,7 @@ func TestErrors(t *testing.T) {
 		return remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "gold", "s3cret"))
 	}
 	token := func(t *testing.T) string {
-		return remotetest.Serve(t, remotetest.NewTokens(remotetest.Handler(), "gold", "s3cret"))
+		return remotetest.Serve(t, newTokenServer(remotetest.Handler(), "gold", "s3cret"))
 	}
 	cert := remotetest.NewCertificate(t)
 	signed := func(t *testing.T) string { return cert.Serve(t, remotetest.Handler()) }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -91,7 +92,7 @@ func checkStored(t *testing.T, host string, want []byte) {
 func cut(h http.Handler, n int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		part := r.Clone(r.Context())
-		part.Body = io.NopCloser(io.LimitReader(r.Body, n))
+		part.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		h.ServeHTTP(httptest.NewRecorder(), part)
 		remotetest.Reset(w, r)
 	}
@@ -114,13 +115,13 @@ func answerRange(text string) http.HandlerFunc {
 func TestUpload(t *testing.T) {
 	patch, put, post := remotetest.Method(http.MethodPatch), both(remotetest.Method(http.MethodPut), onBlobs), remotetest.Method(http.MethodPost)
 	head, get := both(remotetest.Method(http.MethodHead), onBlobs), both(remotetest.Method(http.MethodGet), onBlobs)
-	type faults = func(s *remotetest.Sessions) http.Handler
+	type faults = func(s http.Handler) http.Handler
 	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
-		return func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, n, match, fault) }
+		return func(s http.Handler) http.Handler { return remotetest.Faults(s, n, match, fault) }
 	}
 	// broken breaks the stream after 3 MiB, and then has another fault.
 	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
-		return func(s *remotetest.Sessions) http.Handler {
+		return func(s http.Handler) http.Handler {
 			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
 		}
 	}
@@ -135,9 +136,9 @@ func TestUpload(t *testing.T) {
 	}{
 		"Large":        {"a stream, and then the digest", large, one(0, patch, nil), 1, 1, false, ""},
 		"Tiny":         {"a blob of one piece", tiny, one(0, patch, nil), 0, 1, false, ""},
-		"Resumed":      {"what arrived is not sent again", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 1, patch, cut(s, 3<<20)) }, 2, 1, false, ""},
-		"Progress":     {"tries that get further do not count", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1<<20)) }, 5, 1, false, ""},
-		"NoProgress":   {"those that do not get further count", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1)) }, -1, 3, true, "registry"},
+		"Resumed":      {"what arrived is not sent again", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 1, patch, cut(s, 3<<20)) }, 2, 1, false, ""},
+		"Progress":     {"tries that get further do not count", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1<<20)) }, 5, 1, false, ""},
+		"NoProgress":   {"those that do not get further count", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1)) }, -1, 3, true, "registry"},
 		"LiesMore":     {"a session cannot have more than there is", large, broken(1, get, answerRange("0-9999999999")), 2, 2, true, ""},
 		"LiesNegative": {"nor less than nothing", large, broken(1, get, answerRange("0--5")), 2, 2, true, ""},
 		"LiesGarbage":  {"nor something else", large, broken(1, get, answerRange("all of it")), 2, 2, true, ""},
@@ -145,10 +146,14 @@ func TestUpload(t *testing.T) {
 		"LiesAll":      {"what it has not, has not the digest", large, broken(1, get, answerRange("0-5242879")), 2, 2, true, ""},
 		"StatusBusy":   {"a busy registry is asked again where it is", large, broken(1, get, remotetest.Status(503)), 2, 1, false, ""},
 		"StatusAbsent": {"a registry without sessions that go on", large, broken(1, get, remotetest.Status(405)), 2, 2, true, ""},
-		"Expired": {"a session that is gone", large, func(s *remotetest.Sessions) http.Handler {
-			return remotetest.Faults(s, 1, put, func(w http.ResponseWriter, r *http.Request) { s.Expire(); s.ServeHTTP(w, r) })
+		"Expired": {"a session that is gone", large, func(s http.Handler) http.Handler {
+			return remotetest.Faults(s, 1, put, func(w http.ResponseWriter, r *http.Request) {
+				expire := httptest.NewRequest(http.MethodDelete, r.URL.Path, nil)
+				s.ServeHTTP(httptest.NewRecorder(), expire)
+				s.ServeHTTP(w, r)
+			})
 		}, 2, 2, true, ""},
-		"AnswerLost": {"a blob that is there, without an answer", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 1, put, cut(s, 0)) }, 1, 1, false, ""},
+		"AnswerLost": {"a blob that is there, without an answer", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 1, put, cut(s, 0)) }, 1, 1, false, ""},
 		"PostBusy":   {"an upload that cannot start now", large, one(2, post, remotetest.Status(429)), 1, 3, false, ""},
 		"PostReset":  {"nor for want of a connection", tiny, one(2, post, remotetest.Reset), 0, 3, false, ""},
 		"PostNever":  {"after the last try", large, one(99, post, remotetest.Status(500)), 0, 3, false, "answered 500"},
@@ -164,8 +169,8 @@ func TestUpload(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			stored := remotetest.Handler()
-			h, patches := count(tc.faults(remotetest.NewSessions(stored)), patch)
+			stored := remotetest.Embedded(t)
+			h, patches := count(tc.faults(stored), patch)
 			h, posts := count(h, post)
 			host := remotetest.Serve(t, h)
 			up, err := upload(t, fast(remote.Options{}), host, blobOf(t, tc.data))
@@ -186,7 +191,7 @@ func TestUpload(t *testing.T) {
 
 // Each byte is told of once, whatever happens to it.
 func TestUploadProgress(t *testing.T) {
-	s := remotetest.NewSessions(remotetest.Handler())
+	s := remotetest.Embedded(t)
 	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
 	b := blobOf(t, large)
 	var told atomic.Int64
@@ -199,7 +204,7 @@ func TestUploadProgress(t *testing.T) {
 // A file that cannot be read is no reason to try again, or to blame a registry.
 func TestUploadLocalError(t *testing.T) {
 	for _, data := range [][]byte{tiny, large} {
-		h, requests := count(remotetest.NewSessions(remotetest.Handler()), remotetest.Method(http.MethodPost))
+		h, requests := count(remotetest.Embedded(t), remotetest.Method(http.MethodPost))
 		host := remotetest.Serve(t, h)
 		b := blobOf(t, data)
 		broken := errors.New("the disk is gone")
@@ -223,7 +228,7 @@ func TestMount(t *testing.T) {
 		"not mounted": {},
 	} {
 		var mounts, bytesSent atomic.Int64
-		stored := remotetest.NewSessions(remotetest.Handler())
+		stored := remotetest.Embedded(t)
 		b := blobOf(t, large)
 		host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodHead {
@@ -258,7 +263,7 @@ func TestMount(t *testing.T) {
 
 // Where a registry keeps uploads on another host, that host gets no credentials.
 func TestUploadElsewhere(t *testing.T) {
-	sessions := remotetest.NewSessions(remotetest.Handler())
+	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Errorf("%s %s has credentials", r.Method, r.URL)
@@ -286,7 +291,7 @@ func TestUploadElsewhere(t *testing.T) {
 
 // A token that ends in the middle of an upload is renewed.
 func TestUploadTokenExpires(t *testing.T) {
-	inner := remotetest.NewSessions(remotetest.Handler())
+	inner := remotetest.Embedded(t)
 	var tokens, uses atomic.Int64
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/token" {
@@ -361,7 +366,7 @@ func TestPauses(t *testing.T) {
 func TestIdle(t *testing.T) {
 	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny} {
 		given := make(chan struct{})
-		host := remotetest.Serve(t, remotetest.Faults(remotetest.NewSessions(remotetest.Handler()), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
+		host := remotetest.Serve(t, remotetest.Faults(remotetest.Embedded(t), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
 			<-given
 		}))
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 50 * time.Millisecond})

@@ -10,12 +10,27 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
+	memory "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// Handler returns an empty registry that keeps everything in memory.
+// Handler returns an empty registry that keeps everything in memory. It supports
+// neither partial uploads nor ranges.
 func Handler() http.Handler {
-	return registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	return memory.New(memory.Logger(log.New(io.Discard, "", 0)))
+}
+
+// Embedded returns the empty registry of `xfn registry serve`. It keeps a partial
+// upload, which can be resumed.
+func Embedded(t testing.TB) http.Handler {
+	t.Helper()
+	reg, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reg.Close() })
+	return reg
 }
 
 // Serve serves h over plain HTTP until the test ends, and returns HOST:PORT.
