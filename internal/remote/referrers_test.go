@@ -55,7 +55,7 @@ func TestReferrers(t *testing.T) {
 		"Elsewhere": {"which are all its own", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "outside of the registry"},
 		"Endless":   {"and end", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
 		"TooMany":   {"one part may have too many, too", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
-		"Cut":       {"a part that is not there", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends in its middle"},
+		"Cut":       {"a part that is not there", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends before its last page"},
 		"Fallback":  {"a registry that knows nothing of them", map[string]http.HandlerFunc{tag: listOf(3, index, "")}, 3, false, ""},
 		"Nothing":   {"and has no list", map[string]http.HandlerFunc{}, 0, false, ""},
 		"Page":      {"what answers everything with a page", map[string]http.HandlerFunc{first: listOf(2, "text/html", ""), tag: listOf(3, index, "")}, 3, false, ""},

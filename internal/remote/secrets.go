@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxForm bounds how much of a request's form is searched. A token request is
+	// maxForm limits how much of a request's form is searched. A token request is
 	// far smaller.
 	maxForm = 64 << 10
-	// maxSecrets is how many credentials are remembered: the last ones.
+	// maxSecrets is the number of credentials that are remembered, the latest ones.
 	maxSecrets = 256
 )
 
@@ -24,8 +24,8 @@ type secrets struct {
 	known []string
 }
 
-// in reports whether a text holds one of them, in any case of letters, or as it
-// is written in a URL.
+// in reports whether a text contains one of them, in upper or lower case, or escaped as
+// in a URL.
 func (s *secrets) in(text string) bool {
 	text = strings.ToLower(text)
 	holds := func(secret string) bool { return strings.Contains(text, strings.ToLower(secret)) }

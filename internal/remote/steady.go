@@ -7,14 +7,13 @@ import (
 	"net/http"
 )
 
-// maxToken is how much of a token server's answer is read, by
-// go-containerregistry too.
+// maxToken limits how much of a token server's response is read. go-containerregistry has
+// the same limit.
 const maxToken = 64 << 10
 
-// steady takes the next identity token out of what token servers answer. The one
-// that the user has stays good (Docker's "Authenticate with the registry using
-// OAuth2"), and go-containerregistry v0.22.1 puts the next one in its place
-// without a lock, while other requests read it.
+// steady removes the next identity token from the responses of token servers. The user's
+// token stays valid (Docker's "Authenticate with the registry using OAuth2"), and
+// go-containerregistry v0.22.1 replaces it without a lock, while other requests read it.
 type steady struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -29,7 +28,7 @@ func (s steady) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var answer map[string]json.RawMessage
-	_ = json.Unmarshal(text, &answer) // What is no JSON has no token.
+	_ = json.Unmarshal(text, &answer) // A response that is not JSON has no token.
 	if _, ok := answer["refresh_token"]; ok {
 		delete(answer, "refresh_token")
 		if text, err = json.Marshal(answer); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// watched ends requests in which nothing moves for too long. The clock stands
-// still while this machine is busy with what it sends or received.
+// watched ends requests that the registry neither reads nor answers for too long. The
+// timer stops while this process produces the request's body or handles the response's.
 type watched struct {
 	inner   http.RoundTripper
 	silence time.Duration
@@ -36,7 +36,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// cause is why a request failed: that nothing moved, if that is why.
+// cause returns the idleTimeoutError that ended ctx, or else err.
 func cause(ctx context.Context, err error) error {
 	if s, ok := context.Cause(ctx).(idleTimeoutError); ok {
 		return s
@@ -57,8 +57,7 @@ type watch struct {
 	answered atomic.Bool
 }
 
-// A watchedRequest is the body of a request: the registry is waited for
-// whenever it is not being read.
+// A watchedRequest is the body of a request. The timer runs while it is not being read.
 type watchedRequest struct {
 	io.ReadCloser
 	*watch
@@ -74,8 +73,7 @@ func (b *watchedRequest) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A watchedAnswer is the body of an answer: the registry is waited for while it
-// is being read.
+// A watchedAnswer is the body of a response. The timer runs while it is being read.
 type watchedAnswer struct {
 	io.ReadCloser
 	*watch
