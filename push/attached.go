@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,26 +17,26 @@ import (
 // An attachment is an artifact that belongs to a manifest.
 type attachment struct {
 	*plan
-	// tag is where it is, or empty for one that is found by its digest.
-	tag string
+	// reference is its tag, or the digest of one without a tag.
+	reference string
 }
 
-func (a attachment) at(repo name.Repository) name.Reference {
-	if a.tag != "" {
-		return repo.Tag(a.tag)
+// referenceTo returns the reference to a tag or digest of repo.
+func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
+	if strings.Contains(tagOrDigest, ":") {
+		return repo.Digest(tagOrDigest)
 	}
-	return repo.Digest(a.result.Digest.String())
+	return repo.Tag(tagOrDigest)
 }
 
-// attachments are all that belong to an artifact.
+// attachments are all artifacts that belong to an artifact.
 type attachments struct {
 	all []attachment
 	// lists are the referrers of each manifest that has any.
 	lists map[v1.Hash][]v1.Descriptor
 }
 
-// attachments finds what is attached to the manifests of p, and to those that
-// are attached.
+// attachments finds the attachments of the manifests of p, and those of the attachments.
 func (s *source) attachments(ctx context.Context, p *plan, jobs int) (attachments, error) {
 	found := attachments{lists: map[v1.Hash][]v1.Descriptor{}}
 	seen := map[v1.Hash]bool{}
@@ -43,17 +44,28 @@ func (s *source) attachments(ctx context.Context, p *plan, jobs int) (attachment
 		if depth > oci.MaxDepth {
 			return found, fmt.Errorf("what is attached to it has more attached to it, more than %d deep", oci.MaxDepth)
 		}
-		more, err := s.attachedTo(ctx, subjects, jobs)
-		if err != nil {
+		more := make([][]attachment, len(subjects))
+		lists := make([][]v1.Descriptor, len(subjects))
+		g, groupCtx := errgroup.WithContext(ctx)
+		g.SetLimit(jobs)
+		for i, subject := range subjects {
+			g.Go(func() (err error) {
+				if more[i], lists[i], err = s.attachedTo(groupCtx, subject); err != nil {
+					err = fmt.Errorf("looking for what is attached to %s: %w", subject, err)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
 			return found, err
 		}
 		var next []v1.Hash
 		for i, subject := range subjects {
-			for _, a := range more[i].attachments {
+			for _, a := range more[i] {
 				found.all, next = append(found.all, a), append(next, a.unseen(seen)...)
 			}
-			if len(more[i].referrers) > 0 {
-				found.lists[subject] = more[i].referrers
+			if len(lists[i]) > 0 {
+				found.lists[subject] = lists[i]
 			}
 		}
 		subjects = next
@@ -61,7 +73,7 @@ func (s *source) attachments(ctx context.Context, p *plan, jobs int) (attachment
 	return found, nil
 }
 
-// unseen are the manifests that were not seen yet.
+// unseen returns the manifests that are not in seen, and adds them.
 func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
 	for _, m := range p.manifests {
 		if !seen[m.Digest] {
@@ -72,60 +84,33 @@ func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
 	return digests
 }
 
-// attached is what belongs to one manifest.
-type attached struct {
-	attachments []attachment
-	referrers   []v1.Descriptor
-}
-
-// attachedTo asks for several manifests at once what belongs to them.
-func (s *source) attachedTo(ctx context.Context, subjects []v1.Hash, jobs int) ([]attached, error) {
-	all := make([]attached, len(subjects))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(jobs)
-	for i, subject := range subjects {
-		g.Go(func() (err error) {
-			if all[i], err = s.attached(ctx, subject); err != nil {
-				err = fmt.Errorf("looking for what is attached to %s: %w", subject, err)
-			}
-			return err
-		})
-	}
-	return all, g.Wait()
-}
-
-func (s *source) attached(ctx context.Context, subject v1.Hash) (found attached, err error) {
-	for _, tag := range signature.Tags(subject) {
-		m, err := s.manifest(ctx, tag)
-		if remote.NotFound(err) {
-			continue
-		}
-		if err == nil {
-			err = found.add(ctx, s, m, tag)
+// attachedTo returns the attachments of one manifest, and its referrers.
+func (s *source) attachedTo(ctx context.Context, subject v1.Hash) (all []attachment, referrers []v1.Descriptor, err error) {
+	add := func(reference string, optional bool) error {
+		m, err := s.manifest(ctx, reference)
+		if optional && remote.NotFound(err) {
+			return nil
 		}
 		if err != nil {
-			return found, err
+			return err
+		}
+		p, err := s.plan(ctx, m)
+		all = append(all, attachment{p, reference})
+		return err
+	}
+	for _, tag := range signature.Tags(subject) {
+		if err := add(tag, true); err != nil {
+			return nil, nil, err
 		}
 	}
 	r, err := s.repo.Referrers(ctx, subject)
 	if err != nil {
-		return found, s.explain(subject.String(), err)
+		return nil, nil, s.explain(subject.String(), err)
 	}
-	found.referrers = r.Manifests
 	for _, d := range r.Manifests {
-		m, err := s.manifest(ctx, d.Digest.String())
-		if err == nil {
-			err = found.add(ctx, s, m, "")
-		}
-		if err != nil {
-			return found, err
+		if err := add(d.Digest.String(), false); err != nil {
+			return nil, nil, err
 		}
 	}
-	return found, nil
-}
-
-func (a *attached) add(ctx context.Context, s *source, m remote.Manifest, tag string) error {
-	p, err := s.plan(ctx, m)
-	a.attachments = append(a.attachments, attachment{p, tag})
-	return err
+	return all, r.Manifests, nil
 }

@@ -75,8 +75,7 @@ func (t *Traffic) add(other Traffic) {
 	t.Retried += other.Retried
 }
 
-// copying is a copy on its way: the work of the artifact, and those of what is
-// attached to it.
+// copying is the state of a copy: the work of the artifact, and that of its attachments.
 type copying struct {
 	from    name.Reference
 	to      name.Tag
@@ -88,7 +87,7 @@ type copying struct {
 	lists map[v1.Hash][]v1.Descriptor
 }
 
-// read finds all that is to be copied, but for the blobs.
+// read reads the manifests of the artifact and of its attachments.
 func (c *copying) read(ctx context.Context) error {
 	s, err := newSource(ctx, c.options.client, c.from)
 	if err != nil {
@@ -116,7 +115,7 @@ func (c *copying) read(ctx context.Context) error {
 	c.lists = found.lists
 	for _, a := range found.all {
 		c.attached = append(c.attached, &work{
-			plan: a.plan, refs: []name.Reference{a.at(c.to.Context())}, jobs: c.jobs, dry: c.dry, report: func(int64) {},
+			plan: a.plan, refs: []name.Reference{referenceTo(c.to.Context(), a.reference)}, jobs: c.jobs, dry: c.dry, report: func(int64) {},
 		})
 	}
 	return nil
@@ -136,7 +135,7 @@ func (c *copying) do(ctx context.Context) error {
 	return client.Explain(c.to, c.pushManifests(ctx))
 }
 
-// attach copies what is attached. The artifact itself need not be there yet.
+// attach copies the attachments. The artifact itself need not exist yet.
 func (c *copying) attach(ctx context.Context) error {
 	for _, w := range c.attached {
 		w.to = c.work.to
@@ -156,20 +155,16 @@ func (c *copying) attach(ctx context.Context) error {
 	return nil
 }
 
-// list makes the referrers of a manifest known to a registry that does not list
-// them by itself: OCI distribution spec, "Referrers Tag Schema".
+// list adds the referrers of a manifest to the fallback tag of a registry without the
+// referrers API: OCI distribution spec, "Referrers Tag Schema".
 func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descriptor) error {
 	there, err := c.work.to.Referrers(ctx, subject)
 	if err != nil || there.Listed {
 		return err
 	}
-	known := map[v1.Hash]bool{}
-	for _, d := range there.Manifests {
-		known[d.Digest] = true
-	}
 	all := there.Manifests
 	for _, d := range wanted {
-		if !known[d.Digest] {
+		if !slices.ContainsFunc(there.Manifests, func(have v1.Descriptor) bool { return have.Digest == d.Digest }) {
 			all = append(all, d)
 		}
 	}

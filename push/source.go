@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -28,19 +27,15 @@ func newSource(ctx context.Context, client *remote.Client, ref name.Reference) (
 	return &source{client, ref, repo, oci.NewBudget()}, nil
 }
 
-// manifest returns what is at a tag or digest.
+// manifest returns the manifest at a tag or digest.
 func (s *source) manifest(ctx context.Context, reference string) (remote.Manifest, error) {
 	m, err := s.repo.Manifest(ctx, reference)
 	return m, s.explain(reference, err)
 }
 
-// explain says what an error of the registry means.
+// explain describes an error of the registry.
 func (s *source) explain(reference string, err error) error {
-	ref := name.Reference(s.ref.Context().Tag(reference))
-	if strings.Contains(reference, ":") {
-		ref = s.ref.Context().Digest(reference)
-	}
-	return s.client.Explain(ref, err)
+	return s.client.Explain(referenceTo(s.ref.Context(), reference), err)
 }
 
 // plan reads all manifests of an artifact, of which m is the first.
