@@ -25,7 +25,7 @@ func TestKeyFromEnvironment(t *testing.T) {
 		"Wrong":      {"another password", string(text), new("hunter2"), `reading key "env://KEY": its password is wrong`, ""},
 		"NoPassword": {"no password is not an empty one", string(text), nil, `reading key "env://KEY": it is encrypted, and there is no password`, "COSIGN_PASSWORD"},
 		"Empty":      {"an empty password is one", string(text), new(""), `its password is wrong`, ""},
-		"NoKey":      {"a variable of something else", "s3cret", nil, "it holds no key in PEM", ""},
+		"NoKey":      {"a variable of something else", "s3cret", nil, "it contains no key in PEM", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
