@@ -29,20 +29,19 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
-	select {
-	case err := <-ended:
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := s.Shutdown(drained)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close()
+		}
+		stopped <- err
+	})
+	if err := s.Serve(l); stop() {
 		return err
-	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	err := s.Shutdown(stop)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.Close()
-	}
-	<-ended
-	running.Wait()
-	return err
+	defer running.Wait()
+	return <-stopped
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// A Keychain is an authn.Keychain of Sources. It keeps what a credential helper
-// said for some minutes, and nothing else. It is safe for concurrent use.
+// A Keychain is an authn.Keychain of Sources. It caches the credentials of credential
+// helpers for some minutes. It is safe for concurrent use.
 type Keychain struct {
 	s Sources
-	// turn is held by whoever runs a helper, or looks at what one has said.
+	// turn guards said, and is taken while a helper runs.
 	turn chan struct{}
 	said map[question]answer
 }
@@ -31,20 +31,20 @@ func New(s Sources) *Keychain {
 	return &Keychain{s: s, turn: make(chan struct{}, 1), said: map[question]answer{}}
 }
 
-// A Credential is what was found. The zero value is nothing.
+// A Credential is a credential and its source. The zero value is none.
 type Credential struct {
 	authn.Authenticator
-	// Source says where, for people: "~/.docker/config.json".
+	// Source is for messages, such as "~/.docker/config.json".
 	Source string
 }
 
-// GitHub is the source of a token of GitHub.
+// GitHub is the Source of a GitHub token.
 const GitHub = "GITHUB_TOKEN"
 
-// Resolve is there for authn.Keychain, and fails: looking may take long, and
-// must end with a context.
+// Resolve implements authn.Keychain. It returns an error: ResolveContext may take long
+// and needs a context.
 func (k *Keychain) Resolve(authn.Resource) (authn.Authenticator, error) {
-	return nil, errors.New("looking for credentials takes a context")
+	return nil, errors.New("finding credentials requires a context")
 }
 
 // ResolveContext implements authn.ContextKeychain. It returns a *Credential, or
@@ -69,7 +69,7 @@ func (k *Keychain) ResolveContext(ctx context.Context, target authn.Resource) (a
 	return authn.Anonymous, nil
 }
 
-// find returns the zero value if there is nothing.
+// find returns the credential of all sources but Others, or the zero value.
 func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential, error) {
 	const variable = "DOCKER_AUTH_CONFIG"
 	if strings.TrimSpace(k.s.Text) != "" {
@@ -97,9 +97,9 @@ func (k *Keychain) find(ctx context.Context, target authn.Resource) (Credential,
 	return Credential{}, nil
 }
 
-// inFile looks as containers-auth.json(5) says: a helper for the registry counts
-// alone; entries of a namespace come before those of the registry. A helper for
-// all registries (of Docker alone) knows no namespaces.
+// inFile follows containers-auth.json(5): a helper for the registry is the only source;
+// entries of a namespace precede that of the registry. A helper for all registries, which
+// only Docker has, has no namespaces.
 func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (Credential, error) {
 	host := target.RegistryStr()
 	helper, alone := f.helper(host)
@@ -107,7 +107,7 @@ func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (C
 		return k.ask(ctx, f, helper, host)
 	}
 	for key := target.String(); key != host && strings.Contains(key, "/"); key = key[:strings.LastIndex(key, "/")] {
-		if c, err := f.entry(f.Auths[key], key); err != nil || c.Source != "" {
+		if c, err := f.credential(key); err != nil || c.Source != "" {
 			return c, err
 		}
 	}
@@ -119,7 +119,7 @@ func (k *Keychain) inFile(ctx context.Context, f file, target authn.Resource) (C
 	return f.registry(host)
 }
 
-// show returns a path as a person writes it.
+// show returns a path with ~ for the home directory.
 func (k *Keychain) show(path string) string {
 	if rest, ok := strings.CutPrefix(path, k.s.Home+string(filepath.Separator)); ok && k.s.Home != "" {
 		return "~/" + filepath.ToSlash(rest)

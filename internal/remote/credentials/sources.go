@@ -14,34 +14,32 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// Sources are where a Keychain looks, in the order of the fields. The first that
-// has an entry for a repository counts. The zero value has none.
+// Sources are the sources of a Keychain, in the order of the fields. The first one with
+// an entry for a repository is used.
 type Sources struct {
-	// Text is a configuration itself, as DOCKER_AUTH_CONFIG holds one: like a
-	// file, but without helpers.
+	// Text is the value of DOCKER_AUTH_CONFIG: a configuration without helpers.
 	Text string
-	// Files are configurations of Docker (config.json) and podman (auth.json).
-	// One that does not exist has no entries.
+	// Files are configurations of Docker (config.json) and podman (auth.json). A
+	// missing file has no entries.
 	Files []string
-	// Token is of GitHub, for ghcr.io, and User whose it is, for which GitHub
-	// takes any name.
+	// Token is a GitHub token, for ghcr.io, and User its user. GitHub accepts any
+	// name.
 	Token, User string
 	// Others are asked last.
 	Others []Other
 
-	// Home is what is written as ~ in the name of a source.
+	// Home is written as ~ in the name of a source.
 	Home string
-	// Env is the environment of credential helpers. PATH in it says where they
-	// are.
+	// Env is the environment of credential helpers, with their PATH.
 	Env []string
-	// HelperTimeout is how long a credential helper may take, which may ask its
-	// user something. Zero means a minute.
+	// HelperTimeout limits the time of a credential helper, which may ask the user.
+	// Zero means a minute.
 	HelperTimeout time.Duration
-	// Now is the time. Nil means that of the clock.
+	// Now returns the time. Nil means time.Now.
 	Now func() time.Time
 }
 
-// An Other is a keychain of another library, by the name that people know.
+// An Other is a keychain of another library, with a name for messages.
 type Other struct {
 	Name string
 	authn.Keychain
@@ -73,8 +71,7 @@ func FromEnviron(env []string) Sources {
 	return s
 }
 
-// podmanFile is where podman keeps what it knows for as long as a user is logged
-// in.
+// podmanFile returns the file in which podman stores credentials until the user logs out.
 func podmanFile(runtimeDir string) string {
 	switch {
 	case runtimeDir != "":
