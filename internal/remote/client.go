@@ -77,11 +77,11 @@ func New(o Options) *Client {
 		o.Transport = newTransport(o)
 	}
 	sent := &secrets{}
-	wire := steady{noted{watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute)}, sent}}
+	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute)}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
-		transport: guarded{wire, o.PlainHTTP},
+		transport: guarded{wire, sent, o.PlainHTTP},
 		policy:    policy{cmp.Or(o.Tries, defaultTries), cmp.Or(o.RetryWait, time.Second), o.Sleep},
 		userAgent: o.UserAgent,
 	}

@@ -11,10 +11,12 @@ import (
 )
 
 // guarded refuses requests to addresses to which a registry must not redirect, and
-// credentials for another server. It sees every request, including those of
-// go-containerregistry's login, which adds the credentials above it.
+// credentials for another server. It remembers the credentials that it sends. It sees every
+// request, including those of go-containerregistry's login, which adds the credentials
+// above it.
 type guarded struct {
 	inner http.RoundTripper
+	sent  *secrets
 	// plain means that all registries use plain HTTP.
 	plain bool
 }
@@ -30,7 +32,15 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := g.check(req); err != nil {
 		return nil, err
 	}
-	return g.inner.RoundTrip(req)
+	g.sent.add(credentialsIn(req))
+	resp, err := g.inner.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK && (isTokenRequest(req) || req.URL.Query().Has("service")) {
+		err = withoutRefreshToken(resp)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // isPing recognizes the request by which go-containerregistry determines the scheme of a

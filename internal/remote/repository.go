@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -256,9 +255,4 @@ func checkPart(resp *http.Response, from int64) error {
 		return fmt.Errorf("the registry sent another part of a blob than was asked for: %q", got)
 	}
 	return nil
-}
-
-// bytesOf returns the bytes as the body of a request.
-func bytesOf(b []byte) (open func() (io.ReadCloser, error), size int64) {
-	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }, int64(len(b))
 }

@@ -1,7 +1,10 @@
 package remote
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,9 +14,9 @@ import (
 )
 
 const (
-	// maxForm limits how much of a request's form is searched. A token request is
-	// far smaller.
-	maxForm = 64 << 10
+	// maxToken limits how much is read of a request for a token, and of its response,
+	// as in go-containerregistry.
+	maxToken = 64 << 10
 	// maxSecrets is the number of credentials that are remembered, the latest ones.
 	maxSecrets = 256
 )
@@ -47,23 +50,13 @@ func (s *secrets) add(all []string) {
 	s.known = s.known[max(0, len(s.known)-maxSecrets):]
 }
 
-// noted remembers the credentials that go through it.
-type noted struct {
-	inner http.RoundTripper
-	sent  *secrets
-}
-
-// RoundTrip implements http.RoundTripper.
-func (n noted) RoundTrip(req *http.Request) (*http.Response, error) {
-	n.sent.add(credentialsIn(req))
-	return n.inner.RoundTrip(req)
-}
-
 // credentialsIn returns the credentials in req: of its Authorization header, and
-// of the form that asks for a token.
+// of the form that requests a token.
 func credentialsIn(req *http.Request) []string {
 	_, header, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-	all := []string{header, unpack(header)}
+	decoded, _ := base64.StdEncoding.DecodeString(header)
+	_, password, _ := strings.Cut(string(decoded), ":") // of "Basic base64(USER:PASSWORD)"
+	all := []string{header, password}
 	if req.GetBody == nil || !isTokenRequest(req) {
 		return all
 	}
@@ -72,15 +65,30 @@ func credentialsIn(req *http.Request) []string {
 		return all
 	}
 	defer func() { _ = body.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(body, maxForm))
+	text, _ := io.ReadAll(io.LimitReader(body, maxToken))
 	form, _ := url.ParseQuery(string(text))
 	return slices.Concat(all, form["refresh_token"], form["password"])
 }
 
-// unpack returns the password of a Basic authorization, base64 of
-// "USER:PASSWORD", or "".
-func unpack(basic string) string {
-	decoded, _ := base64.StdEncoding.DecodeString(basic)
-	_, password, _ := strings.Cut(string(decoded), ":")
-	return password
+// withoutRefreshToken removes the next identity token from a response of a token server.
+// The user's token stays valid (Docker's "Authenticate with the registry using OAuth2"),
+// and go-containerregistry v0.22.1 replaces it without a lock, while other requests read it.
+func withoutRefreshToken(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
+	if err != nil {
+		return errors.Join(err, resp.Body.Close())
+	}
+	var answer map[string]json.RawMessage
+	_ = json.Unmarshal(text, &answer) // A response that is not JSON has no token.
+	if _, ok := answer["refresh_token"]; ok {
+		delete(answer, "refresh_token")
+		if text, err = json.Marshal(answer); err != nil {
+			return errors.Join(err, resp.Body.Close())
+		}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	return nil
 }

@@ -1,9 +1,11 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,7 +61,8 @@ func (u *Uploader) ManifestAt(ctx context.Context, reference string) (h v1.Hash,
 // names must exist.
 func (u *Uploader) PutManifest(ctx context.Context, reference string, mediaType types.MediaType, raw []byte) error {
 	put := request{method: http.MethodPut, url: urlOf(u.repo, "manifests/"+reference), header: http.Header{"Content-Type": {string(mediaType)}}}
-	put.open, put.size = bytesOf(raw)
+	put.size = int64(len(raw))
+	put.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
 	return u.retry(ctx, func() error {
 		_, err := u.send(ctx, put, http.StatusCreated, http.StatusOK, http.StatusAccepted)
 		return err

@@ -12,32 +12,37 @@ import (
 // timer stops while this process produces the request's body or handles the response's.
 type watched struct {
 	inner   http.RoundTripper
-	silence time.Duration
+	timeout time.Duration
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watch{silence: t.silence}
-	w.timer = time.AfterFunc(t.silence, func() { cancel(idleTimeoutError{}) })
+	timer := time.AfterFunc(t.timeout, func() { cancel(idleTimeoutError{}) })
+	start, stop := func() { timer.Reset(t.timeout) }, func() { timer.Stop() }
+	var answered atomic.Bool
 	req = req.Clone(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
-		req.Body = &watchedRequest{req.Body, w}
+		req.Body = &watchedBody{req.Body, ctx, stop, func() {
+			if !answered.Load() {
+				start()
+			}
+		}, func() {}}
 	}
 	resp, err := t.inner.RoundTrip(req)
-	w.answered.Store(true)
-	w.timer.Stop()
+	answered.Store(true)
+	stop()
 	if err != nil {
-		err = cause(ctx, err)
+		err = causeOf(ctx, err)
 		cancel(nil)
 		return nil, err
 	}
-	resp.Body = &watchedAnswer{resp.Body, w, ctx, cancel}
+	resp.Body = &watchedBody{resp.Body, ctx, start, stop, func() { cancel(nil) }}
 	return resp, nil
 }
 
-// cause returns the idleTimeoutError that ended ctx, or else err.
-func cause(ctx context.Context, err error) error {
+// causeOf returns the idleTimeoutError that ended ctx, or else err.
+func causeOf(ctx context.Context, err error) error {
 	if s, ok := context.Cause(ctx).(idleTimeoutError); ok {
 		return s
 	}
@@ -51,49 +56,26 @@ func (idleTimeoutError) Error() string   { return "nothing arrives" }
 func (idleTimeoutError) Timeout() bool   { return true }
 func (idleTimeoutError) Temporary() bool { return true }
 
-type watch struct {
-	timer    *time.Timer
-	silence  time.Duration
-	answered atomic.Bool
-}
-
-// A watchedRequest is the body of a request. The timer runs while it is not being read.
-type watchedRequest struct {
+// A watchedBody calls functions before and after each Read, and when it is closed.
+type watchedBody struct {
 	io.ReadCloser
-	*watch
+	ctx                   context.Context
+	before, after, closed func()
 }
 
 // Read implements io.Reader.
-func (b *watchedRequest) Read(p []byte) (int, error) {
-	b.timer.Stop()
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.before()
 	n, err := b.ReadCloser.Read(p)
-	if !b.answered.Load() {
-		b.timer.Reset(b.silence)
-	}
-	return n, err
-}
-
-// A watchedAnswer is the body of a response. The timer runs while it is being read.
-type watchedAnswer struct {
-	io.ReadCloser
-	*watch
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-}
-
-// Read implements io.Reader.
-func (b *watchedAnswer) Read(p []byte) (int, error) {
-	b.timer.Reset(b.silence)
-	n, err := b.ReadCloser.Read(p)
-	b.timer.Stop()
+	b.after()
 	if err != nil && err != io.EOF {
-		err = cause(b.ctx, err)
+		err = causeOf(b.ctx, err)
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
-func (b *watchedAnswer) Close() error {
-	defer b.cancel(nil)
+func (b *watchedBody) Close() error {
+	defer b.closed()
 	return b.ReadCloser.Close()
 }
