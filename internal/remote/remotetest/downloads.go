@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Downloads is a proxy to a registry that does harm to what is read of it, by a
-// seed. It leaves requests that write alone.
+// Downloads is a proxy to a registry that injects faults into responses, by a seed. It does
+// not change requests that write.
 type Downloads struct {
 	next    http.Handler
 	storage string
@@ -21,14 +21,14 @@ type Downloads struct {
 	done map[string]int
 }
 
-// NewDownloads returns a proxy to next, which harms that share of the requests,
-// and sends some that are for blobs to the host storage. A client that is not to
-// wait for long for what stalls needs a short IdleTimeout.
+// NewDownloads returns a proxy to next that injects faults into this share of the requests,
+// and redirects some requests for blobs to the host storage. Some responses stall: clients
+// need a short IdleTimeout.
 func NewDownloads(next http.Handler, seed uint64, rate float64, storage string) *Downloads {
 	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), done: map[string]int{}}
 }
 
-// Done returns how often each kind of harm was done until now.
+// Done returns the number of faults of each kind so far.
 func (d *Downloads) Done() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,32 +37,13 @@ func (d *Downloads) Done() map[string]int {
 
 // ServeHTTP implements http.Handler.
 func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		d.next.ServeHTTP(w, r)
-		return
+	kind, n := "", uint64(0)
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		kind, n = d.choose(strings.Contains(r.URL.Path, "/blobs/"))
 	}
-	blob := strings.Contains(r.URL.Path, "/blobs/")
-	d.mu.Lock()
-	kind, n := "", d.rand.Uint64()
-	switch dice := d.rand.Float64(); {
-	case dice < d.rate/40: // A flipped bit spoils all that was read before.
-		kind = "flip"
-	case dice < d.rate/20:
-		kind = "stall"
-	case dice < d.rate:
-		kind = []string{"drop", "busy", "truncate", "short"}[n%4]
-	case blob && dice > 1-d.rate:
-		kind = []string{"elsewhere", "whole"}[n%2]
-	}
-	if kind != "" {
-		d.done[kind]++
-	}
-	d.mu.Unlock()
-	d.harm(kind, n, w, r)
-}
-
-func (d *Downloads) harm(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
 	switch kind {
+	case "":
+		d.next.ServeHTTP(w, r)
 	case "drop":
 		Reset(w, r)
 	case "busy":
@@ -70,18 +51,37 @@ func (d *Downloads) harm(kind string, n uint64, w http.ResponseWriter, r *http.R
 		w.WriteHeader([]int{429, 500, 502, 503}[n%4])
 	case "elsewhere":
 		http.Redirect(w, r, "http://"+d.storage+r.URL.Path, http.StatusTemporaryRedirect)
-	case "whole": // It knows no parts.
+	case "whole": // without ranges
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
-		d.next.ServeHTTP(w, r)
-	case "":
 		d.next.ServeHTTP(w, r)
 	default:
 		d.spoil(kind, n, w, r)
 	}
 }
 
-// spoil changes what is answered.
+// choose returns the kind of the next fault, or "", and a random number for it.
+func (d *Downloads) choose(blob bool) (kind string, n uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n = d.rand.Uint64()
+	switch dice := d.rand.Float64(); {
+	case dice < d.rate/40: // Rare, because a flipped bit spoils all bytes before it.
+		kind = "flip"
+	case dice < d.rate/20:
+		kind = "stall"
+	case dice < d.rate:
+		kind = []string{"drop", "busy", "truncate", "short"}[n%4]
+	case blob && dice > 1-d.rate:
+		kind = []string{"elsewhere", "whole"}[n%2]
+	default:
+		return "", n
+	}
+	d.done[kind]++
+	return kind, n
+}
+
+// spoil changes the body of the response.
 func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	d.next.ServeHTTP(answer, r)
@@ -92,7 +92,7 @@ func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1
 		part = body
-	case kind == "short": // and says that this is all
+	case kind == "short": // with a length to match
 		w.Header().Del("Content-Length")
 	}
 	w.WriteHeader(answer.Code)

@@ -1,6 +1,7 @@
 package remotetest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -8,28 +9,15 @@ import (
 	"testing"
 )
 
-// seedsVar is the number of seeds that Seeds tries. In CI it is 200.
-const seedsVar = "XFN_SEEDS"
-
-const (
-	// defaultSeeds take seconds.
-	defaultSeeds = 40
-	// manySeeds are enough for each kind of harm to be done.
-	manySeeds = 100
-)
-
-// Seeds calls run with each of as many seeds as XFN_SEEDS says, or 40, in
-// parallel. run returns what harm was done, by its kind, and how it ended. If there
-// are 100 seeds or more, all of them together have to do harm of each of these
-// kinds, and to fail sometimes, but not more often than every other time.
-func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (harm map[string]int, err error)) {
+// Seeds calls run in parallel with each of XFN_SEEDS seeds, by default 40, which take
+// seconds. run returns the faults that it injected, by kind, and the error of the code under
+// test. With 100 seeds or more, each of the kinds must be injected, and some runs must fail,
+// but at most half of them.
+func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (faults map[string]int, err error)) {
 	t.Helper()
-	seeds := uint64(defaultSeeds)
-	if n := os.Getenv(seedsVar); n != "" {
-		var err error
-		if seeds, err = strconv.ParseUint(n, 10, 64); err != nil {
-			t.Fatalf("reading %s: %v", seedsVar, err)
-		}
+	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("XFN_SEEDS"), "40"), 10, 64)
+	if err != nil {
+		t.Fatalf("reading XFN_SEEDS: %v", err)
 	}
 	var mu sync.Mutex
 	all, failed := map[string]int{}, uint64(0)
@@ -37,28 +25,28 @@ func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (ha
 		for seed := range seeds {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				harm, err := run(t, seed)
+				faults, err := run(t, seed)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
 					failed++
 				}
-				for kind, n := range harm {
+				for kind, n := range faults {
 					all[kind] += n
 				}
 			})
 		}
 	})
 	t.Logf("%d of %d failed, after %v", failed, seeds, all)
-	if seeds < manySeeds {
+	if seeds < 100 {
 		return
 	}
 	for _, kind := range kinds {
 		if all[kind] == 0 {
-			t.Errorf("nothing was tested of %q", kind)
+			t.Errorf("no fault of kind %q was injected", kind)
 		}
 	}
 	if failed == 0 || failed > seeds/2 {
-		t.Errorf("%d of %d failed, which tests too little", failed, seeds)
+		t.Errorf("%d of %d failed, expected some and at most half", failed, seeds)
 	}
 }
