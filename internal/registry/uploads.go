@@ -36,18 +36,16 @@ type uploads struct {
 }
 
 // An upload receives a blob into a file: OCI distribution spec, "Pushing blobs".
-// Only one request at a time may hold it.
 type upload struct {
 	repository, id, path string
+	// mu is locked by the one request that uses the upload.
+	mu sync.Mutex
 	// size is the number of bytes received.
 	size int64
-
-	// held and used are guarded by the mutex of uploads.
-	held bool
 	used time.Time
 }
 
-// begin opens an upload, which the caller holds.
+// begin opens an upload and locks it.
 func (all *uploads) begin(repository string) (*upload, error) {
 	all.mu.Lock()
 	all.expire(time.Now())
@@ -56,7 +54,8 @@ func (all *uploads) begin(repository string) (*upload, error) {
 		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are open")
 	}
 	id := uuid.NewString() // a UUID, as recommended by the OCI distribution spec, "POST then PUT"
-	u := &upload{repository: repository, id: id, path: filepath.Join(all.dir, id), held: true}
+	u := &upload{repository: repository, id: id, path: filepath.Join(all.dir, id)}
+	u.mu.Lock()
 	all.open[id] = u
 	all.mu.Unlock()
 	if err := os.WriteFile(u.path, nil, 0o644); err != nil {
@@ -65,16 +64,20 @@ func (all *uploads) begin(repository string) (*upload, error) {
 	return u, nil
 }
 
-// expire ends uploads that are not held and have been idle for maxIdle.
+// expire ends uploads that no request has used for maxIdle.
 func (all *uploads) expire(now time.Time) {
 	for id, u := range all.open {
-		if !u.held && now.Sub(u.used) >= maxIdle && u.remove() == nil {
+		if !u.mu.TryLock() {
+			continue
+		}
+		if now.Sub(u.used) >= maxIdle && u.remove() == nil {
 			delete(all.open, id)
 		}
+		u.mu.Unlock()
 	}
 }
 
-// hold returns an open upload of the repository.
+// hold returns an open upload of the repository, and locks it.
 func (all *uploads) hold(repository, id string) (*upload, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -83,18 +86,16 @@ func (all *uploads) hold(repository, id string) (*upload, error) {
 	if u == nil || u.repository != repository {
 		return nil, refuse(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "the upload does not exist")
 	}
-	if u.held {
+	if !u.mu.TryLock() {
 		return nil, refuse(http.StatusConflict, "BLOB_UPLOAD_INVALID", "another request is writing to this upload")
 	}
-	u.held = true
 	return u, nil
 }
 
-// release releases an upload that stays open.
-func (all *uploads) release(u *upload) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	u.held, u.used = false, time.Now()
+// release unlocks an upload that stays open.
+func (u *upload) release() {
+	u.used = time.Now()
+	u.mu.Unlock()
 }
 
 // end removes an upload and its file.
@@ -136,7 +137,7 @@ func (reg *Registry) beginUpload(w http.ResponseWriter, r *http.Request, reposit
 		defer func() { _ = reg.uploads.end(u) }()
 		return reg.finishUpload(w, r, u)
 	}
-	defer reg.uploads.release(u)
+	defer u.release()
 	u.setStatus(w)
 	w.WriteHeader(http.StatusAccepted)
 	return nil
@@ -148,7 +149,7 @@ func (reg *Registry) serveUpload(w http.ResponseWriter, r *http.Request, reposit
 	if err != nil {
 		return err
 	}
-	defer reg.uploads.release(u)
+	defer u.release()
 	status := http.StatusNoContent
 	switch r.Method {
 	case http.MethodGet:

@@ -25,17 +25,15 @@ type Repository struct {
 	client *http.Client
 	repo   name.Repository
 	policy policy
-	// temporary reports after which errors to try again.
-	temporary func(error) bool
 }
 
 // Repository returns a Repository, after logging in to its registry. Its errors are for
 // Explain.
 func (c *Client) Repository(ctx context.Context, repo name.Repository) (*Repository, error) {
-	return c.repository(ctx, repo, isUnsteady, repo.Scope(transport.PullScope))
+	return c.repository(ctx, repo, repo.Scope(transport.PullScope))
 }
 
-func (c *Client) repository(ctx context.Context, repo name.Repository, temporary func(error) bool, scopes ...string) (*Repository, error) {
+func (c *Client) repository(ctx context.Context, repo name.Repository, scopes ...string) (*Repository, error) {
 	auth, err := c.keychain.resolve(ctx, repo)
 	if err != nil {
 		return nil, err
@@ -49,7 +47,7 @@ func (c *Client) repository(ctx context.Context, repo name.Repository, temporary
 	if err != nil {
 		return nil, err
 	}
-	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirects}, repo, c.policy, temporary}, nil
+	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirects}, repo, c.policy}, nil
 }
 
 // fresh sends each body from its start: go-containerregistry repeats a request
@@ -147,7 +145,7 @@ func discard(resp *http.Response) {
 
 // retry calls try, and again after a temporary error.
 func (b *Repository) retry(ctx context.Context, try func() error) error {
-	return b.policy.do(ctx, b.temporary, try)
+	return b.policy.do(ctx, isTemporary, try)
 }
 
 // manifestTypes are the media types of manifests in requests.
@@ -179,7 +177,7 @@ type Manifest struct {
 // requested digest, or else the one that the registry returns (OCI distribution spec,
 // "Pulling manifests"), and tries again after a mismatch.
 func (b *Repository) Manifest(ctx context.Context, reference string) (m Manifest, err error) {
-	again := func(err error) bool { return b.temporary(err) || errors.As(err, new(*oci.MismatchError)) }
+	again := func(err error) bool { return isTemporary(err) || errors.As(err, new(*oci.MismatchError)) }
 	err = b.policy.do(ctx, again, func() error {
 		m, err = b.getManifest(ctx, reference)
 		return err

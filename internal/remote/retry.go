@@ -124,7 +124,7 @@ func isTemporary(err error) bool {
 	if status, ok := errors.AsType[*transport.Error](err); ok {
 		return isBusy(status.StatusCode)
 	}
-	return errors.As(err, new(*url.Error))
+	return errors.As(err, new(*url.Error)) || isLost(err)
 }
 
 // isLost reports whether a connection broke or stalled. A refused connection is not

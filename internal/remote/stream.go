@@ -97,7 +97,7 @@ func (s *stream) recover(err error) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
-	if !isLost(err) && !isTemporary(err) {
+	if !isTemporary(err) {
 		return err
 	}
 	return s.next(s.ctx, s.repo.policy, s.at, err)

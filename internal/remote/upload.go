@@ -70,16 +70,16 @@ type session struct {
 	blob Blob
 	from name.Repository
 
-	// at is where to send to, or nil without a session at the registry.
+	// at is the location of the session at the registry, or nil without one.
 	at *url.URL
-	// offset is how much of the blob the registry says that it has, and resumed
-	// that this counts.
+	// offset is the number of bytes that the registry reports, and resumed is true
+	// if it was not 0.
 	offset             int64
 	resumed, broken    bool
 	committed, mounted bool
 
-	// mu guards what readers of the blob write, of which one that was given up
-	// may still run.
+	// mu guards the fields that readers of the blob write. An abandoned reader may
+	// still run.
 	mu         sync.Mutex
 	wire, high int64
 	local      error
@@ -155,8 +155,8 @@ func (s *session) resume(ctx context.Context) error {
 		}
 		return nil
 	}
-	offset, ok := parseRange(resp.Header.Get("Range"))
-	if !ok || offset == 0 || offset > s.blob.Size {
+	offset := parseRange(resp.Header.Get("Range"))
+	if offset == 0 || offset > s.blob.Size {
 		return nil
 	}
 	if resp.Header.Get("Location") != "" {
@@ -168,18 +168,15 @@ func (s *session) resume(ctx context.Context) error {
 	return nil
 }
 
-// parseRange reads "0-N", which says that N+1 bytes have arrived. As "0-0" is
-// also said of none, it counts as none.
-func parseRange(text string) (n int64, ok bool) {
+// parseRange returns the number of bytes that arrived, of a header "0-N". Registries use
+// "0-0" for none too, which counts as none, like an invalid header.
+func parseRange(text string) int64 {
 	var first, last int64
-	text = strings.TrimPrefix(text, "bytes=")
-	if k, _ := fmt.Sscanf(text, "%d-%d", &first, &last); k != 2 || first != 0 || last < 0 {
-		return 0, false
+	n, _ := fmt.Sscanf(strings.TrimPrefix(text, "bytes="), "%d-%d", &first, &last)
+	if n != 2 || first != 0 || last <= 0 {
+		return 0
 	}
-	if last == 0 {
-		return 0, true
-	}
-	return last + 1, true
+	return last + 1
 }
 
 // start begins a session, or mounts the blob.

@@ -31,10 +31,10 @@ func (c *Client) Uploader(ctx context.Context, repo name.Repository, neighbors .
 	for _, n := range neighbors {
 		scopes = append(scopes, n.Scope(transport.PullScope))
 	}
-	r, err := c.repository(ctx, repo, isTemporary, scopes...)
+	r, err := c.repository(ctx, repo, scopes...)
 	if len(neighbors) > 0 && errors.As(err, new(*transport.Error)) {
 		neighbors = nil
-		r, err = c.repository(ctx, repo, isTemporary, scopes[0])
+		r, err = c.repository(ctx, repo, scopes[0])
 	}
 	if err != nil {
 		return nil, err
