@@ -21,7 +21,7 @@ func TestErrors(t *testing.T) {
 		return remotetest.Serve(t, remotetest.BasicAuth(remotetest.Handler(), "gold", "s3cret"))
 	}
 	token := func(t *testing.T) string {
-		return remotetest.Serve(t, remotetest.NewTokens(remotetest.Handler(), "gold", "s3cret"))
+		return remotetest.Serve(t, newTokenServer(remotetest.Handler(), "gold", "s3cret"))
 	}
 	cert := remotetest.NewCertificate(t)
 	signed := func(t *testing.T) string { return cert.Serve(t, remotetest.Handler()) }
@@ -32,17 +32,17 @@ func TestErrors(t *testing.T) {
 		err    string
 		hint   string
 	}{
-		"AuthRight":   {"credentials open the door", auth, right, "", ""},
+		"AuthRight":   {"credentials give access", auth, right, "", ""},
 		"AuthWrong":   {"a rejected login", auth, wrong, "refused the credentials", "docker login"},
-		"AuthNone":    {"a login that is missing", auth, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
+		"AuthNone":    {"a push without credentials is refused", auth, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
 		"TokenRight":  {"credentials get a token", token, right, "", ""},
-		"TokenWrong":  {"or none", token, wrong, "refused the credentials", "docker login"},
-		"TokenNone":   {"nobody gets one without", token, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
-		"TLS":         {"who signed the certificate is known", signed, remote.New(remote.Options{RootCAs: roots(t, cert)}), "", ""},
-		"OtherCA":     {"it is somebody else who is known", signed, remote.New(remote.Options{RootCAs: roots(t, remotetest.NewCertificate(t))}), "cannot be trusted", "{insecure-skip-tls-verify}"},
-		"ReadOnly":    {"a registry that takes nothing", func(t *testing.T) string { return remotetest.Distribution{ReadOnly: true}.Start(t) }, nil, "answered 405 Method Not Allowed", ""},
+		"TokenWrong":  {"a wrong password gets no token", token, wrong, "refused the credentials", "docker login"},
+		"TokenNone":   {"a token requires credentials", token, remote.New(remote.Options{Keychain: authn.NewMultiKeychain()}), "asks for credentials", "docker login"},
+		"TLS":         {"a certificate by a known CA is trusted", signed, remote.New(remote.Options{RootCAs: roots(t, cert)}), "", ""},
+		"OtherCA":     {"a certificate by an unknown CA is refused", signed, remote.New(remote.Options{RootCAs: roots(t, remotetest.NewCertificate(t))}), "cannot be trusted", "{insecure-skip-tls-verify}"},
+		"ReadOnly":    {"a read-only registry refuses a push", func(t *testing.T) string { return remotetest.Distribution{ReadOnly: true}.Start(t) }, nil, "answered 405 Method Not Allowed", ""},
 		"Unreachable": {"an unreachable registry", func(t *testing.T) string { return remotetest.Nobody(t) }, nil, "cannot be reached", "check the address"},
-		"SelfSigned":  {"a certificate that nobody signed", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "{insecure-skip-tls-verify}"},
+		"SelfSigned":  {"a self-signed certificate is refused", func(t *testing.T) string { return remotetest.ServeTLS(t, remotetest.Handler()) }, nil, "cannot be trusted", "{insecure-skip-tls-verify}"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/xfn-dev/xfn/internal/hint"
-	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/push"
@@ -29,7 +28,7 @@ import (
 // canary is a password, which is nowhere to be told. Tokens hold it, too.
 const canary = "s3cret"
 
-// kinds are the harms that a Chaos does.
+// kinds are the harms that a faultProxy does.
 var kinds = []string{
 	"drop", "late", "busy", "truncate", "cut", "stall", "delay", "expire", "lie", "absent", "present", "elsewhere", "redirect",
 	"token", "full", "readonly", "forbidden", "shut",
@@ -37,7 +36,9 @@ var kinds = []string{
 
 // Whatever a registry and a network do, a push ends with the new package at the
 // tag, or says that it failed and leaves the old one. It tells nobody a password.
-func TestChaos(t *testing.T) { chaos(t, ours) }
+func TestChaos(t *testing.T) {
+	chaos(t, func(t *testing.T) http.Handler { return remotetest.Embedded(t) })
+}
 
 // So it does with Docker's registry.
 func TestChaosOfDistribution(t *testing.T) {
@@ -45,17 +46,6 @@ func TestChaosOfDistribution(t *testing.T) {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
 	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	chaos(t, func(*testing.T) http.Handler { return proxy })
-}
-
-// ours is the registry that xfn serves.
-func ours(t *testing.T) http.Handler {
-	t.Helper()
-	reg, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = reg.Close() })
-	return reg
 }
 
 func chaos(t *testing.T, open func(*testing.T) http.Handler) {
@@ -75,7 +65,7 @@ type trial struct {
 	seed uint64
 	// direct is the tag at the registry, and through at the proxy.
 	direct, through name.Tag
-	proxy           *remotetest.Chaos
+	proxy           *faultProxy
 	client          *remote.Client
 }
 
@@ -93,7 +83,7 @@ func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Cert
 		serve, scheme = func(h http.Handler) string { return cert.Serve(t, h) }, "https"
 		options.RootCAs = roots(t, cert)
 	}
-	proxy := &remotetest.Chaos{
+	proxy := &faultProxy{
 		Direct: reg, Storage: scheme + "://" + serve(stranger(t, reg)),
 		RetryAfter: "1",
 		Rate:       []float64{0.05, 0.15, 0.3, 0.5}[seed%4],
@@ -101,7 +91,7 @@ func newTrial(t *testing.T, seed uint64, reg http.Handler, cert *remotetest.Cert
 	}
 	proxy.Next = remotetest.BasicAuth(reg, "gold", canary)
 	if seed%2 == 0 {
-		proxy.Tokens = remotetest.NewTokens(reg, "gold", canary)
+		proxy.Tokens = newTokenServer(reg, "gold", canary)
 		proxy.Next = proxy.Tokens
 	}
 	if seed%5 == 0 {

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/remote"
+	"github.com/xfn-dev/xfn/internal/signature"
 )
 
 // CopyOptions say how to copy. The zero value works.
@@ -75,8 +79,7 @@ func (t *Traffic) add(other Traffic) {
 	t.Retried += other.Retried
 }
 
-// copying is a copy on its way: the work of the artifact, and those of what is
-// attached to it.
+// copying is the state of a copy: the work of the artifact, and that of its attachments.
 type copying struct {
 	from    name.Reference
 	to      name.Tag
@@ -88,7 +91,7 @@ type copying struct {
 	lists map[v1.Hash][]v1.Descriptor
 }
 
-// read finds all that is to be copied, but for the blobs.
+// read reads the manifests of the artifact and of its attachments.
 func (c *copying) read(ctx context.Context) error {
 	s, err := newSource(ctx, c.options.client, c.from)
 	if err != nil {
@@ -116,7 +119,7 @@ func (c *copying) read(ctx context.Context) error {
 	c.lists = found.lists
 	for _, a := range found.all {
 		c.attached = append(c.attached, &work{
-			plan: a.plan, refs: []name.Reference{a.at(c.to.Context())}, jobs: c.jobs, dry: c.dry, report: func(int64) {},
+			plan: a.plan, refs: []name.Reference{referenceTo(c.to.Context(), a.reference)}, jobs: c.jobs, dry: c.dry, report: func(int64) {},
 		})
 	}
 	return nil
@@ -136,7 +139,7 @@ func (c *copying) do(ctx context.Context) error {
 	return client.Explain(c.to, c.pushManifests(ctx))
 }
 
-// attach copies what is attached. The artifact itself need not be there yet.
+// attach copies the attachments. The artifact itself need not exist yet.
 func (c *copying) attach(ctx context.Context) error {
 	for _, w := range c.attached {
 		w.to = c.work.to
@@ -156,20 +159,16 @@ func (c *copying) attach(ctx context.Context) error {
 	return nil
 }
 
-// list makes the referrers of a manifest known to a registry that does not list
-// them by itself: OCI distribution spec, "Referrers Tag Schema".
+// list adds the referrers of a manifest to the fallback tag of a registry without the
+// referrers API: OCI distribution spec, "Referrers Tag Schema".
 func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descriptor) error {
 	there, err := c.work.to.Referrers(ctx, subject)
 	if err != nil || there.Listed {
 		return err
 	}
-	known := map[v1.Hash]bool{}
-	for _, d := range there.Manifests {
-		known[d.Digest] = true
-	}
 	all := there.Manifests
 	for _, d := range wanted {
-		if !known[d.Digest] {
+		if !slices.ContainsFunc(there.Manifests, func(have v1.Descriptor) bool { return have.Digest == d.Digest }) {
 			all = append(all, d)
 		}
 	}
@@ -181,4 +180,105 @@ func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descrip
 		return fmt.Errorf("encoding a list of referrers: %w", err)
 	}
 	return c.work.to.PutManifest(ctx, remote.FallbackTag(subject), types.OCIImageIndex, raw)
+}
+
+// An attachment is an artifact that belongs to a manifest.
+type attachment struct {
+	*plan
+	// reference is its tag, or the digest of one without a tag.
+	reference string
+}
+
+// referenceTo returns the reference to a tag or digest of repo.
+func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
+	if strings.Contains(tagOrDigest, ":") {
+		return repo.Digest(tagOrDigest)
+	}
+	return repo.Tag(tagOrDigest)
+}
+
+// attachments are all artifacts that belong to an artifact.
+type attachments struct {
+	all []attachment
+	// lists are the referrers of each manifest that has any.
+	lists map[v1.Hash][]v1.Descriptor
+}
+
+// attachments finds the attachments of the manifests of p, and those of the attachments.
+func (s *source) attachments(ctx context.Context, p *plan, jobs int) (attachments, error) {
+	found := attachments{lists: map[v1.Hash][]v1.Descriptor{}}
+	seen := map[v1.Hash]bool{}
+	for depth, subjects := 0, p.unseen(seen); len(subjects) > 0; depth++ {
+		if depth > oci.MaxDepth {
+			return found, fmt.Errorf("what is attached to it has more attached to it, more than %d deep", oci.MaxDepth)
+		}
+		more := make([][]attachment, len(subjects))
+		lists := make([][]v1.Descriptor, len(subjects))
+		g, groupCtx := errgroup.WithContext(ctx)
+		g.SetLimit(jobs)
+		for i, subject := range subjects {
+			g.Go(func() (err error) {
+				if more[i], lists[i], err = s.attachedTo(groupCtx, subject); err != nil {
+					err = fmt.Errorf("looking for what is attached to %s: %w", subject, err)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return found, err
+		}
+		var next []v1.Hash
+		for i, subject := range subjects {
+			for _, a := range more[i] {
+				found.all, next = append(found.all, a), append(next, a.unseen(seen)...)
+			}
+			if len(lists[i]) > 0 {
+				found.lists[subject] = lists[i]
+			}
+		}
+		subjects = next
+	}
+	return found, nil
+}
+
+// unseen returns the manifests that are not in seen, and adds them.
+func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
+	for _, m := range p.manifests {
+		if !seen[m.Digest] {
+			seen[m.Digest] = true
+			digests = append(digests, m.Digest)
+		}
+	}
+	return digests
+}
+
+// attachedTo returns the attachments of one manifest, and its referrers.
+func (s *source) attachedTo(ctx context.Context, subject v1.Hash) (all []attachment, referrers []v1.Descriptor, err error) {
+	add := func(reference string, optional bool) error {
+		m, err := s.manifest(ctx, reference)
+		if optional && remote.NotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p, err := s.plan(ctx, m)
+		all = append(all, attachment{p, reference})
+		return err
+	}
+	for _, tag := range signature.Tags(subject) {
+		if err := add(tag, true); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := s.repo.Referrers(ctx, subject)
+	if err != nil {
+		return nil, nil, s.explain(subject.String(), err)
+	}
+	for _, d := range r.Manifests {
+		if err := add(d.Digest.String(), false); err != nil {
+			return nil, nil, err
+		}
+	}
+	return all, r.Manifests, nil
 }

@@ -42,7 +42,7 @@ func TestCopyChaos(t *testing.T) {
 
 func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg.Artifact) (map[string]int, error) {
 	t.Helper()
-	dst := ours(t)
+	dst := remotetest.Embedded(t)
 	direct := parse(t, remotetest.Serve(t, dst))
 	before := single(t)
 	if _, err := push.Artifact(t.Context(), direct, before, fast()); err != nil {
@@ -57,7 +57,7 @@ func copyChaos(t *testing.T, seed uint64, src http.Handler, s *shelf, after xpkg
 		}))
 	}
 	rate := []float64{0.1, 0.2, 0.35, 0.5}[seed%4]
-	up := &remotetest.Chaos{Next: remotetest.BasicAuth(dst, "to", "t0ps3cret"), Direct: dst, Storage: "http://" + elsewhere(dst), Rate: rate, RetryAfter: "1"}
+	up := &faultProxy{Next: remotetest.BasicAuth(dst, "to", "t0ps3cret"), Direct: dst, Storage: "http://" + elsewhere(dst), Rate: rate, RetryAfter: "1"}
 	up.Begin(seed)
 	down := remotetest.NewDownloads(remotetest.BasicAuth(src, "from", "fr0ms3cret"), seed, rate, elsewhere(src))
 	from, to := parse(t, remotetest.Serve(t, down)), parse(t, remotetest.Serve(t, up))

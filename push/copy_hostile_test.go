@@ -156,8 +156,8 @@ func TestCopyHostile(t *testing.T) {
 		"Deep":       {"indexes in indexes", func(http.Handler) forge { return indexes(6) }, "nested more than 4 deep"},
 		"Many":       {"more than anybody has", root(image(object{"layers": repeat(descriptor("", layer), 10_001)})), "more than 10000 manifests, configs and layers"},
 		"Both":       {"an image that is an index", root(image(object{"manifests": []object{}})), "an image and an index at once"},
-		"Neither":    {"what is neither", root([]byte(`{}`)), "neither an image nor an index"},
-		"Schema1":    {"what is too old", root([]byte(`{"schemaVersion":1,"fsLayers":[]}`)), "schema 1"},
+		"Neither":    {"a manifest that is neither an image nor an index is refused", root([]byte(`{}`)), "neither an image nor an index"},
+		"Schema1":    {"a manifest of schema 1 is refused", root([]byte(`{"schemaVersion":1,"fsLayers":[]}`)), "schema 1"},
 		"BadDigest":  {"a digest that is none", root(bytes.ReplaceAll(sized(14), []byte(digestOf(layer)), []byte("sha256:x"))), "is not valid"},
 		"EndlessSig": {"signatures of signatures", func(http.Handler) forge { return endless() }, "more attached to it, more than 4 deep"},
 		"SigGone": {"a referrer that is not there", func(h http.Handler) forge {

@@ -217,7 +217,7 @@ func TestCopyResumes(t *testing.T) {
 				}
 				tc.src(inner).ServeHTTP(w, r)
 			})))
-			to := parse(t, remotetest.Serve(t, tc.dst(remotetest.NewSessions(remotetest.Handler()))))
+			to := parse(t, remotetest.Serve(t, tc.dst(remotetest.Embedded(t))))
 			if _, err := push.Copy(t.Context(), from, to, copyOptions()); err != nil {
 				t.Fatal(err)
 			}

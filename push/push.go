@@ -145,7 +145,7 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.sendBlobs(ctx, w.find)
+	return w.sendBlobs(ctx, w.to.Find)
 }
 
 // pushManifests pushes the manifests, after their blobs, and the signature.
@@ -159,7 +159,8 @@ func (w *work) pushManifests(ctx context.Context) error {
 	}
 	// The registry reported blobs that it does not have.
 	w.traffic, w.moving, w.ready = Traffic{}, 0, 0
-	if err := w.sendBlobs(ctx, w.findNothing); err != nil {
+	absent := func(context.Context, v1.Descriptor) (remote.Found, error) { return remote.Found{}, nil }
+	if err := w.sendBlobs(ctx, absent); err != nil {
 		return err
 	}
 	return w.tag(ctx)
@@ -180,7 +181,7 @@ func (w *work) resolveTags(ctx context.Context) (bool, error) {
 }
 
 // sendBlobs uploads or mounts all blobs, some at a time.
-func (w *work) sendBlobs(ctx context.Context, find func(context.Context, remote.Blob) (remote.Found, error)) error {
+func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Descriptor) (remote.Found, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.jobs)
 	for _, b := range w.blobs {
@@ -188,7 +189,7 @@ func (w *work) sendBlobs(ctx context.Context, find func(context.Context, remote.
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			found, err := find(ctx, b)
+			found, err := find(ctx, b.Descriptor)
 			if err != nil {
 				return err
 			}
@@ -196,14 +197,6 @@ func (w *work) sendBlobs(ctx context.Context, find func(context.Context, remote.
 		})
 	}
 	return g.Wait()
-}
-
-func (w *work) find(ctx context.Context, b remote.Blob) (remote.Found, error) {
-	return w.to.Find(ctx, b.Descriptor)
-}
-
-func (*work) findNothing(context.Context, remote.Blob) (remote.Found, error) {
-	return remote.Found{}, nil
 }
 
 func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) (err error) {

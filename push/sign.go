@@ -7,16 +7,15 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// sign adds a signature of the package to those that it has, unless the key has
-// made one already. The package is there by its digest before, so that the
-// repository exists and can be asked, and no tag is at it yet.
+// sign adds a signature of the package to the existing ones, unless one is by the key
+// already. The caller has pushed the package by its digest, so that the repository
+// exists, and no tag yet.
 //
-// Two who sign the same digest at the same moment may lose one of the two
-// signatures, as with cosign: a registry has no way to append.
+// Of two signatures of a digest at the same time, one may be lost, as with cosign: a
+// registry cannot append.
 func (w *work) sign(ctx context.Context) error {
 	if w.key == nil {
 		return nil
@@ -40,15 +39,20 @@ func (w *work) sign(ctx context.Context) error {
 	if img, err = signature.Append(img, s); err != nil {
 		return err
 	}
-	if err := w.putSignatures(ctx, tag, img); err != nil {
+	p, err := planOf(ctx, img)
+	if err != nil {
+		return err
+	}
+	put := &work{plan: p, refs: []name.Reference{tag}, jobs: w.jobs, to: w.to, report: func(int64) {}}
+	if err := put.do(ctx); err != nil {
 		return err
 	}
 	w.signed = true
 	return nil
 }
 
-// signatures returns those that the package has. In a dry run the repository may
-// be one that does not exist yet, and that some registries refuse to show.
+// signatures returns the existing signatures of the package. In a dry run the repository
+// may not exist yet, and some registries refuse to show such a one.
 func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signature.Signature, error) {
 	if w.dry {
 		at, err := w.to.ManifestAt(ctx, tag.TagStr())
@@ -57,25 +61,4 @@ func (w *work) signatures(ctx context.Context, tag name.Tag) (v1.Image, []signat
 		}
 	}
 	return image.Signatures(ctx, tag.Context(), w.result.Digest, w.remote)
-}
-
-// putSignatures sends what is new of an image of signatures.
-func (w *work) putSignatures(ctx context.Context, tag name.Tag, img v1.Image) error {
-	p, err := planOf(ctx, img)
-	if err != nil {
-		return err
-	}
-	for _, b := range p.blobs {
-		found, err := w.to.Find(ctx, b.Descriptor)
-		if err != nil {
-			return err
-		}
-		if found.There {
-			continue
-		}
-		if _, err := w.to.Upload(ctx, b, remote.Found{}); err != nil {
-			return err
-		}
-	}
-	return w.to.PutManifest(ctx, tag.TagStr(), p.result.MediaType, p.manifests[0].Raw)
 }

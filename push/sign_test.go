@@ -49,11 +49,11 @@ func TestSign(t *testing.T) {
 		by     []int
 	}{
 		{"without a key nothing is signed", nil, false, []int{0, 0}},
-		{"what is at the tag already is signed later", mine, true, []int{1, 0}},
+		{"a package that is at the tag already can be signed later", mine, true, []int{1, 0}},
 		{"one signature of a key is enough", mine, false, []int{1, 0}},
 		{"another key adds its own", yours, true, []int{1, 1}},
-		{"neither is lost, and nothing is added", mine, false, []int{1, 1}},
-		{"nor by a push that does not sign", nil, false, []int{1, 1}},
+		{"a further signature by a key is not added", mine, false, []int{1, 1}},
+		{"a push without a key keeps the signatures", nil, false, []int{1, 1}},
 	}
 	for _, s := range steps {
 		got, err := push.Artifact(t.Context(), ref, a, push.Options{SignKey: s.key.Signer()})

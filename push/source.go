@@ -2,7 +2,10 @@ package push
 
 import (
 	"context"
-	"strings"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -28,19 +31,15 @@ func newSource(ctx context.Context, client *remote.Client, ref name.Reference) (
 	return &source{client, ref, repo, oci.NewBudget()}, nil
 }
 
-// manifest returns what is at a tag or digest.
+// manifest returns the manifest at a tag or digest.
 func (s *source) manifest(ctx context.Context, reference string) (remote.Manifest, error) {
 	m, err := s.repo.Manifest(ctx, reference)
 	return m, s.explain(reference, err)
 }
 
-// explain says what an error of the registry means.
+// explain describes an error of the registry.
 func (s *source) explain(reference string, err error) error {
-	ref := name.Reference(s.ref.Context().Tag(reference))
-	if strings.Contains(reference, ":") {
-		ref = s.ref.Context().Digest(reference)
-	}
-	return s.client.Explain(ref, err)
+	return s.client.Explain(referenceTo(s.ref.Context(), reference), err)
 }
 
 // plan reads all manifests of an artifact, of which m is the first.
@@ -54,8 +53,7 @@ func (s *source) plan(ctx context.Context, m remote.Manifest) (*plan, error) {
 		},
 		Descend: func(d v1.Descriptor) (bool, error) {
 			if !isManifest(d.MediaType) {
-				s.addBlob(p, d)
-				return false, nil
+				return false, s.addBlob(p, d)
 			}
 			if d.Platform != nil && !oci.IsAttestation(d) {
 				p.result.Platforms = append(p.result.Platforms, d.Platform.String())
@@ -65,7 +63,9 @@ func (s *source) plan(ctx context.Context, m remote.Manifest) (*plan, error) {
 		After: func(m *oci.Manifest) error {
 			p.addManifest(m)
 			for _, d := range m.Blobs() {
-				s.addBlob(p, d)
+				if err := s.addBlob(p, d); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
@@ -75,12 +75,14 @@ func (s *source) plan(ctx context.Context, m remote.Manifest) (*plan, error) {
 }
 
 // addBlob adds a blob that is streamed from the source to the target.
-func (s *source) addBlob(p *plan, desc v1.Descriptor) {
-	b := remote.Blob{Descriptor: desc, OpenAt: (&checked{source: s, desc: desc}).open}
+func (s *source) addBlob(p *plan, desc v1.Descriptor) error {
+	sum, err := v1.Hasher(desc.Digest.Algorithm)
+	b := remote.Blob{Descriptor: desc, OpenAt: (&checked{source: s, desc: desc, sum: sum}).open}
 	if oci.IsEmbedded(desc) {
 		b.OpenAt, b.Open = nil, opener(desc.Data)
 	}
 	p.addBlob(b)
+	return err
 }
 
 // isManifest reports whether an index's entry of this type is a manifest. Build
@@ -89,3 +91,73 @@ func isManifest(t types.MediaType) bool {
 	const artifact = "application/vnd.oci.artifact.manifest.v1+json"
 	return t == "" || t == artifact || t.IsImage() || t.IsIndex() || t.IsSchema1()
 }
+
+// checked is a blob of a source. Each byte is added to its digest when it is read for
+// the first time. An upload that resumes may skip bytes or read them again; the
+// registry verifies the digest then, as the OCI distribution spec ("Pushing blobs")
+// requires.
+type checked struct {
+	source *source
+	desc   v1.Descriptor
+
+	mu  sync.Mutex
+	sum hash.Hash
+	at  int64 // the number of bytes in sum
+}
+
+// open returns the bytes from offset from. Reading to the end of a blob with another
+// digest fails with a *oci.MismatchError. The digest is computed anew when the blob
+// is opened from its start after that.
+func (c *checked) open(ctx context.Context, from int64) (io.ReadCloser, error) {
+	return &checkedReader{c, c.source.repo.Stream(ctx, c.desc, from), from}, nil
+}
+
+// add adds the bytes at pos to the digest. It fails at the end of a blob with another
+// digest.
+func (c *checked) add(p []byte, pos int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := pos + int64(len(p))
+	if pos > c.at || end < c.at {
+		return nil
+	}
+	c.sum.Write(p[c.at-pos:])
+	if c.at = end; c.at < c.desc.Size {
+		return nil
+	}
+	got := fmt.Sprintf("%x", c.sum.Sum(nil))
+	if got == c.desc.Digest.Hex {
+		return nil
+	}
+	c.sum.Reset()
+	c.at = 0
+	return &oci.MismatchError{Digest: c.desc.Digest, Sum: got}
+}
+
+type checkedReader struct {
+	*checked
+	stream io.ReadCloser
+	pos    int64
+}
+
+// Read implements io.Reader. It never returns the last bytes of a blob with another
+// digest.
+func (r *checkedReader) Read(p []byte) (int, error) {
+	n, err := r.stream.Read(p)
+	if err := r.add(p[:n], r.pos); err != nil {
+		return 0, r.explain(err)
+	}
+	r.pos += int64(n)
+	if err != nil && err != io.EOF {
+		err = r.explain(err)
+	}
+	return n, err
+}
+
+// explain describes an error of the source registry.
+func (r *checkedReader) explain(err error) error {
+	return r.source.client.Explain(r.source.ref, err)
+}
+
+// Close implements io.Closer.
+func (r *checkedReader) Close() error { return r.stream.Close() }

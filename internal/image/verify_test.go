@@ -162,16 +162,16 @@ func TestNotSigned(t *testing.T) {
 		err     string
 	}{
 		"None":  {"no signature at all", nil, "has no signature"},
-		"Other": {"a signature by somebody else", func(t *testing.T, ref, _ name.Tag) { publish(t, ref, randomImage(t, "amd64"), yours) }, "has 1 signature, and none by the key: "},
+		"Other": {"a signature by somebody else", func(t *testing.T, ref, _ name.Tag) { publish(t, ref, randomImage(t, "amd64"), yours) }, "has 1 signature, but none by the key: "},
 		"Moved": {"a signature of another package, moved here", func(t *testing.T, ref, at name.Tag) {
 			pushed := publish(t, ref.Context().Tag("other"), other, mine)
 			move(t, signature.Tag(ref.Context(), pushed.Digest), at)
-		}, "is not what was signed: what the key has signed is sha256:"},
+		}, "has no valid signature: the key signed sha256:"},
 		"Tampered": {"the right document, and a changed signature", func(t *testing.T, ref, at name.Tag) {
 			s := value[signature.Signature](t)(mine.Sign(ref.Context(), digestAt(t, ref)))
 			s.Value[0] ^= 1
 			store(t, at, s)
-		}, "has 1 signature, and none by the key: they were made by others, or changed"},
+		}, "has 1 signature, but none by the key: they were made with other keys, or changed"},
 		"Index":   {"an index in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.WriteIndex(at, index(other))) }, "is an index and not an image of signatures"},
 		"Image":   {"an image in place of signatures", func(t *testing.T, _, at name.Tag) { check(t, ggcr.Write(at, other)) }, "has no signature"},
 		"Nothing": {"a reference that is not there", func(t *testing.T, ref, _ name.Tag) { check(t, ggcr.Delete(ref)) }, `has no "gold/package:v1.0.0"`},

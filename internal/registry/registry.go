@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,29 +19,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-const (
-	// maxBlob limits the size of an upload.
-	maxBlob = 16 << 30
-)
-
-var (
-	// tagName matches valid tags: OCI distribution spec, "Pulling
-	// manifests".
-	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
-
-	// endpoint splits a path into repository, kind and reference.
-	endpoint = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
-	})
-)
+// endpoint splits a path into repository, kind and reference.
+var endpoint = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
+})
 
 // A Registry is the http.Handler of a registry, for paths that begin with
 // "/v2/".
 type Registry struct {
-	blobs     *blobs
-	uploads   *uploads
-	manifests *manifests
-	lock      *os.File
+	dir     string
+	lock    *os.File
+	store   *store
+	uploads *uploads
 }
 
 // Open returns a registry that stores blobs and manifests in dir. It creates
@@ -59,12 +50,15 @@ func Open(dir string) (_ *Registry, err error) {
 	if err := prepare(dir); err != nil {
 		return nil, fmt.Errorf("preparing registry directory %q: %w", dir, err)
 	}
-	blobs := &blobs{dir: dir}
-	manifests := newManifests(journalIn(dir))
-	if err := manifests.replay(); err != nil {
+	s := &store{
+		journal:      &journal{path: filepath.Join(dir, journalFile)},
+		repositories: map[string]*repository{},
+		blobs:        map[string]map[v1.Hash]bool{},
+	}
+	if err := s.journal.read(s.apply); err != nil {
 		return nil, err
 	}
-	return &Registry{blobs: blobs, uploads: newUploads(blobs, manifests), manifests: manifests, lock: lock}, nil
+	return &Registry{dir, lock, s, &uploads{dir: filepath.Join(dir, "uploads"), open: map[string]*upload{}}}, nil
 }
 
 // Close unlocks the directory. The caller must wait for all requests to end
@@ -74,94 +68,111 @@ func (reg *Registry) Close() error { return reg.lock.Close() }
 // ServeHTTP implements http.Handler.
 func (reg *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Docker-Distribution-API-Version", "registry/2.0")
-	switch r.URL.Path {
-	case "/v2", "/v2/":
-		if allowed(w, r, http.MethodGet, http.MethodHead) {
-			answer(w, struct{}{}, "application/json")
-		}
-		return
-	case "/v2/_catalog":
-		reg.manifests.catalog(w, r)
-		return
+	if err := reg.serve(w, r); err != nil {
+		writeError(w, err)
 	}
-	part := endpoint().FindStringSubmatch(strings.TrimSuffix(r.URL.Path, "/"))
-	if part == nil {
-		refuse(w, http.StatusNotFound, "UNSUPPORTED", "unknown path")
-		return
-	}
-	reg.serve(w, r, part[1], part[2], part[3])
 }
 
-func (reg *Registry) serve(w http.ResponseWriter, r *http.Request, repository, kind, what string) {
-	if !remote.IsRepository(repository) {
-		refuse(w, http.StatusBadRequest, "NAME_INVALID", "the repository's name is invalid")
-		return
+// A handler responds to a request, or returns an error for writeError.
+type handler func(w http.ResponseWriter, r *http.Request, repository, reference string) error
+
+func (reg *Registry) serve(w http.ResponseWriter, r *http.Request) error {
+	var repository, kind, reference string
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if part := endpoint().FindStringSubmatch(path); part != nil {
+		repository, kind, reference = part[1], part[2], part[3]
+		if !remote.IsRepository(repository) {
+			return refuse(http.StatusBadRequest, "NAME_INVALID", "the repository's name is invalid")
+		}
+	} else {
+		kind = path
 	}
+	handle, methods := reg.handler(kind, reference)
+	if handle == nil {
+		return refuse(http.StatusNotFound, "UNSUPPORTED", "unknown path")
+	}
+	if !slices.Contains(methods, r.Method) {
+		allowed := strings.Join(methods, ", ")
+		w.Header().Set("Allow", allowed)
+		return refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", "the allowed methods are "+allowed)
+	}
+	return handle(w, r, repository, reference)
+}
+
+// handler returns the handler for a kind of requests, and their methods.
+func (reg *Registry) handler(kind, reference string) (handler, []string) {
+	read := []string{http.MethodGet, http.MethodHead}
 	switch {
+	case kind == "/v2":
+		return getVersion, read
+	case kind == "/v2/_catalog":
+		return reg.listRepositories, read
 	case kind == "manifests":
-		reg.manifests.serve(w, r, repository, what)
-	case kind == "blobs" && what == "uploads":
-		reg.uploads.begin(w, r, repository)
+		return reg.serveManifest, append(read, http.MethodPut, http.MethodDelete)
+	case kind == "blobs" && reference == "uploads":
+		return reg.beginUpload, []string{http.MethodPost}
 	case kind == "blobs/uploads":
-		reg.uploads.serve(w, r, repository, what)
+		return reg.serveUpload, []string{http.MethodGet, http.MethodPatch, http.MethodPut, http.MethodDelete}
 	case kind == "blobs":
-		reg.blobs.serve(w, r, what, func(h v1.Hash) bool { return reg.manifests.holds(repository, h) })
+		return reg.getBlob, read
 	case kind == "referrers":
-		reg.manifests.referrers(w, r, repository, what)
-	case kind == "tags" && what == "list":
-		reg.manifests.tags(w, r, repository)
+		return reg.listReferrers, read
+	case kind == "tags" && reference == "list":
+		return reg.listTags, read
 	default:
-		refuse(w, http.StatusNotFound, "UNSUPPORTED", "unknown path")
+		return nil, nil
 	}
 }
 
-// allowed reports whether the request has one of the methods, and otherwise
-// refuses it.
-func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
-	for _, m := range methods {
-		if r.Method == m {
-			return true
-		}
-	}
-	w.Header().Set("Allow", strings.Join(methods, ", "))
-	refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the allowed methods are "+strings.Join(methods, ", "))
-	return false
+func getVersion(w http.ResponseWriter, _ *http.Request, _, _ string) error {
+	return writeJSON(w, "application/json", struct{}{})
 }
 
-// answer writes v as JSON.
-func answer(w http.ResponseWriter, v any, mediaType string) {
+func writeJSON(w http.ResponseWriter, mediaType string, v any) error {
 	w.Header().Set("Content-Type", mediaType)
 	_ = json.NewEncoder(w).Encode(v)
+	return nil
 }
 
-// A failure is an error in the form of the OCI distribution spec, "Error
-// Codes".
+// A refusal is an error response: OCI distribution spec, "Error Codes".
+type refusal struct {
+	status int
+	Errors []failure `json:"errors"`
+}
+
 type failure struct {
 	Code    string            `json:"code"`
 	Message string            `json:"message"`
 	Detail  map[string]string `json:"detail,omitempty"`
 }
 
-func refuse(w http.ResponseWriter, status int, code, message string) {
-	refuseAll(w, status, []failure{{Code: code, Message: message}})
+func refuse(status int, code, message string) *refusal {
+	return &refusal{status, []failure{{Code: code, Message: message}}}
 }
 
-func refuseAll(w http.ResponseWriter, status int, failures []failure) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string][]failure{"errors": failures})
-}
+func (r *refusal) Error() string { return r.Errors[0].Message }
 
-// refuseBody answers a request whose body could not be read or stored. The
-// message does not contain local paths.
-func refuseBody(w http.ResponseWriter, err error) {
-	var tooLarge *http.MaxBytesError
+// writeError responds with an error. Errors that are not a refusal are those of reading
+// or storing the request's body; the response does not contain local paths.
+func writeError(w http.ResponseWriter, err error) {
+	var (
+		refused  *refusal
+		tooLarge *http.MaxBytesError
+	)
 	switch {
+	case errors.Is(err, errRange):
+		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		return
+	case errors.As(err, &refused):
 	case errors.As(err, &tooLarge):
-		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", fmt.Sprintf("the registry accepts at most %d bytes", tooLarge.Limit))
+		message := fmt.Sprintf("the registry accepts at most %d bytes", tooLarge.Limit)
+		refused = refuse(http.StatusRequestEntityTooLarge, "SIZE_INVALID", message)
 	case errors.Is(err, syscall.ENOSPC):
-		refuse(w, http.StatusInsufficientStorage, "UNKNOWN", "the registry's disk is full")
+		refused = refuse(http.StatusInsufficientStorage, "UNKNOWN", "the registry's disk is full")
 	default:
-		refuse(w, http.StatusInternalServerError, "UNKNOWN", fsx.Cause(err).Error())
+		refused = refuse(http.StatusInternalServerError, "UNKNOWN", fsx.Cause(err).Error())
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(refused.status)
+	_ = json.NewEncoder(w).Encode(refused)
 }

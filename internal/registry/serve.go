@@ -1,14 +1,24 @@
 package registry
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
 // drain is the time for running requests after the server is told to stop.
@@ -29,20 +39,88 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
-	select {
-	case err := <-ended:
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := s.Shutdown(drained)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close()
+		}
+		stopped <- err
+	})
+	if err := s.Serve(l); stop() {
 		return err
-	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	err := s.Shutdown(stop)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.Close()
+	defer running.Wait()
+	return <-stopped
+}
+
+// Users are the users of an htpasswd file.
+type Users struct {
+	// hashes has the password hash of each user.
+	hashes map[string][]byte
+	// known caches successful logins, because bcrypt is slow and each
+	// request has one.
+	known sync.Map
+}
+
+// ReadUsers reads a file with lines USER:HASH, as written by `htpasswd -B`,
+// with bcrypt hashes, as Docker's registry does. Empty lines and lines that
+// begin with # are skipped. A file without users is an error.
+func ReadUsers(path string) (*Users, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading users %q: %w", path, fsx.Cause(err))
 	}
-	<-ended
-	running.Wait()
-	return err
+	u := &Users{hashes: map[string][]byte{}}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		user, hash, _ := strings.Cut(line, ":")
+		if _, err := bcrypt.Cost([]byte(hash)); err != nil || user == "" {
+			return nil, fmt.Errorf("reading users %q, line %d: expected USER:HASH with a bcrypt hash", path, n)
+		}
+		u.hashes[user] = []byte(hash)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading users %q: %w", path, err)
+	}
+	if len(u.hashes) == 0 {
+		return nil, fmt.Errorf("reading users %q: the file has no users", path)
+	}
+	return u, nil
+}
+
+// Only returns a handler that requires HTTP basic authentication and calls h.
+func (u *Users) Only(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, ok := r.BasicAuth()
+		if ok && u.has(user, password) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Docker-Distribution-API-Version", "registry/2.0")
+		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+		writeError(w, refuse(http.StatusUnauthorized, "UNAUTHORIZED", "a user name and password are required"))
+	})
+}
+
+func (u *Users) has(user, password string) bool {
+	hash, ok := u.hashes[user]
+	if !ok {
+		return false
+	}
+	login := sha256.Sum256([]byte(user + ":" + password))
+	if _, ok := u.known.Load(login); ok {
+		return true
+	}
+	if bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil {
+		return false
+	}
+	u.known.Store(login, true)
+	return true
 }

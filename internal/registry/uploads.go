@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -8,171 +9,245 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/uuid"
 )
 
-// uploads receives blobs into files: OCI distribution spec, "Pushing blobs".
+const (
+	// maxBlob limits the size of an upload.
+	maxBlob = 16 << 30
+	// maxOpen limits the number of open uploads.
+	maxOpen = 1000
+	// maxIdle is the time after which an unused upload is removed.
+	maxIdle = time.Hour
+)
+
+// uploads has the open uploads, and their files in dir.
 type uploads struct {
-	blobs        *blobs
-	repositories *manifests
-	sessions     *sessions
+	dir string
+
+	mu   sync.Mutex
+	open map[string]*upload
 }
 
-func newUploads(b *blobs, m *manifests) *uploads {
-	return &uploads{blobs: b, repositories: m, sessions: &sessions{dir: filepath.Join(b.dir, "uploads"), open: map[string]*session{}}}
+// An upload receives a blob into a file: OCI distribution spec, "Pushing blobs".
+type upload struct {
+	repository, id, path string
+	// mu is locked by the one request that uses the upload.
+	mu sync.Mutex
+	// size is the number of bytes received.
+	size int64
+	used time.Time
 }
 
-// begin mounts a blob, stores a blob that is in the request, or opens a
-// session.
-func (u *uploads) begin(w http.ResponseWriter, r *http.Request, repository string) {
-	if !allowed(w, r, http.MethodPost) {
-		return
+// begin opens an upload and locks it.
+func (all *uploads) begin(repository string) (*upload, error) {
+	all.mu.Lock()
+	all.expire(time.Now())
+	if len(all.open) >= maxOpen {
+		all.mu.Unlock()
+		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are open")
 	}
+	id := uuid.NewString() // a UUID, as recommended by the OCI distribution spec, "POST then PUT"
+	u := &upload{repository: repository, id: id, path: filepath.Join(all.dir, id)}
+	u.mu.Lock()
+	all.open[id] = u
+	all.mu.Unlock()
+	if err := os.WriteFile(u.path, nil, 0o644); err != nil {
+		return nil, errors.Join(err, all.end(u))
+	}
+	return u, nil
+}
+
+// expire ends uploads that no request has used for maxIdle.
+func (all *uploads) expire(now time.Time) {
+	for id, u := range all.open {
+		if !u.mu.TryLock() {
+			continue
+		}
+		if now.Sub(u.used) >= maxIdle && u.remove() == nil {
+			delete(all.open, id)
+		}
+		u.mu.Unlock()
+	}
+}
+
+// hold returns an open upload of the repository, and locks it.
+func (all *uploads) hold(repository, id string) (*upload, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.expire(time.Now())
+	u := all.open[id]
+	if u == nil || u.repository != repository {
+		return nil, refuse(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "the upload does not exist")
+	}
+	if !u.mu.TryLock() {
+		return nil, refuse(http.StatusConflict, "BLOB_UPLOAD_INVALID", "another request is writing to this upload")
+	}
+	return u, nil
+}
+
+// release unlocks an upload that stays open.
+func (u *upload) release() {
+	u.used = time.Now()
+	u.mu.Unlock()
+}
+
+// end removes an upload and its file.
+func (all *uploads) end(u *upload) error {
+	err := u.remove()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.open, u.id)
+	return err
+}
+
+// remove removes the file of the upload, if it exists.
+func (u *upload) remove() error {
+	if err := os.Remove(u.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// setStatus sets the headers with the location and the received range of the upload.
+func (u *upload) setStatus(w http.ResponseWriter) {
+	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s", u.repository, u.id))
+	w.Header().Set("Range", fmt.Sprintf("0-%d", max(u.size-1, 0)))
+}
+
+// beginUpload mounts a blob, stores a blob that is in the request, or opens an
+// upload.
+func (reg *Registry) beginUpload(w http.ResponseWriter, r *http.Request, repository, _ string) error {
 	query := r.URL.Query()
-	if h, err := v1.NewHash(query.Get("mount")); err == nil && u.repositories.holds(query.Get("from"), h) {
-		u.keep(w, repository, h)
-		return
+	if h, err := v1.NewHash(query.Get("mount")); err == nil && reg.store.holds(query.Get("from"), h) {
+		return reg.linkBlob(w, repository, h)
 	}
-	s := u.sessions.begin(repository)
-	if s == nil {
-		refuse(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are open")
-		return
-	}
-	if err := os.WriteFile(s.path, nil, 0o644); err != nil {
-		refuseBody(w, errors.Join(err, u.sessions.end(s)))
-		return
+	u, err := reg.uploads.begin(repository)
+	if err != nil {
+		return err
 	}
 	if query.Has("digest") {
-		// No other request knows this session: it ends with this
-		// request.
-		defer func() { _ = u.sessions.end(s) }()
-		u.finish(w, r, s)
-		return
+		// No other request knows this upload: it ends with this request.
+		defer func() { _ = reg.uploads.end(u) }()
+		return reg.finishUpload(w, r, u)
 	}
-	defer u.sessions.release(s)
-	s.status(w, http.StatusAccepted)
+	defer u.release()
+	u.setStatus(w)
+	w.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
-// serve handles a request to an open session.
-func (u *uploads) serve(w http.ResponseWriter, r *http.Request, repository, id string) {
-	if !allowed(w, r, http.MethodGet, http.MethodPatch, http.MethodPut, http.MethodDelete) {
-		return
+// serveUpload handles a request to an open upload.
+func (reg *Registry) serveUpload(w http.ResponseWriter, r *http.Request, repository, id string) error {
+	u, err := reg.uploads.hold(repository, id)
+	if err != nil {
+		return err
 	}
-	s, busy := u.sessions.hold(repository, id)
-	if busy {
-		refuse(w, http.StatusConflict, "BLOB_UPLOAD_INVALID", "another request is writing to this upload")
-		return
-	}
-	if s == nil {
-		refuse(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "the upload does not exist")
-		return
-	}
-	defer u.sessions.release(s)
+	defer u.release()
+	status := http.StatusNoContent
 	switch r.Method {
 	case http.MethodGet:
-		s.status(w, http.StatusNoContent)
+		u.setStatus(w)
 	case http.MethodPatch:
-		if u.take(w, r, s) {
-			s.status(w, http.StatusAccepted)
+		if err := reg.receive(w, r, u); err != nil {
+			return err
 		}
+		u.setStatus(w)
+		status = http.StatusAccepted
 	case http.MethodPut:
-		u.finish(w, r, s)
+		return reg.finishUpload(w, r, u)
 	case http.MethodDelete:
-		if err := u.sessions.end(s); err != nil {
-			refuseBody(w, err)
-			return
+		if err := reg.uploads.end(u); err != nil {
+			return err
 		}
-		w.WriteHeader(http.StatusNoContent)
 	}
+	w.WriteHeader(status)
+	return nil
 }
 
-func (u *uploads) finish(w http.ResponseWriter, r *http.Request, s *session) {
+func (reg *Registry) finishUpload(w http.ResponseWriter, r *http.Request, u *upload) error {
 	h, err := v1.NewHash(r.URL.Query().Get("digest"))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", errors.Join(err, u.sessions.end(s)).Error())
-		return
+		_ = reg.uploads.end(u)
+		return refuse(http.StatusBadRequest, "DIGEST_INVALID", err.Error())
 	}
-	if !u.take(w, r, s) {
-		return
+	if err := reg.receive(w, r, u); err != nil {
+		return err
 	}
-	switch err := errors.Join(u.blobs.keep(s.path, h), u.sessions.end(s)); {
-	case errors.Is(err, errDigest):
-		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
-	case err != nil:
-		refuseBody(w, err)
-	default:
-		u.keep(w, s.repository, h)
+	if err := errors.Join(reg.keep(u.path, h), reg.uploads.end(u)); err != nil {
+		return err
 	}
+	return reg.linkBlob(w, u.repository, h)
 }
 
-// keep adds the blob to the repository and answers.
-func (u *uploads) keep(w http.ResponseWriter, repository string, h v1.Hash) {
-	if err := u.repositories.link(repository, h); err != nil {
-		refuseBody(w, err)
-		return
+// linkBlob adds an existing blob to the repository.
+func (reg *Registry) linkBlob(w http.ResponseWriter, repository string, h v1.Hash) error {
+	reg.store.changing.Lock()
+	defer reg.store.changing.Unlock()
+	if !reg.store.holds(repository, h) {
+		if err := reg.store.commit(change{Method: link, Repository: repository, Reference: h.String()}); err != nil {
+			return err
+		}
 	}
 	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/%s", repository, h))
 	w.Header().Set("Docker-Content-Digest", h.String())
 	w.WriteHeader(http.StatusCreated)
+	return nil
 }
 
-// take appends the request's body to the upload. On failure it answers the
-// request and returns false. If the body breaks off, the bytes received are
-// kept, so that the client can resume; any other failure ends the upload.
-func (u *uploads) take(w http.ResponseWriter, r *http.Request, s *session) bool {
-	length, ok := s.chunk(r.Header.Get("Content-Range"))
-	if !ok {
-		s.status(w, http.StatusRequestedRangeNotSatisfiable)
-		return false
+// receive appends the request's body to the upload. If the body breaks off, the
+// bytes received are kept, so that the client can resume. An error of the disk, and a
+// body that is too large, end the upload.
+func (reg *Registry) receive(w http.ResponseWriter, r *http.Request, u *upload) error {
+	length, err := u.chunk(r.Header.Get("Content-Range"))
+	if err != nil {
+		u.setStatus(w)
+		return err
 	}
-	body := &source{from: http.MaxBytesReader(w, r.Body, max(maxBlob-s.size, 0))}
-	n, err := appendTo(s.path, body)
+	body := &source{from: http.MaxBytesReader(w, r.Body, max(maxBlob-u.size, 0))}
+	n, err := appendTo(u.path, body)
 	if err == nil && length >= 0 && n != length {
 		// The length differs from Content-Range: discard the chunk.
-		if err = os.Truncate(s.path, s.size); err == nil {
-			s.status(w, http.StatusRequestedRangeNotSatisfiable)
-			return false
+		if err = os.Truncate(u.path, u.size); err == nil {
+			u.setStatus(w)
+			return errRange
 		}
 	}
 	if err == nil {
-		s.size += n
-		return true
+		u.size += n
+		return nil
 	}
 	var tooLarge *http.MaxBytesError
 	if body.err != nil && !errors.As(body.err, &tooLarge) {
-		s.size += n
-		refuse(w, http.StatusBadRequest, "BLOB_UPLOAD_INVALID", "the request body ended early")
-		return false
+		u.size += n
+		return refuse(http.StatusBadRequest, "BLOB_UPLOAD_INVALID", "the request body ended early")
 	}
-	refuseBody(w, errors.Join(err, u.sessions.end(s)))
-	return false
+	return errors.Join(err, reg.uploads.end(u))
 }
 
-// contentRange matches the header of a chunk: OCI distribution spec, "Pushing a
-// blob in chunks".
-var contentRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+)-([0-9]+)$`) })
+// errRange is returned for a chunk that is not the next one.
+var errRange = errors.New("the chunk is not the next one")
 
-// chunk returns the length in a Content-Range, and whether the chunk is the
-// next one. Without the header, any body is the next chunk, and the length is
-// -1.
-func (s *session) chunk(header string) (length int64, ok bool) {
+// chunk returns the length in a Content-Range, "FIRST-LAST", which must be that of the
+// next chunk (OCI distribution spec, "Pushing a blob in chunks"). Without the header,
+// any body is the next chunk, and the length is -1.
+func (u *upload) chunk(header string) (length int64, err error) {
 	if header == "" {
-		return -1, true
+		return -1, nil
 	}
-	part := contentRange().FindStringSubmatch(header)
-	if part == nil {
-		return 0, false
+	from, to, _ := strings.Cut(header, "-")
+	first, err := strconv.ParseUint(from, 10, 62)
+	last, err2 := strconv.ParseUint(to, 10, 62)
+	if err != nil || err2 != nil || int64(first) != u.size || last < first {
+		return 0, errRange
 	}
-	first, err := strconv.ParseInt(part[1], 10, 64)
-	last, err2 := strconv.ParseInt(part[2], 10, 64)
-	if err != nil || err2 != nil || first != s.size || last < first {
-		return 0, false
-	}
-	return last - first + 1, true
+	return int64(last-first) + 1, nil
 }
 
 // A source remembers read errors, to distinguish them from write errors.
@@ -198,17 +273,59 @@ func appendTo(path string, body io.Reader) (n int64, err error) {
 	return io.Copy(f, body)
 }
 
-// status answers with the location and the received range of the upload.
-func (s *session) status(w http.ResponseWriter, code int) {
-	w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s", s.repository, s.id))
-	w.Header().Set("Range", fmt.Sprintf("0-%d", max(s.size-1, 0)))
-	w.WriteHeader(code)
+// blobPath returns the path of a blob, a file that all repositories share. Blobs are
+// never deleted, because another repository might use them.
+func (reg *Registry) blobPath(h v1.Hash) string {
+	return filepath.Join(reg.dir, "blobs", h.Algorithm, h.Hex)
 }
 
-// remove removes the file of the upload, if it exists.
-func (s *session) remove() error {
-	if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) {
+// getBlob responds with a blob of the repository, or a range of it: OCI distribution
+// spec, "Pulling blobs".
+func (reg *Registry) getBlob(w http.ResponseWriter, r *http.Request, repository, digest string) error {
+	h, err := v1.NewHash(digest)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "DIGEST_INVALID", err.Error())
+	}
+	if !reg.store.holds(repository, h) {
+		return refuse(http.StatusNotFound, "BLOB_UNKNOWN", "the repository has no such blob")
+	}
+	f, err := os.Open(reg.blobPath(h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse(http.StatusNotFound, "BLOB_UNKNOWN", "the blob's file was removed")
+	}
+	if err != nil {
 		return err
 	}
+	defer func() { _ = f.Close() }()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	setDigest(w, h)
+	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
+}
+
+// keep moves the file at path to the blob h if it has that digest. It syncs the content
+// to disk first. The file stays if the blob exists.
+func (reg *Registry) keep(path string, h v1.Hash) error {
+	hasher, err := v1.Hasher(h.Algorithm)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(hasher, f)
+	if err == nil && hex.EncodeToString(hasher.Sum(nil)) != h.Hex {
+		err = errDigest
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if _, err := os.Stat(reg.blobPath(h)); !errors.Is(err, fs.ErrNotExist) {
+		return err // It exists, with verified content.
+	}
+	return os.Rename(path, reg.blobPath(h))
 }

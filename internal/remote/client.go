@@ -5,64 +5,58 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"io"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Options say how registries are reached. The zero value works.
+// Options are the options of a Client. The zero value works.
 type Options struct {
-	// Keychain knows the credentials: that of package credentials, for one. Nil
-	// has none.
+	// Keychain finds credentials, such as that of package credentials. Nil means
+	// anonymous access.
 	Keychain authn.Keychain
 	// Transport sends the requests. The settings of TLS and ConnectTimeout have
 	// no effect on it. Nil means a transport with these settings.
 	Transport http.RoundTripper
-	// Progress receives a step for each registry that tells where its credentials
-	// come from. It may be nil.
+	// Progress receives a step for each registry with the source of its
+	// credentials. It may be nil.
 	Progress progress.Func
 	// UserAgent names this program to the registry: "xfn/v0.1.0".
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// RootCAs are who may sign certificates. Nil means those that this machine
-	// trusts.
+	// RootCAs verify the certificates of registries. Nil means those of the
+	// machine.
 	RootCAs *x509.CertPool
-	// PlainHTTP speaks HTTP with all registries, and TLS only where one of them
-	// points to. Without it loopback and private addresses are tried by HTTPS
-	// first, then by HTTP, and all others by HTTPS alone.
+	// PlainHTTP uses HTTP for all registries, and TLS only where one of them
+	// redirects to it. Otherwise HTTPS is required, except at loopback and private
+	// addresses: there HTTP is tried after HTTPS.
 	PlainHTTP bool
 	// Tries is how often a request, or the upload of a blob, is tried when the
-	// registry is busy or the connection breaks. Zero means 3.
+	// registry is overloaded or the connection breaks. Zero means 3.
 	Tries int
-	// RetryWait is the pause before the second try; each further one is three
-	// times as long, up to half a minute, all of them up to a quarter more or
-	// less. A registry may ask for up to a minute (RFC 9110, "Retry-After").
-	// Zero means a second.
+	// RetryWait is the pause before the second try. Each further pause is three
+	// times as long, up to half a minute, with a jitter of a quarter. A registry may
+	// ask for up to a minute (RFC 9110, "Retry-After"). Zero means a second.
 	RetryWait time.Duration
-	// ConnectTimeout is how long a connection may take to be made, and again
-	// to agree on TLS. Zero means 10 seconds.
+	// ConnectTimeout limits the TCP connection and, again, the TLS handshake. Zero
+	// means 10 seconds.
 	ConnectTimeout time.Duration
-	// IdleTimeout is how long a registry may take none of what is sent to it,
-	// or let wait for its answer. Zero means 5 minutes: large blobs are hashed
-	// and moved before they are acknowledged.
+	// IdleTimeout limits the time in which a registry neither reads a request nor
+	// responds. Zero means 5 minutes: a registry hashes and moves a large blob before
+	// it responds.
 	IdleTimeout time.Duration
-	// Sleep takes the time of pauses, or less if ctx ends. Nil means that of the
-	// clock.
+	// Sleep waits for d, or until ctx is done. Nil means proc.Sleep.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// A Client reaches registries. It keeps connections open from one call to the
-// next, and is safe for concurrent use.
+// A Client sends requests to registries. It reuses connections, and is safe for
+// concurrent use.
 type Client struct {
 	keychain  *keychain
 	sent      *secrets
@@ -77,78 +71,58 @@ func New(o Options) *Client {
 		o.Keychain = authn.NewMultiKeychain()
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = proc.Sleep
 	}
-	p := policy{
-		tries: cmp.Or(o.Tries, defaultTries),
-		wait:  cmp.Or(o.RetryWait, time.Second),
-		sleep: o.Sleep,
+	if o.Transport == nil {
+		o.Transport = newTransport(o)
 	}
 	sent := &secrets{}
-	wire := steady{noted{bounded{watched{newTransport(o), cmp.Or(o.IdleTimeout, 5*time.Minute)}}, sent}}
+	wire := watched{o.Transport, cmp.Or(o.IdleTimeout, 5*time.Minute)}
 	return &Client{
 		keychain:  newKeychain(o.Keychain, o.Progress),
 		sent:      sent,
-		transport: guarded{wire, o.PlainHTTP},
-		policy:    p,
+		transport: guarded{wire, sent, o.PlainHTTP},
+		policy:    policy{cmp.Or(o.Tries, defaultTries), cmp.Or(o.RetryWait, time.Second), o.Sleep},
 		userAgent: o.UserAgent,
 	}
 }
 
-// As returns a Client that has these credentials for any registry, and no
-// others; none at all are those of nobody. It shares c's connections.
+// From returns rt if it is a Client, which keeps its keychain, or else a new Client
+// that sends requests by rt. rt and keychain may be nil.
+func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
+	if c, ok := rt.(*Client); ok {
+		return c
+	}
+	return New(Options{Keychain: keychain, Transport: rt})
+}
+
+// As returns a Client with these credentials for every registry, or none for the zero
+// value. It shares c's connections.
 func (c *Client) As(auth authn.AuthConfig) *Client {
 	as := *c
 	as.keychain = newKeychain(fixed(auth), nil)
 	return &as
 }
 
+// RoundTrip implements http.RoundTripper. It sends a request with the timeouts of c,
+// and without credentials. Packages whose options are a transport and a keychain get a
+// Client as the transport.
+func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	return c.transport.RoundTrip(req)
+}
+
 func newTransport(o Options) http.RoundTripper {
-	if o.Transport != nil {
-		return o.Transport
-	}
-	base, ok := ggcr.DefaultTransport.(*http.Transport)
-	if !ok {
-		return ggcr.DefaultTransport
-	}
-	t := base.Clone()
-	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify, RootCAs: o.RootCAs}
 	connect := cmp.Or(o.ConnectTimeout, 10*time.Second)
-	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
-	t.TLSHandshakeTimeout = connect
-	t.WriteBufferSize = writeBuffer
-	return t
-}
-
-// writeBuffer is how much of a blob is written at a time. Go's own 4 KiB make
-// more system calls than work.
-const writeBuffer = 256 << 10
-
-var errManifestSize = errors.New("the manifest is too large")
-
-// bounded limits what is read of a manifest: once parsed, it takes many times
-// its size, and go-containerregistry parses 100 MiB.
-type bounded struct{ inner http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := b.inner.RoundTrip(req)
-	if err == nil && req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/manifests/") {
-		resp.Body = &boundedBody{resp.Body, oci.MaxManifest}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       &tls.Config{InsecureSkipVerify: o.InsecureSkipTLSVerify, RootCAs: o.RootCAs},
+		TLSHandshakeTimeout:   connect,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          100,
+		MaxIdleConnsPerHost:   50,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		WriteBufferSize:       256 << 10, // The default of 4 KiB costs many system calls.
 	}
-	return resp, err
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, errManifestSize
-	}
-	return n, err
 }

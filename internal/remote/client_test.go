@@ -78,7 +78,7 @@ func TestRetry(t *testing.T) {
 		"GetAlways":      {"a busy registry is asked no more than three times", 99, remotetest.Method(http.MethodGet), remotetest.Status(503), "answered 503 Service Unavailable", 3},
 		"TooMany":        {"429 is a request to come back", 2, remotetest.Method(http.MethodGet), remotetest.Status(429), "", 3},
 		"Timeout":        {"408 is a request to come back", 2, remotetest.Method(http.MethodGet), remotetest.Status(408), "", 3},
-		"Forbidden":      {"what is refused is refused for good", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
+		"Forbidden":      {"a request that is refused is not tried again", 99, remotetest.Method(http.MethodGet), remotetest.Status(403), "does not permit", 1},
 		"GetReset":       {"a broken connection is tried again", 2, remotetest.Method(http.MethodGet), remotetest.Reset, "", 3},
 		"GetResetAlways": {"a broken connection is tried three times", 99, remotetest.Method(http.MethodGet), remotetest.Reset, "registry", 3},
 		"ManifestReset":  {"a manifest is sent again", 2, manifest, remotetest.Reset, "", 3},

@@ -1,5 +1,4 @@
-// Package remote is the one home for registry access: which registry a
-// reference means, as whom, over which transport, how often a request is tried,
-// and what to tell the user when it fails. What is read or written there is
-// the business of the packages push and pull.
+// Package remote is the one home for registry access: the registry of a reference,
+// credentials, transport, retries, and errors for the user. The packages push and image
+// decide what to read and write.
 package remote

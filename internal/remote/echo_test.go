@@ -74,9 +74,9 @@ func TestNoCanary(t *testing.T) {
 			return get(t.Context(), c, repo.Tag("v1"))
 		},
 		"head": func(t *testing.T, c *remote.Client, repo name.Repository) error {
-			r, err := c.Repository(t.Context(), repo)
+			u, err := c.Uploader(t.Context(), repo)
 			if err == nil {
-				_, err = r.HasManifest(t.Context(), "v1")
+				_, err = u.ManifestAt(t.Context(), "v1")
 			}
 			return err
 		},

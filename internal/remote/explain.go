@@ -23,10 +23,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
-// Explain turns an error that work on ref ended in into one sentence for the
-// user, with a hint where a next step is known. It never holds a credential,
-// nor the query of a URL. The error itself stays in the chain. An error that
-// is not about a registry keeps its words; nil stays nil.
+// Explain describes an error of an operation on ref in one sentence for the user, with a
+// hint if a next step is known. The text contains no credentials and no query of a URL.
+// The error stays in the chain. An error that is not about a registry keeps its text; nil
+// stays nil.
 func (c *Client) Explain(ref name.Reference, err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +47,8 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// describe names the cause of err, the most telling first: a ping tries https
-// and http, and its error holds both failures.
+// describe describes the cause of err, the most specific first: a ping tries https and
+// http, and its error contains both failures.
 func (c *Client) describe(ref name.Reference, err error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	var (
@@ -76,7 +76,7 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 			"give the file of its CA with " + hint.CAFile + ", or skip the check with " + hint.InsecureSkipTLSVerify
 	case errors.As(err, &status):
 		return c.describeStatus(ref, status)
-	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != hostname(host):
+	case errors.As(err, &lookup) && lookup.IsNotFound && lookup.Name != (&url.URL{Host: host}).Hostname():
 		return fmt.Sprintf("registry %q points to %q, which is not known: no such host", host, c.clean(errors.New(lookup.Name))), ""
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Sprintf("registry %q is not known: no such host", host), "check the spelling of the registry's name"
@@ -103,56 +103,43 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 	}
 }
 
-// hostname is a registry without its port.
-func hostname(host string) string { return (&url.URL{Host: host}).Hostname() }
-
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	source := c.keychain.source(ref.Context())
-	switch e.StatusCode {
-	case http.StatusUnauthorized:
-		return refused(host, source), login(host, source)
-	case http.StatusForbidden:
-		return fmt.Sprintf("registry %q does not permit this%s%s", host, with(source), c.message(e)), "use an account that may do this; " + login(host, source)
-	case http.StatusNotFound:
+	switch said := strings.ToLower(e.Error()); {
+	case e.StatusCode == http.StatusUnauthorized && source == nobody:
+		return fmt.Sprintf("registry %q asks for credentials, and none are configured", host), login(host, source)
+	case e.StatusCode == http.StatusUnauthorized:
+		return fmt.Sprintf("registry %q refused the credentials%s", host, prefixed(" of ", source)), login(host, source)
+	case e.StatusCode == http.StatusForbidden:
+		as := prefixed(" with the credentials of ", source)
+		if source == nobody {
+			as = " without credentials"
+		}
+		return fmt.Sprintf("registry %q does not permit this%s%s", host, as, c.message(e)), "use an account that may do this; " + login(host, source)
+	case e.StatusCode == http.StatusNotFound:
 		lacks := "has no"
 		if e.Request != nil && e.Request.Method == http.MethodGet && strings.Contains(e.Request.URL.Path, "/blobs/") {
 			lacks = "lacks a blob of"
 		}
 		return fmt.Sprintf("registry %q %s %q%s", host, lacks, strings.TrimPrefix(ref.Name(), host+"/"), c.message(e)), ""
-	case http.StatusBadRequest:
-		if wantsTLS(e) {
-			return fmt.Sprintf("registry %q speaks HTTPS, and was spoken to in plain HTTP", host), "leave out " + hint.PlainHTTP
-		}
-	}
-	return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
-}
-
-// refused says what came of the credentials of a source.
-func refused(host, source string) string {
-	switch source {
-	case nobody:
-		return fmt.Sprintf("registry %q asks for credentials, and none are configured", host)
-	case unnamed:
-		return fmt.Sprintf("registry %q refused the credentials", host)
+	case e.StatusCode == http.StatusBadRequest && // the responses of Go's and nginx's TLS servers to plain HTTP
+		(strings.Contains(said, "http request to an https server") || strings.Contains(said, "http request was sent to https port")):
+		return fmt.Sprintf("registry %q speaks HTTPS, and was spoken to in plain HTTP", host), "leave out " + hint.PlainHTTP
 	default:
-		return fmt.Sprintf("registry %q refused the credentials of %s", host, source)
+		return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
 	}
 }
 
-// with says as whom something is not permitted.
-func with(source string) string {
-	switch source {
-	case nobody:
-		return " without credentials"
-	case unnamed:
+// prefixed returns the prefix and the text, or "" for an empty text.
+func prefixed(prefix, text string) string {
+	if text == "" {
 		return ""
-	default:
-		return " with the credentials of " + source
 	}
+	return prefix + text
 }
 
-// login says how other credentials are got.
+// login returns the hint how to use other credentials.
 func login(host, source string) hint.Hint {
 	if host == name.DefaultRegistry {
 		host = "docker.io"
@@ -164,15 +151,8 @@ func login(host, source string) hint.Hint {
 	return next
 }
 
-// wantsTLS recognises how servers of TLS answer plain HTTP: those of Go, and
-// nginx.
-func wantsTLS(e *transport.Error) bool {
-	said := strings.ToLower(e.Error())
-	return strings.Contains(said, "http request to an https server") || strings.Contains(said, "http request was sent to https port")
-}
-
-// message is what the registry itself says in its error body (OCI distribution
-// spec, "Error Codes"), unless it repeats a secret.
+// message returns the messages of the response (OCI distribution spec, "Error Codes"), or
+// "" if they repeat a credential.
 func (c *Client) message(e *transport.Error) string {
 	var said []string
 	for _, d := range e.Errors {
@@ -190,9 +170,9 @@ const maxText = 500
 
 var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"'` + "`" + `]*`) })
 
-// clean returns the text of an error as one short line. It drops what may hold
-// a secret: the query of a URL, and all lines but the first, as they are taken
-// from an answer. A text that repeats a credential is not shown at all.
+// clean returns the text of an error as one short line. It removes what may contain a
+// secret: the query of a URL, and all lines but the first, which come from a response. It
+// replaces a text that repeats a credential.
 func (c *Client) clean(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -215,8 +195,7 @@ func (c *Client) clean(err error) string {
 	return strings.TrimRight(text, ": ")
 }
 
-// root is the innermost cause: of a connection that failed, "connection
-// refused".
+// root returns the innermost cause, such as "connection refused".
 func root(err error) error {
 	for {
 		inner := errors.Unwrap(err)

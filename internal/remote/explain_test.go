@@ -62,7 +62,7 @@ func TestExplainServers(t *testing.T) {
 			skip: true,
 		},
 		"ReadOnly": {
-			reason: "what the registry says is passed on",
+			reason: "the message of the registry is in the error",
 			host: func(t *testing.T) string {
 				return remotetest.Serve(t, remotetest.Faults(remotetest.Handler(), 99, remotetest.Method(http.MethodPost),
 					func(w http.ResponseWriter, _ *http.Request) {
@@ -73,7 +73,7 @@ func TestExplainServers(t *testing.T) {
 			err: `answered 405 Method Not Allowed (UNSUPPORTED: read only)`,
 		},
 		"NotARegistry": {
-			reason: "a web server is no registry",
+			reason: "a web server has no manifests",
 			host:   func(t *testing.T) string { return remotetest.Serve(t, http.NotFoundHandler()) },
 			err:    `has no "gold/image:v1.0.0"`,
 		},
@@ -103,17 +103,17 @@ func TestExplainEcho(t *testing.T) {
 		says      string
 		shown     string
 	}{
-		"Nothing":        {"what holds no secret is passed on", login, "Basic", whoever, "no", " (DENIED: no)"},
-		"BasicHeader":    {"the whole header", login, "Basic", whoever, "{header}", ""},
-		"BasicPassword":  {"the password in it", login, "Basic", whoever, "it is " + password, ""},
-		"AtTheLimit":     {"a secret that would be cut in two", login, "Basic", whoever, strings.Repeat("x", 487) + password, ""},
-		"BearerHeader":   {"a token", login, "Bearer", notToken, "{header}", ""},
-		"BearerPassword": {"the password that the token was given for", login, "Bearer", notToken, "it is " + password, ""},
-		"BearerPacked":   {"as it was sent to the token server", login, "Bearer", notToken, "Z29sZDpzM2NyZXQ=", ""},
-		"TokenServer":    {"a token server that repeats the password", login, "Bearer", isToken, "it is " + password, ""},
-		"IdentityToken":  {"or the identity token", map[string]string{"identitytoken": "hunter2"}, "Bearer", isToken, "{refresh_token}", ""},
-		"Escaped":        {"or what was sent of it", map[string]string{"identitytoken": "hunter2+/"}, "Bearer", isToken, "hunter2%2B%2F", ""},
-		"RegistryToken":  {"or a token that the configuration holds", map[string]string{"registrytoken": "hunter2"}, "Bearer", notToken, "it is hunter2", ""},
+		"Nothing":        {"a message without a secret is in the error", login, "Basic", whoever, "no", " (DENIED: no)"},
+		"BasicHeader":    {"the whole header is not repeated", login, "Basic", whoever, "{header}", ""},
+		"BasicPassword":  {"the password of the header is not repeated", login, "Basic", whoever, "it is " + password, ""},
+		"AtTheLimit":     {"a secret at the limit of the text is not repeated", login, "Basic", whoever, strings.Repeat("x", 487) + password, ""},
+		"BearerHeader":   {"a token is not repeated", login, "Bearer", notToken, "{header}", ""},
+		"BearerPassword": {"the password of a token is not repeated", login, "Bearer", notToken, "it is " + password, ""},
+		"BearerPacked":   {"the encoded password is not repeated", login, "Bearer", notToken, "Z29sZDpzM2NyZXQ=", ""},
+		"TokenServer":    {"the password in the response of a token server is not repeated", login, "Bearer", isToken, "it is " + password, ""},
+		"IdentityToken":  {"an identity token is not repeated", map[string]string{"identitytoken": "hunter2"}, "Bearer", isToken, "{refresh_token}", ""},
+		"Escaped":        {"an escaped identity token is not repeated", map[string]string{"identitytoken": "hunter2+/"}, "Bearer", isToken, "hunter2%2B%2F", ""},
+		"RegistryToken":  {"a registry token is not repeated", map[string]string{"registrytoken": "hunter2"}, "Bearer", notToken, "it is hunter2", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -189,9 +189,9 @@ func TestExplain(t *testing.T) {
 		"URL":         {"the URL is not shown: it may hold a token", get(errors.New("strange")), `the exchange with registry "r.example" failed: strange`, ""},
 		"Token":       {"an answer of a token server is not shown", errors.New("no token in bearer response:\n{\"refresh_token\":\"" + password + "\"}"), "no token in bearer response", ""},
 		"Query":       {"queries are cut out of any text", errors.New("HEAD https://cdn.example/b?sig=" + password + ": no size"), "HEAD https://cdn.example/b no size", ""},
-		"Local":       {"what is not about the registry keeps its words", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},
-		"Control":     {"an answer cannot move the cursor", errors.New("a\x1b[2Jb"), "a [2Jb", ""},
-		"Long":        {"nor fill the screen", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
+		"Local":       {"an error that is not about the registry keeps its text", &fs.PathError{Op: "open", Path: "a.xpkg", Err: fs.ErrNotExist}, "open a.xpkg: file does not exist", ""},
+		"Control":     {"an error shows no control characters", errors.New("a\x1b[2Jb"), "a [2Jb", ""},
+		"Long":        {"a long error is cut", errors.New(strings.Repeat("x", 9999)), strings.Repeat("x", 500) + "…", ""},
 		"NotFound":    {"a tag that is not there", &transport.Error{StatusCode: 404}, `registry "r.example" has no "a:v1"`, ""},
 		"Forbidden":   {"a permission that is missing", &transport.Error{StatusCode: 403, Errors: []transport.Diagnostic{{Code: "DENIED", Message: "no"}}}, `registry "r.example" does not permit this (DENIED: no)`, "docker login r.example"},
 		"OtherStatus": {"codes keep their names", &transport.Error{StatusCode: 507}, `registry "r.example" answered 507 Insufficient Storage`, ""},

@@ -116,7 +116,7 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 		for kind, login := range logins {
 			for _, challenge := range []string{"Basic", "Bearer"} {
 				t.Run(name+"/"+challenge+"/"+kind, func(t *testing.T) {
-					other := &stranger{answer: remotetest.NewSessions(remotetest.Handler())}
+					other := &stranger{answer: remotetest.Embedded(t)}
 					address := other.serve(t, remotetest.Serve)
 					host := remotetest.Serve(t, guardedRegistry(challenge, "http://{host}/token", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						if r.Method == http.MethodHead {

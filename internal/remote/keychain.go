@@ -18,7 +18,8 @@ type keychain struct {
 	inner authn.Keychain
 	tell  progress.Func
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// told has the lines that were reported, and sources the source for each target.
 	told    map[string]bool
 	sources map[string]string
 }
@@ -29,28 +30,17 @@ const (
 	unnamed = ""
 )
 
-// maxKnown limits what a keychain remembers in a process that runs for long.
+// maxKnown limits the memory of a keychain in a long-running process.
 const maxKnown = 1000
 
 func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
 	return &keychain{inner: inner, tell: tell, told: map[string]bool{}, sources: map[string]string{}}
 }
 
-// Resolve implements authn.Keychain.
-func (k *keychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	auth, err := k.inner.Resolve(target)
-	return k.mark(target, auth, err)
-}
-
-// ResolveContext implements authn.ContextKeychain.
-func (k *keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	auth, err := authn.Resolve(ctx, k.inner, target)
-	return k.mark(target, auth, err)
-}
-
-func (k *keychain) mark(target authn.Resource, auth authn.Authenticator, err error) (authn.Authenticator, error) {
 	if err != nil {
-		return nil, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
+		return nil, newKeychainError(target, err)
 	}
 	source, line := unnamed, target.RegistryStr()+": credentials"
 	if c, ok := auth.(*credentials.Credential); ok {
@@ -59,24 +49,19 @@ func (k *keychain) mark(target authn.Resource, auth authn.Authenticator, err err
 	if auth == authn.Anonymous {
 		source, line = nobody, target.RegistryStr()+": no credentials"
 	}
-	if k.remember(target.String(), source, line) {
-		k.tell.Step(line)
-	}
-	return auth, nil
-}
-
-// remember stores the source of the credentials, and returns true for a new line.
-func (k *keychain) remember(target, source, line string) bool {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	if len(k.sources) >= maxKnown {
 		clear(k.sources)
 		clear(k.told)
 	}
-	k.sources[target] = source
-	before := k.told[line]
+	k.sources[target.String()] = source
+	told := k.told[line]
 	k.told[line] = true
-	return !before
+	k.mu.Unlock()
+	if !told {
+		k.tell.Step(line)
+	}
+	return auth, nil
 }
 
 // source returns where the credentials for target came from.
@@ -88,18 +73,22 @@ func (k *keychain) source(target authn.Resource) string {
 
 type keychainError struct{ error }
 
+func newKeychainError(target authn.Resource, err error) error {
+	return &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
+}
+
 func (e *keychainError) Unwrap() error { return e.error }
 
 // Credentials returns the credentials for the registry of ref, or the zero value if
 // there are none.
 func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.AuthConfig, error) {
-	auth, err := c.keychain.ResolveContext(ctx, ref.Context())
+	auth, err := c.keychain.resolve(ctx, ref.Context())
 	if err != nil {
 		return authn.AuthConfig{}, err
 	}
 	a, err := authn.Authorization(ctx, auth)
 	if err != nil {
-		return authn.AuthConfig{}, &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", ref.Context().RegistryStr(), err)}
+		return authn.AuthConfig{}, newKeychainError(ref.Context(), err)
 	}
 	return *a, nil
 }

@@ -13,12 +13,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// ParseTag reads a reference of the form REGISTRY/REPOSITORY:TAG, as push
-// needs it. A reference without a registry is taken from defaultRegistry
-// (HOST or HOST:PORT); if that is empty it is an error, since no registry is
-// ever guessed. The tag is compulsory, and a digest is an error.
-//
-// The grammar is that of the OCI distribution spec ("Pulling manifests").
+// ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of the
+// OCI distribution spec ("Pulling manifests"). A reference without a registry is in
+// defaultRegistry (HOST or HOST:PORT), and an error if that is empty. The tag is required,
+// and a digest is an error.
 func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	full, err := qualify(s, defaultRegistry)
 	if err != nil {
@@ -27,7 +25,7 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	if strings.Contains(full, "@") {
 		return name.Tag{}, fmt.Errorf("parsing reference %q: expected a tag, not a digest", s)
 	}
-	if _, last := cutLast(full, "/"); !strings.Contains(last, ":") {
+	if !strings.Contains(full[strings.LastIndex(full, "/")+1:], ":") {
 		return name.Tag{}, hint.Wrap(
 			fmt.Errorf("parsing reference %q: it has no tag", s),
 			fmt.Sprintf("add a tag, as in %q", full+":v0.1.0"),
@@ -43,9 +41,8 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 	return tag, nil
 }
 
-// ParseReference is ParseTag for what is read: it also takes
-// REGISTRY/REPOSITORY@DIGEST, and a tag followed by a digest, of which the
-// digest counts.
+// ParseReference is ParseTag for a reference to read. It also accepts
+// REGISTRY/REPOSITORY@DIGEST, and ignores a tag before a digest.
 func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	if !strings.Contains(s, "@") {
 		return ParseTag(s, defaultRegistry)
@@ -64,18 +61,15 @@ func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	return digest, nil
 }
 
-// maxRepository bounds a repository's name, as all clients do.
-const maxRepository = 255
-
 var repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`) })
 
 const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 
-// IsRepository says whether path, without a registry, is the name of a
-// repository: OCI distribution spec, "Pulling manifests". Go-containerregistry
-// looks at its letters only, and "a/../b" would be another path of the registry.
+// IsRepository reports whether path, without a registry, is the name of a repository: OCI
+// distribution spec, "Pulling manifests". Clients limit it to 255 characters.
+// go-containerregistry checks only its letters, and accepts "a/../b".
 func IsRepository(path string) bool {
-	return len(path) <= maxRepository && repository().MatchString(path)
+	return len(path) <= 255 && repository().MatchString(path)
 }
 
 func checkRepository(repo name.Repository) error {
@@ -85,7 +79,7 @@ func checkRepository(repo name.Repository) error {
 	return errors.New("a repository's name has parts with / between, of a-z and 0-9, and in them single . _ or - between those")
 }
 
-// qualify returns s with a registry in front.
+// qualify returns s with its registry.
 func qualify(s, defaultRegistry string) (string, error) {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) }) {
 		return "", fmt.Errorf("parsing reference %q: it contains white space or unprintable characters", s)
@@ -111,8 +105,8 @@ func qualify(s, defaultRegistry string) (string, error) {
 	return defaultRegistry + "/" + s, nil
 }
 
-// checkBare refuses what people copy from a browser or a script: a scheme, and
-// credentials (RFC 3986, "User Information"), which it does not repeat.
+// checkBare refuses a scheme and credentials (RFC 3986, "User Information"), which are
+// often copied from a browser or a script. The error does not contain the credentials.
 func checkBare(what, s string) error {
 	scheme, rest, isURL := strings.Cut(s, "://")
 	if !isURL {
@@ -135,8 +129,8 @@ func checkBare(what, s string) error {
 	}
 }
 
-// userInfo returns how much of s is "USER:PASSWORD@". The "@" of a digest comes
-// after the last slash.
+// userInfo returns the length of "USER:PASSWORD@" in s. The "@" of a digest is after the
+// last slash.
 func userInfo(s string) int {
 	for _, digest := range []string{"@sha256:", "@sha512:"} {
 		s, _, _ = strings.Cut(s, digest)
@@ -147,14 +141,9 @@ func userInfo(s string) int {
 	return strings.LastIndex(s, "@") + 1
 }
 
-// hasRegistry tells a registry from the first part of a repository as every
-// client does: it is "localhost", or has a dot or a port.
+// hasRegistry reports whether s begins with a registry, by the rule of all clients: it is
+// "localhost", or has a dot or a port.
 func hasRegistry(s string) bool {
 	first, _, ok := strings.Cut(s, "/")
 	return ok && (first == "localhost" || strings.ContainsAny(first, ".:"))
-}
-
-func cutLast(s, sep string) (before, after string) {
-	i := strings.LastIndex(s, sep)
-	return s[:max(i, 0)], s[i+1:]
 }

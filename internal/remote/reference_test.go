@@ -29,33 +29,33 @@ func TestParseTag(t *testing.T) {
 		"Port":            {reason: "a port makes a registry", in: "host:5000/a:v1", want: "host:5000/a:v1"},
 		"Localhost":       {reason: "localhost is a registry without a dot", in: "localhost/a:v1", want: "localhost/a:v1"},
 		"Default":         {reason: "the line of published documents works with a default registry", in: plain, registry: "127.0.0.1:5000", want: "127.0.0.1:5000/" + plain},
-		"DefaultOneWord":  {reason: "a repository of one part too", in: "r:v1.0.0", registry: "r.example", want: "r.example/r:v1.0.0"},
+		"DefaultOneWord":  {reason: "a repository of one part is in the default registry", in: "r:v1.0.0", registry: "r.example", want: "r.example/r:v1.0.0"},
 		"NoRegistry":      {reason: "no registry is ever guessed", in: plain, err: "it names no registry", hint: "registry.example.com/" + plain},
 		"NoRegistryShort": {reason: "a tag is not taken for a port", in: "r:v1.0.0", err: "it names no registry", hint: "REGISTRY/REPOSITORY:TAG"},
 		"BadDefault":      {reason: "the default is checked, and named when it is wrong", in: plain, registry: "https://r.example", err: `registry "https://r.example"`},
 		"DefaultWithPath": {reason: "the default is a host, not a repository", in: plain, registry: "r.example/org", err: `registry "r.example/org"`},
-		"URL":             {reason: "a URL is no reference", in: "https://r.example/a:v1", err: "not a URL", hint: "r.example/a:v1"},
-		"Credentials":     {reason: "credentials are no part of a reference", in: "gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1": it must not contain credentials`, hint: `"r.example/a:v1"`},
+		"URL":             {reason: "a URL is not a reference", in: "https://r.example/a:v1", err: "not a URL", hint: "r.example/a:v1"},
+		"Credentials":     {reason: "a reference must not contain credentials", in: "gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1": it must not contain credentials`, hint: `"r.example/a:v1"`},
 		"CredentialsPort": {reason: "credentials before a host with a port are not part of a reference", in: "gold:s3cret@r.example:5000/a/b:v1", err: `"…@r.example:5000/a/b:v1"`, hint: "docker login"},
-		"CredentialsURL":  {reason: "a URL's are not shown either", in: "https://gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1"`, hint: `"r.example/a:v1"`},
+		"CredentialsURL":  {reason: "credentials in a URL are not shown", in: "https://gold:s3cret@r.example/a:v1", err: `"…@r.example/a:v1"`, hint: `"r.example/a:v1"`},
 		"CredentialsOdd":  {reason: "credentials before the scheme are not shown", in: "gold:s3cret@https://r.example/a:v1", err: `"https://r.example/a:v1"`, hint: `"r.example/a:v1"`},
 		"CredentialsAt":   {reason: "a password may hold an at sign", in: "https://gold:s3cret@x/@r.example/a:v1", err: `"…@r.example/a:v1"`},
 		"CredentialsBare": {reason: "credentials before a host without a repository are refused", in: "gold:s3cret@r.example:5000", err: `"…@r.example:5000"`},
-		"CredentialsHash": {reason: "a digest does not hide them", in: "gold:s3cret@r.example/a@" + sha, err: `"…@r.example/a@sha256:0`},
+		"CredentialsHash": {reason: "credentials before a digest are refused", in: "gold:s3cret@r.example/a@" + sha, err: `"…@r.example/a@sha256:0`},
 		"DefaultWithUser": {reason: "credentials are not part of the default registry", in: "a:v1", registry: "https://gold:s3cret@r.example", err: `registry "…@r.example"`, hint: `"r.example"`},
-		"NoTag":           {reason: "the tag is compulsory", in: "r.example/a/b", err: "it has no tag", hint: "r.example/a/b:v0.1.0"},
+		"NoTag":           {reason: "the tag is required", in: "r.example/a/b", err: "it has no tag", hint: "r.example/a/b:v0.1.0"},
 		"NoTagWithPort":   {reason: "a port is not taken for a tag", in: "r.example:5000/a", err: "it has no tag"},
 		"EmptyTag":        {reason: "a colon needs a tag", in: "r.example/a:", err: "after the colon"},
 		"Digest":          {reason: "nothing can be pushed to a digest", in: "r.example/a@" + sha, err: "expected a tag, not a digest"},
-		"Empty":           {reason: "nothing is no reference", in: "", err: `reference ""`},
-		"Space":           {reason: "white space is no part of a reference", in: "r.example/a b:v1", err: "it contains white space"},
+		"Empty":           {reason: "an empty reference is an error", in: "", err: `reference ""`},
+		"Space":           {reason: "a reference must not contain white space", in: "r.example/a b:v1", err: "it contains white space"},
 		"Line":            {reason: "an error has one line, whatever a file names", in: "r.example/a\nb:v1", err: `"r.example/a\nb:v1": it contains white space`},
 		"Escape":          {reason: "an error shows no control characters", in: "r.example/a\x1b[2Jb:v1", err: "or unprintable characters"},
-		"Upwards":         {reason: "no reference leads to another path of a registry", in: "r.example/a/../../b:v1", err: "a repository's name has parts"},
-		"Dot":             {reason: "a part is more than a dot", in: "r.example/a/./b:v1", err: "a repository's name has parts"},
-		"NoPart":          {reason: "a part is not empty", in: "r.example/a//b:v1", err: "a repository's name has parts"},
-		"Ends":            {reason: "separators stand between", in: "r.example/a-:v1", err: "a repository's name has parts"},
-		"Separators":      {reason: "those that the spec has", in: "r.example/a.b/c__d/e---f:v1", want: "r.example/a.b/c__d/e---f:v1"},
+		"Upwards":         {reason: "a repository must not contain ..", in: "r.example/a/../../b:v1", err: "a repository's name has parts"},
+		"Dot":             {reason: "a part of a repository must not be a dot", in: "r.example/a/./b:v1", err: "a repository's name has parts"},
+		"NoPart":          {reason: "a part of a repository must not be empty", in: "r.example/a//b:v1", err: "a repository's name has parts"},
+		"Ends":            {reason: "a part of a repository must not end with a separator", in: "r.example/a-:v1", err: "a repository's name has parts"},
+		"Separators":      {reason: "all separators of the spec are accepted", in: "r.example/a.b/c__d/e---f:v1", want: "r.example/a.b/c__d/e---f:v1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,13 +79,13 @@ func TestParseReference(t *testing.T) {
 	}{
 		"Tag":          {reason: "a tag can be read", in: "r.example/a:v1", want: "r.example/a:v1"},
 		"Digest":       {reason: "a digest can be read", in: "r.example/a@" + sha, want: "r.example/a@" + sha},
-		"TagAndDigest": {reason: "of both, the digest counts", in: "r.example/a:v1@" + sha, want: "r.example/a@" + sha},
+		"TagAndDigest": {reason: "a tag before a digest is ignored", in: "r.example/a:v1@" + sha, want: "r.example/a@" + sha},
 		"Default":      {reason: "the default registry serves digests too", in: "a/b@" + sha, registry: "r.example", want: "r.example/a/b@" + sha},
 		"NoRegistry":   {reason: "no registry is ever guessed", in: "a/b@" + sha, err: "it names no registry"},
 		"ShortDigest":  {reason: "a digest has its full length", in: "r.example/a@sha256:00", err: `reference "r.example/a@sha256:00"`},
-		"AtTag":        {reason: "an at sign that begins no digest is no credential's", in: "r.example/a@v1", err: `reference "r.example/a@v1"`},
+		"AtTag":        {reason: "an at sign before a tag is an invalid digest, not credentials", in: "r.example/a@v1", err: `reference "r.example/a@v1"`},
 		"Credentials":  {reason: "credentials are refused and not shown", in: "https://gold:s3cret@r.example/a@" + sha, err: `reference "…@r.example/a@sha256:0`},
-		"Upwards":      {reason: "no digest leads to another path of a registry", in: "r.example/../a@" + sha, err: "a repository's name has parts"},
+		"Upwards":      {reason: "a repository before a digest must not contain ..", in: "r.example/../a@" + sha, err: "a repository's name has parts"},
 		"NoTag":        {reason: "latest is not implied", in: "r.example/a", err: "it has no tag"},
 	}
 	for name, tc := range cases {
@@ -100,7 +100,7 @@ func TestParseReference(t *testing.T) {
 	}
 }
 
-// The incumbent's verdict on each form of reference.
+// The result of the crossplane CLI for each form of reference.
 func TestParseTagGolden(t *testing.T) {
 	dirs, err := filepath.Glob("testdata/push/ref-*")
 	if err != nil || len(dirs) == 0 {

@@ -49,23 +49,23 @@ func TestReferrers(t *testing.T) {
 		listed bool
 		err    string
 	}{
-		"Listed":    {"the registry lists them", map[string]http.HandlerFunc{first: listOf(2, index, ""), tag: listOf(5, index, "")}, 2, true, ""},
-		"None":      {"or that there are none", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
-		"Pages":     {"in parts", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
-		"Elsewhere": {"which are all its own", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "outside of the registry"},
-		"Endless":   {"and end", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
-		"TooMany":   {"one part may have too many, too", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
-		"Cut":       {"a part that is not there", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends in its middle"},
-		"Fallback":  {"a registry that knows nothing of them", map[string]http.HandlerFunc{tag: listOf(3, index, "")}, 3, false, ""},
-		"Nothing":   {"and has no list", map[string]http.HandlerFunc{}, 0, false, ""},
-		"Page":      {"what answers everything with a page", map[string]http.HandlerFunc{first: listOf(2, "text/html", ""), tag: listOf(3, index, "")}, 3, false, ""},
-		"Method":    {"or does not allow it", map[string]http.HandlerFunc{first: remotetest.Status(405), tag: listOf(3, index, "")}, 3, false, ""},
-		"Broken": {"what is no list", map[string]http.HandlerFunc{first: func(w http.ResponseWriter, _ *http.Request) {
+		"Listed":    {"the referrers API lists referrers", map[string]http.HandlerFunc{first: listOf(2, index, ""), tag: listOf(5, index, "")}, 2, true, ""},
+		"None":      {"the referrers API lists no referrers", map[string]http.HandlerFunc{first: listOf(0, index, ""), tag: listOf(5, index, "")}, 0, true, ""},
+		"Pages":     {"the list has pages", map[string]http.HandlerFunc{first: listOf(2, index, next("?last=x")), first + "?last=x": listOf(3, index, next("/more")), "/more": listOf(1, index, "")}, 6, true, ""},
+		"Elsewhere": {"a page must be at the same registry", map[string]http.HandlerFunc{first: listOf(2, index, next("http://registry.example.org/x"))}, 0, false, "outside of the registry"},
+		"Endless":   {"the number of pages is limited", map[string]http.HandlerFunc{first: listOf(2, index, next(first))}, 0, false, "more than 1000 manifests"},
+		"TooMany":   {"the number of referrers on a page is limited", map[string]http.HandlerFunc{first: listOf(1001, index, "")}, 0, false, "more than 1000 manifests"},
+		"Cut":       {"a missing page is an error", map[string]http.HandlerFunc{first: listOf(2, index, next("/none"))}, 0, false, "ends before its last page"},
+		"Fallback":  {"a registry without the referrers API has the fallback tag", map[string]http.HandlerFunc{tag: listOf(3, index, "")}, 3, false, ""},
+		"Nothing":   {"a registry without the fallback tag has no referrers", map[string]http.HandlerFunc{}, 0, false, ""},
+		"Page":      {"a response with HTML means that there is no referrers API", map[string]http.HandlerFunc{first: listOf(2, "text/html", ""), tag: listOf(3, index, "")}, 3, false, ""},
+		"Method":    {"status 405 means that there is no referrers API", map[string]http.HandlerFunc{first: remotetest.Status(405), tag: listOf(3, index, "")}, 3, false, ""},
+		"Broken": {"a list that is not JSON is an error", map[string]http.HandlerFunc{first: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", index)
 			_, _ = w.Write([]byte("<html>"))
 		}}, 0, false, "is not valid"},
-		"Forbidden": {"what may not be seen", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "does not permit"},
-		"BadTag":    {"what is no list either", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "not a list of at most 1000 referrers"},
+		"Forbidden": {"status 403 is an error", map[string]http.HandlerFunc{first: remotetest.Status(403)}, 0, false, "does not permit"},
+		"BadTag":    {"a fallback tag with too many referrers is an error", map[string]http.HandlerFunc{tag: listOf(1001, index, "")}, 0, false, "not a list of at most 1000 referrers"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -15,19 +16,17 @@ import (
 // desc.Size bytes, and fails if the registry sends fewer or more. The caller verifies
 // the digest. It ends when ctx is done. Errors are for Explain.
 func (b *Repository) Stream(ctx context.Context, desc v1.Descriptor, from int64) io.ReadCloser {
-	return &stream{ctx: ctx, repo: b, desc: desc, at: from, try: 1, best: from}
+	return &stream{ctx: ctx, repo: b, desc: desc, at: from, attempts: attempts{best: from}}
 }
 
 type stream struct {
 	ctx  context.Context
 	repo *Repository
 	desc v1.Descriptor
-	// at is the byte that is read next, and body has it next, if it is open.
+	// at is the offset of the next byte, and body continues there, if it is open.
 	at   int64
 	body io.ReadCloser
-	// try counts those since the stream was at best, as Upload does.
-	try  int
-	best int64
+	attempts
 	// failed is the last error, until there is another try.
 	failed error
 }
@@ -52,8 +51,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// read reads from one connection. What it ends in is io.EOF at the end of the
-// blob only.
+// read reads from one connection. It returns io.EOF at the end of the blob only.
 func (s *stream) read(p []byte) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)
@@ -76,11 +74,11 @@ func (s *stream) read(p []byte) (int, error) {
 	return n, err
 }
 
-// open asks for what is missing. A registry without parts sends what is there
-// once more.
+// open requests the rest of the blob. A registry without ranges sends the whole blob
+// again.
 func (s *stream) open() error {
 	if s.at == s.desc.Size && s.at > 0 {
-		s.body = io.NopCloser(eof{})
+		s.body = http.NoBody
 		return nil
 	}
 	body, start, err := s.repo.open(s.ctx, s.desc, s.at)
@@ -99,15 +97,10 @@ func (s *stream) recover(err error) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
-	if s.at >= s.best+step {
-		s.try, s.best = 1, s.at
-	}
-	again := lost(err) || temporary(err)
-	if !again || s.try >= s.repo.policy.tries {
+	if !isTemporary(err) {
 		return err
 	}
-	s.try++
-	return s.repo.policy.pause(s.ctx, s.try-1, retryAfterOf(err))
+	return s.next(s.ctx, s.repo.policy, s.at, err)
 }
 
 func (s *stream) close() error {
@@ -121,10 +114,6 @@ func (s *stream) close() error {
 
 // Close implements io.Closer.
 func (s *stream) Close() error { return s.close() }
-
-type eof struct{}
-
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // A shortError is the error of a blob that is shorter than its descriptor says.
 type shortError struct {

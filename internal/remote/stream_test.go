@@ -90,7 +90,7 @@ func TestStream(t *testing.T) {
 		"Busy":    {reason: "a registry that is busy", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503), whole}, asked: []string{"", "bytes=300-999", "bytes=300-999"}},
 		"Spent":   {reason: "tries end, also if each brings a little", serve: []http.HandlerFunc{first(10, true)}, asked: []string{"", "bytes=10-999", "bytes=20-999"}, err: "closed the connection early"},
 		"Down":    {reason: "tries end", serve: []http.HandlerFunc{first(300, true), remotetest.Status(503)}, asked: []string{"", "bytes=300-999", "bytes=300-999"}, err: "answered 503"},
-		"Gone":    {reason: "what is not there is not asked for again", serve: []http.HandlerFunc{first(300, true), remotetest.Status(404)}, asked: []string{"", "bytes=300-999"}, err: "lacks a blob"},
+		"Gone":    {reason: "a missing blob is requested once", serve: []http.HandlerFunc{first(300, true), remotetest.Status(404)}, asked: []string{"", "bytes=300-999"}, err: "lacks a blob"},
 		"TooLong": {reason: "a blob that does not end", serve: []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(append(bytes.Clone(blob), 'x')) }}, asked: []string{""}, err: "longer than the 1000 bytes"},
 		"BadParts": {reason: "another part than was asked for", serve: []http.HandlerFunc{first(300, true), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Range", "bytes 0-999/1000")
@@ -149,17 +149,17 @@ func TestManifest(t *testing.T) {
 		serve      http.HandlerFunc
 		err        string
 	}{
-		"Tag":        {"a tag is what the registry says", "v1", say(raw, digest.String()), ""},
-		"NoHeader":   {"or does not say", "v1", say(raw, ""), ""},
-		"Digest":     {"a digest is checked", digest.String(), say(raw, ""), ""},
-		"Other":      {"and may be wrong", other, say(raw, other), "other content than its digest says"},
-		"OtherSum":   {"by whatever sum it is", sum512, say(raw, ""), "other content than its digest says: its SHA-512 sum is"},
-		"HeaderLies": {"so may that of a tag", "v1", say(raw, other), "other content than its digest says"},
-		"Large":      {"no manifest is larger than registries take", "v1", say(make([]byte, 4<<20+1), ""), "more than 4 MiB"},
-		"FlipsOnce":  {"what was wrong is asked for again", digest.String(), flaky(1, say([]byte(`{"schemaVersion":3}`), ""), say(raw, "")), ""},
-		"CutsOnce":   {"as is what broke off", digest.String(), flaky(1, cutShort(raw), say(raw, "")), ""},
-		"CutsAlways": {"but not for ever", digest.String(), flaky(99, cutShort(raw), say(raw, "")), "closed the connection early"},
-		"Missing":    {"nothing is there", "v1", flaky(99, remotetest.Status(404), say(raw, "")), "has no"},
+		"Tag":        {"a tag has the digest that the registry returns", "v1", say(raw, digest.String()), ""},
+		"NoHeader":   {"a tag without a digest header is accepted", "v1", say(raw, ""), ""},
+		"Digest":     {"a manifest matches its digest", digest.String(), say(raw, ""), ""},
+		"Other":      {"a manifest with another digest is an error", other, say(raw, other), "other content than its digest says"},
+		"OtherSum":   {"a SHA-512 digest is verified", sum512, say(raw, ""), "other content than its digest says: its SHA-512 sum is"},
+		"HeaderLies": {"a tag's manifest must match the digest header", "v1", say(raw, other), "other content than its digest says"},
+		"Large":      {"a manifest is limited to 4 MiB", "v1", say(make([]byte, 4<<20+1), ""), "more than 4 MiB"},
+		"FlipsOnce":  {"a manifest with another digest is requested again", digest.String(), flaky(1, say([]byte(`{"schemaVersion":3}`), ""), say(raw, "")), ""},
+		"CutsOnce":   {"a manifest that is cut off is requested again", digest.String(), flaky(1, cutShort(raw), say(raw, "")), ""},
+		"CutsAlways": {"the number of tries is limited", digest.String(), flaky(99, cutShort(raw), say(raw, "")), "closed the connection early"},
+		"Missing":    {"a missing manifest is an error", "v1", flaky(99, remotetest.Status(404), say(raw, "")), "has no"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestTokensExpire(t *testing.T) {
 			continue // It cannot be renewed.
 		}
 		t.Run(kind, func(t *testing.T) {
-			e := &expiring{next: remotetest.NewSessions(remotetest.Handler()), refused: map[string]string{}}
+			e := &expiring{next: remotetest.Embedded(t), refused: map[string]string{}}
 			host := remotetest.Serve(t, e)
 			c := fast(remote.Options{Keychain: keys{authn.FromConfig(login)}})
 			u, err := c.Uploader(t.Context(), repository(t, host, "gold/image"))

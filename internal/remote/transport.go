@@ -1,23 +1,265 @@
 package remote
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// From returns the Client that sends requests by rt: rt itself if it is a Client,
-// which keeps its keychain, or else a new one. rt and keychain may be nil.
-func From(rt http.RoundTripper, keychain authn.Keychain) *Client {
-	if c, ok := rt.(*Client); ok {
-		return c
-	}
-	return New(Options{Keychain: keychain, Transport: rt})
+// guarded refuses requests to addresses to which a registry must not redirect, and
+// credentials for another server. It remembers the credentials that it sends. It sees every
+// request, including those of go-containerregistry's login, which adds the credentials
+// above it.
+type guarded struct {
+	inner http.RoundTripper
+	sent  *secrets
+	// plain means that all registries use plain HTTP.
+	plain bool
 }
 
-// RoundTrip implements http.RoundTripper. It sends a request with the timeouts and
-// retries of c, and without credentials. Packages whose options are a transport
-// and a keychain get a Client as the transport.
-func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
-	return c.transport.RoundTrip(req)
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if g.plain && req.Method == http.MethodGet && req.URL.Path == "/v2/" && req.Response == nil {
+		// It is the ping by which go-containerregistry determines the scheme of the
+		// registry (OCI distribution spec, "Determining Support").
+		plain := req.Clone(req.Context())
+		plain.URL.Scheme = "http"
+		req = plain
+	}
+	if err := g.check(req); err != nil {
+		return nil, err
+	}
+	g.sent.add(credentialsIn(req))
+	resp, err := g.inner.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK && (isTokenRequest(req) || req.URL.Query().Has("service")) {
+		err = withoutRefreshToken(resp)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (g guarded) check(req *http.Request) error {
+	if req.Response != nil { // a redirect
+		from := req.Response.Request.URL
+		if err := checkTarget(from, req.URL); err != nil {
+			return err
+		}
+		if from.Host != req.URL.Host && isTokenRequest(req) {
+			return &targetError{fmt.Errorf("the token server %q redirects to %q, which must not have the credentials", from.Host, req.URL.Host)}
+		}
+	}
+	if req.URL.Scheme == "http" && !g.plain && !isLocal(req.URL.Host) && (req.Header.Get("Authorization") != "" || isTokenRequest(req)) {
+		return &targetError{fmt.Errorf("the registry asks to send the credentials to %q in plain HTTP", req.URL.Host)}
+	}
+	return nil
+}
+
+// isTokenRequest recognizes a form with credentials: Docker's "Authenticate with
+// the registry using OAuth2".
+func isTokenRequest(req *http.Request) bool {
+	return req.Header.Get("Content-Type") == "application/x-www-form-urlencoded"
+}
+
+// isLocal reports whether a host may use plain HTTP without PlainHTTP.
+func isLocal(host string) bool {
+	r, err := name.NewRegistry(host)
+	return err == nil && r.Scheme() == "http"
+}
+
+// checkRedirects limits the number of redirects.
+func checkRedirects(_ *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return &targetError{errors.New("the registry redirects without end")}
+	}
+	return nil
+}
+
+// checkTarget returns an error if a registry must not redirect from one address to
+// another: from HTTPS to HTTP, or to a literal private address of another host. Any host
+// name is allowed: it gets no credentials, and its content is verified by digest.
+func checkTarget(from, to *url.URL) error {
+	switch {
+	case from.Scheme == "https" && to.Scheme != "https":
+		return &targetError{fmt.Errorf("the registry redirects from https to %q", to.Scheme)}
+	case to.Hostname() != from.Hostname() && isPrivate(to.Hostname()):
+		return &targetError{fmt.Errorf("the registry redirects to the private address %q", to.Hostname())}
+	default:
+		return nil
+	}
+}
+
+// A targetError is the error of a request that must not be sent to its address.
+type targetError struct{ error }
+
+func isPrivate(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.Unmap().IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+}
+
+const (
+	// maxToken limits how much is read of a request for a token, and of its response,
+	// as in go-containerregistry.
+	maxToken = 64 << 10
+	// maxSecrets is the number of credentials that are remembered, the latest ones.
+	maxSecrets = 256
+)
+
+// secrets are the credentials that were sent, which a server may repeat.
+type secrets struct {
+	mu    sync.Mutex
+	known []string
+}
+
+// in reports whether a text contains one of them, in upper or lower case, or escaped as
+// in a URL.
+func (s *secrets) in(text string) bool {
+	text = strings.ToLower(text)
+	holds := func(secret string) bool { return strings.Contains(text, strings.ToLower(secret)) }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.known, func(secret string) bool {
+		return holds(secret) || holds(url.QueryEscape(secret)) || holds(url.PathEscape(secret))
+	})
+}
+
+func (s *secrets) add(all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range all {
+		if secret != "" && !slices.Contains(s.known, secret) {
+			s.known = append(s.known, secret)
+		}
+	}
+	s.known = s.known[max(0, len(s.known)-maxSecrets):]
+}
+
+// credentialsIn returns the credentials in req: of its Authorization header, and
+// of the form that requests a token.
+func credentialsIn(req *http.Request) []string {
+	_, header, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	decoded, _ := base64.StdEncoding.DecodeString(header)
+	_, password, _ := strings.Cut(string(decoded), ":") // of "Basic base64(USER:PASSWORD)"
+	all := []string{header, password}
+	if req.GetBody == nil || !isTokenRequest(req) {
+		return all
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return all
+	}
+	defer func() { _ = body.Close() }()
+	text, _ := io.ReadAll(io.LimitReader(body, maxToken))
+	form, _ := url.ParseQuery(string(text))
+	return slices.Concat(all, form["refresh_token"], form["password"])
+}
+
+// withoutRefreshToken removes the next identity token from a response of a token server.
+// The user's token stays valid (Docker's "Authenticate with the registry using OAuth2"),
+// and go-containerregistry v0.22.1 replaces it without a lock, while other requests read it.
+func withoutRefreshToken(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxToken+1))
+	if err != nil {
+		return errors.Join(err, resp.Body.Close())
+	}
+	var answer map[string]json.RawMessage
+	_ = json.Unmarshal(text, &answer) // A response that is not JSON has no token.
+	if _, ok := answer["refresh_token"]; ok {
+		delete(answer, "refresh_token")
+		if text, err = json.Marshal(answer); err != nil {
+			return errors.Join(err, resp.Body.Close())
+		}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	return nil
+}
+
+// watched ends requests that the registry neither reads nor answers for too long. The
+// timer stops while this process produces the request's body or handles the response's.
+type watched struct {
+	inner   http.RoundTripper
+	timeout time.Duration
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	timer := time.AfterFunc(t.timeout, func() { cancel(idleTimeoutError{}) })
+	start, stop := func() { timer.Reset(t.timeout) }, func() { timer.Stop() }
+	var answered atomic.Bool
+	req = req.Clone(ctx)
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = &watchedBody{req.Body, ctx, stop, func() {
+			if !answered.Load() {
+				start()
+			}
+		}, func() {}}
+	}
+	resp, err := t.inner.RoundTrip(req)
+	answered.Store(true)
+	stop()
+	if err != nil {
+		err = causeOf(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &watchedBody{resp.Body, ctx, start, stop, func() { cancel(nil) }}
+	return resp, nil
+}
+
+// causeOf returns the idleTimeoutError that ended ctx, or else err.
+func causeOf(ctx context.Context, err error) error {
+	if s, ok := context.Cause(ctx).(idleTimeoutError); ok {
+		return s
+	}
+	return err
+}
+
+// An idleTimeoutError is a net.Error.
+type idleTimeoutError struct{}
+
+func (idleTimeoutError) Error() string   { return "nothing arrives" }
+func (idleTimeoutError) Timeout() bool   { return true }
+func (idleTimeoutError) Temporary() bool { return true }
+
+// A watchedBody calls functions before and after each Read, and when it is closed.
+type watchedBody struct {
+	io.ReadCloser
+	ctx                   context.Context
+	before, after, closed func()
+}
+
+// Read implements io.Reader.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.before()
+	n, err := b.ReadCloser.Read(p)
+	b.after()
+	if err != nil && err != io.EOF {
+		err = causeOf(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *watchedBody) Close() error {
+	defer b.closed()
+	return b.ReadCloser.Close()
 }

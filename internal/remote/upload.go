@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 // A Blob is content to upload.
@@ -37,13 +39,9 @@ type Upload struct {
 	Again int64
 }
 
-const (
-	// small is the largest size of a blob that is sent with the request that ends the
-	// upload. That saves a round trip, and cannot be resumed.
-	small = 1 << 20
-	// step is the number of bytes after which the tries are counted anew.
-	step = 1 << 20
-)
+// small is the largest size of a blob that is sent with the request that ends the
+// upload. That saves a round trip, and cannot be resumed.
+const small = 1 << 20
 
 // Upload sends a blob that Find did not find, or mounts it from where it was
 // found. After an error it resumes at the offset that the registry reports, or
@@ -51,19 +49,17 @@ const (
 // blob.
 func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, error) {
 	s := &session{Uploader: u, blob: b, from: found.At}
-	for try, best := 1, int64(0); ; try++ {
+	for a := (attempts{}); ; {
 		err := s.try(ctx)
-		if err == nil {
-			return s.result(), nil
+		again, err := s.recover(ctx, err)
+		if again {
+			err = a.next(ctx, u.policy, s.offset, err)
+			again = err == nil
 		}
-		if s.offset >= best+step {
-			try, best = 1, s.offset
-		}
-		if err := s.final(ctx, err, try); err != nil {
-			return s.result(), err
-		}
-		if err := u.policy.pause(ctx, try, retryAfterOf(err)); err != nil {
-			return s.result(), err
+		if !again {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return Upload{Mounted: s.mounted, Again: s.wire - s.high}, err
 		}
 	}
 }
@@ -74,42 +70,37 @@ type session struct {
 	blob Blob
 	from name.Repository
 
-	// at is where to send to, or nil without a session at the registry.
+	// at is the location of the session at the registry, or nil without one.
 	at *url.URL
-	// offset is how much of the blob the registry says that it has, and resumed
-	// that this counts.
+	// offset is the number of bytes that the registry reports, and resumed is true
+	// if it was not 0.
 	offset             int64
 	resumed, broken    bool
 	committed, mounted bool
 
-	// mu guards what readers of the blob write, of which one that was given up
-	// may still run.
+	// mu guards the fields that readers of the blob write. An abandoned reader may
+	// still run.
 	mu         sync.Mutex
 	wire, high int64
 	local      error
 }
 
-func (s *session) result() Upload {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Upload{Mounted: s.mounted, Again: s.wire - s.high}
-}
-
-// final returns err, or its cause, if it ends the upload, and nil for another try.
+// recover reports whether to try again after err. Otherwise it returns the cause of err.
 // It abandons a session that cannot be resumed.
-func (s *session) final(ctx context.Context, err error, try int) error {
+func (s *session) recover(ctx context.Context, err error) (again bool, cause error) {
 	s.mu.Lock()
 	local := s.local
 	s.mu.Unlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
+	switch {
+	case err == nil:
+		return false, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case local != nil:
+		return false, local
 	}
-	if local != nil {
-		return local
-	}
-	var status *transport.Error
-	again := temporary(err)
-	if errors.As(err, &status) && s.at != nil {
+	again = isTemporary(err)
+	if status, ok := errors.AsType[*transport.Error](err); ok && s.at != nil {
 		switch status.StatusCode {
 		case http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable:
 			s.at, again = nil, true // The session has expired, or is at another offset.
@@ -117,11 +108,8 @@ func (s *session) final(ctx context.Context, err error, try int) error {
 			s.at, again = nil, s.resumed // The registry reported a wrong offset.
 		}
 	}
-	if !again || try >= s.policy.tries {
-		return err
-	}
 	s.broken = true
-	return nil
+	return again, err
 }
 
 // try uploads the blob, or a part of it.
@@ -142,15 +130,13 @@ func (s *session) try(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.blob.Size <= small && s.offset == 0 {
-		return s.commit(ctx, s.body(ctx))
-	}
-	if s.offset < s.blob.Size {
-		if err := s.send(ctx); err != nil {
+	single := s.blob.Size <= small && s.offset == 0
+	if !single && s.offset < s.blob.Size {
+		if err := s.stream(ctx); err != nil {
 			return err
 		}
 	}
-	return s.commit(ctx, body{})
+	return s.commit(ctx, single)
 }
 
 // resume asks for the offset of a session whose connection broke. It abandons a
@@ -161,16 +147,16 @@ func (s *session) resume(ctx context.Context) error {
 	}
 	at := s.at
 	s.at, s.offset, s.resumed = nil, 0, false
-	resp, err := s.Uploader.send(ctx, request{method: http.MethodGet, url: at}, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
+	resp, err := s.send(ctx, request{method: http.MethodGet, url: at}, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
 	if err != nil {
-		if temporary(err) {
+		if isTemporary(err) {
 			s.at = at
 			return err
 		}
 		return nil
 	}
-	offset, ok := parseRange(resp.Header.Get("Range"))
-	if !ok || offset == 0 || offset > s.blob.Size {
+	offset := parseRange(resp.Header.Get("Range"))
+	if offset == 0 || offset > s.blob.Size {
 		return nil
 	}
 	if resp.Header.Get("Location") != "" {
@@ -182,18 +168,15 @@ func (s *session) resume(ctx context.Context) error {
 	return nil
 }
 
-// parseRange reads "0-N", which says that N+1 bytes have arrived. As "0-0" is
-// also said of none, it counts as none.
-func parseRange(text string) (n int64, ok bool) {
+// parseRange returns the number of bytes that arrived, of a header "0-N". Registries use
+// "0-0" for none too, which counts as none, like an invalid header.
+func parseRange(text string) int64 {
 	var first, last int64
-	text = strings.TrimPrefix(text, "bytes=")
-	if k, _ := fmt.Sscanf(text, "%d-%d", &first, &last); k != 2 || first != 0 || last < 0 {
-		return 0, false
+	n, _ := fmt.Sscanf(strings.TrimPrefix(text, "bytes="), "%d-%d", &first, &last)
+	if n != 2 || first != 0 || last <= 0 {
+		return 0
 	}
-	if last == 0 {
-		return 0, true
-	}
-	return last + 1, true
+	return last + 1
 }
 
 // start begins a session, or mounts the blob.
@@ -202,7 +185,7 @@ func (s *session) start(ctx context.Context) error {
 	if s.from != (name.Repository{}) {
 		at.RawQuery = url.Values{"mount": {s.blob.Digest.String()}, "from": {s.from.RepositoryStr()}}.Encode()
 	}
-	resp, err := s.Uploader.send(ctx, request{method: http.MethodPost, url: at}, http.StatusAccepted, http.StatusCreated)
+	resp, err := s.send(ctx, request{method: http.MethodPost, url: at}, http.StatusAccepted, http.StatusCreated)
 	if err != nil {
 		return err
 	}
@@ -219,13 +202,13 @@ func (s *session) start(ctx context.Context) error {
 	return err
 }
 
-// send streams the rest of the blob.
-func (s *session) send(ctx context.Context) error {
-	header := http.Header{"Content-Type": {"application/octet-stream"}}
+// stream sends the rest of the blob.
+func (s *session) stream(ctx context.Context) error {
+	r := s.request(ctx, http.MethodPatch, s.at, true)
 	if s.offset > 0 {
-		header.Set("Content-Range", fmt.Sprintf("%d-%d", s.offset, s.blob.Size-1))
+		r.header.Set("Content-Range", fmt.Sprintf("%d-%d", s.offset, s.blob.Size-1))
 	}
-	resp, err := s.Uploader.send(ctx, request{method: http.MethodPatch, url: s.at, header: header, body: s.body(ctx)}, http.StatusAccepted, http.StatusNoContent, http.StatusOK)
+	resp, err := s.send(ctx, r, http.StatusAccepted, http.StatusNoContent, http.StatusOK)
 	if err != nil {
 		return err
 	}
@@ -236,25 +219,28 @@ func (s *session) send(ctx context.Context) error {
 	return err
 }
 
-// commit ends the upload, after the bytes of b.
-func (s *session) commit(ctx context.Context, b body) error {
+// commit ends the upload. withBody sends the blob with it.
+func (s *session) commit(ctx context.Context, withBody bool) error {
 	at := *s.at
 	if at.RawQuery != "" {
 		at.RawQuery += "&"
 	}
 	at.RawQuery += "digest=" + url.QueryEscape(s.blob.Digest.String())
-	header := http.Header{"Content-Type": {"application/octet-stream"}}
 	s.committed = true
-	_, err := s.Uploader.send(ctx, request{method: http.MethodPut, url: &at, header: header, body: b}, http.StatusCreated)
+	_, err := s.send(ctx, s.request(ctx, http.MethodPut, &at, withBody), http.StatusCreated)
 	return err
 }
 
-// body is the blob from the session's offset on.
-func (s *session) body(ctx context.Context) body {
-	offset := s.offset
-	return body{size: s.blob.Size - offset, open: func() (io.ReadCloser, error) {
-		return &reader{ctx: ctx, s: s, pos: offset}, nil
-	}}
+// request returns a request. Its body, if it has one, is the blob from the session's
+// offset.
+func (s *session) request(ctx context.Context, method string, at *url.URL, withBody bool) request {
+	r := request{method: method, url: at, header: http.Header{"Content-Type": {"application/octet-stream"}}}
+	if withBody {
+		offset := s.offset
+		r.size = s.blob.Size - offset
+		r.open = func() (io.ReadCloser, error) { return &reader{ctx: ctx, s: s, pos: offset}, nil }
+	}
+	return r
 }
 
 // A reader reads a blob for the transport, which may close it while it reads.
@@ -297,12 +283,7 @@ func (r *reader) open() (err error) {
 	if r.blob, err = r.s.blob.Open(); err != nil {
 		return err
 	}
-	for skipped := int64(0); skipped < r.pos && err == nil; {
-		var n int64
-		n, err = io.CopyN(io.Discard, r.blob, min(r.pos-skipped, step))
-		skipped += n
-		err = errors.Join(err, r.ctx.Err())
-	}
+	_, err = io.CopyN(io.Discard, oci.Reader(r.ctx, r.blob), r.pos)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -91,7 +92,7 @@ func checkStored(t *testing.T, host string, want []byte) {
 func cut(h http.Handler, n int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		part := r.Clone(r.Context())
-		part.Body = io.NopCloser(io.LimitReader(r.Body, n))
+		part.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		h.ServeHTTP(httptest.NewRecorder(), part)
 		remotetest.Reset(w, r)
 	}
@@ -114,13 +115,13 @@ func answerRange(text string) http.HandlerFunc {
 func TestUpload(t *testing.T) {
 	patch, put, post := remotetest.Method(http.MethodPatch), both(remotetest.Method(http.MethodPut), onBlobs), remotetest.Method(http.MethodPost)
 	head, get := both(remotetest.Method(http.MethodHead), onBlobs), both(remotetest.Method(http.MethodGet), onBlobs)
-	type faults = func(s *remotetest.Sessions) http.Handler
+	type faults = func(s http.Handler) http.Handler
 	one := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
-		return func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, n, match, fault) }
+		return func(s http.Handler) http.Handler { return remotetest.Faults(s, n, match, fault) }
 	}
 	// broken breaks the stream after 3 MiB, and then has another fault.
 	broken := func(n int, match func(*http.Request) bool, fault http.HandlerFunc) faults {
-		return func(s *remotetest.Sessions) http.Handler {
+		return func(s http.Handler) http.Handler {
 			return remotetest.Faults(remotetest.Faults(s, 1, patch, cut(s, 3<<20)), n, match, fault)
 		}
 	}
@@ -133,39 +134,43 @@ func TestUpload(t *testing.T) {
 		again          bool
 		err            string
 	}{
-		"Large":        {"a stream, and then the digest", large, one(0, patch, nil), 1, 1, false, ""},
-		"Tiny":         {"a blob of one piece", tiny, one(0, patch, nil), 0, 1, false, ""},
-		"Resumed":      {"what arrived is not sent again", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 1, patch, cut(s, 3<<20)) }, 2, 1, false, ""},
-		"Progress":     {"tries that get further do not count", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1<<20)) }, 5, 1, false, ""},
-		"NoProgress":   {"those that do not get further count", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1)) }, -1, 3, true, "registry"},
-		"LiesMore":     {"a session cannot have more than there is", large, broken(1, get, answerRange("0-9999999999")), 2, 2, true, ""},
-		"LiesNegative": {"nor less than nothing", large, broken(1, get, answerRange("0--5")), 2, 2, true, ""},
-		"LiesGarbage":  {"nor something else", large, broken(1, get, answerRange("all of it")), 2, 2, true, ""},
-		"LiesALittle":  {"what it cannot go on from, it refuses", large, broken(1, get, answerRange("0-2000000")), 3, 2, true, ""},
-		"LiesAll":      {"what it has not, has not the digest", large, broken(1, get, answerRange("0-5242879")), 2, 2, true, ""},
-		"StatusBusy":   {"a busy registry is asked again where it is", large, broken(1, get, remotetest.Status(503)), 2, 1, false, ""},
-		"StatusAbsent": {"a registry without sessions that go on", large, broken(1, get, remotetest.Status(405)), 2, 2, true, ""},
-		"Expired": {"a session that is gone", large, func(s *remotetest.Sessions) http.Handler {
-			return remotetest.Faults(s, 1, put, func(w http.ResponseWriter, r *http.Request) { s.Expire(); s.ServeHTTP(w, r) })
+		"Large":        {"a large blob is streamed", large, one(0, patch, nil), 1, 1, false, ""},
+		"Tiny":         {"a small blob is sent in one request", tiny, one(0, patch, nil), 0, 1, false, ""},
+		"Resumed":      {"an upload resumes after the received bytes", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 1, patch, cut(s, 3<<20)) }, 2, 1, false, ""},
+		"Progress":     {"tries with progress are not counted", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1<<20)) }, 5, 1, false, ""},
+		"NoProgress":   {"tries without progress are counted", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 4, patch, cut(s, 1)) }, -1, 3, true, "registry"},
+		"LiesMore":     {"an offset beyond the end is ignored", large, broken(1, get, answerRange("0-9999999999")), 2, 2, true, ""},
+		"LiesNegative": {"a negative offset is ignored", large, broken(1, get, answerRange("0--5")), 2, 2, true, ""},
+		"LiesGarbage":  {"an invalid range is ignored", large, broken(1, get, answerRange("all of it")), 2, 2, true, ""},
+		"LiesALittle":  {"an offset that the registry refuses restarts the upload", large, broken(1, get, answerRange("0-2000000")), 3, 2, true, ""},
+		"LiesAll":      {"a wrong offset at the end restarts the upload", large, broken(1, get, answerRange("0-5242879")), 2, 2, true, ""},
+		"StatusBusy":   {"an overloaded registry is asked again for the offset", large, broken(1, get, remotetest.Status(503)), 2, 1, false, ""},
+		"StatusAbsent": {"a registry without resumption gets the blob again", large, broken(1, get, remotetest.Status(405)), 2, 2, true, ""},
+		"Expired": {"an expired session is replaced", large, func(s http.Handler) http.Handler {
+			return remotetest.Faults(s, 1, put, func(w http.ResponseWriter, r *http.Request) {
+				expire := httptest.NewRequest(http.MethodDelete, r.URL.Path, nil)
+				s.ServeHTTP(httptest.NewRecorder(), expire)
+				s.ServeHTTP(w, r)
+			})
 		}, 2, 2, true, ""},
-		"AnswerLost": {"a blob that is there, without an answer", large, func(s *remotetest.Sessions) http.Handler { return remotetest.Faults(s, 1, put, cut(s, 0)) }, 1, 1, false, ""},
-		"PostBusy":   {"an upload that cannot start now", large, one(2, post, remotetest.Status(429)), 1, 3, false, ""},
-		"PostReset":  {"nor for want of a connection", tiny, one(2, post, remotetest.Reset), 0, 3, false, ""},
-		"PostNever":  {"after the last try", large, one(99, post, remotetest.Status(500)), 0, 3, false, "answered 500"},
-		"PostDenied": {"what is refused is refused for good", large, one(99, post, remotetest.Status(403)), 0, 1, false, "does not permit"},
-		"TooLarge":   {"and so is what is too large", large, one(99, patch, remotetest.Status(413)), 1, 1, false, "answered 413"},
-		"Nowhere":    {"a registry has to say where", large, one(99, post, remotetest.Status(202)), 0, 1, false, "does not say where"},
-		"Private": {"a registry may not point into a network", large, one(99, post, func(w http.ResponseWriter, _ *http.Request) {
+		"AnswerLost": {"a blob whose response is lost is not sent again", large, func(s http.Handler) http.Handler { return remotetest.Faults(s, 1, put, cut(s, 0)) }, 1, 1, false, ""},
+		"PostBusy":   {"the start of an upload is tried again", large, one(2, post, remotetest.Status(429)), 1, 3, false, ""},
+		"PostReset":  {"the start of an upload is tried again after a broken connection", tiny, one(2, post, remotetest.Reset), 0, 3, false, ""},
+		"PostNever":  {"the number of tries is limited", large, one(99, post, remotetest.Status(500)), 0, 3, false, "answered 500"},
+		"PostDenied": {"an upload that is refused is not tried again", large, one(99, post, remotetest.Status(403)), 0, 1, false, "does not permit"},
+		"TooLarge":   {"a blob that is too large is not tried again", large, one(99, patch, remotetest.Status(413)), 1, 1, false, "answered 413"},
+		"Nowhere":    {"a response without a location is an error", large, one(99, post, remotetest.Status(202)), 0, 1, false, "does not say where"},
+		"Private": {"a location at a private address is refused", large, one(99, post, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://169.254.169.254/latest")
 			w.WriteHeader(http.StatusAccepted)
 		}), 0, 1, false, `the private address "169.254.169.254"`},
 		"HeadOther":  {"a blob of another size is another blob", large, one(1, head, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }), 1, 1, false, ""},
-		"HeadDenied": {"who may not look may still push", large, one(9, head, remotetest.Status(403)), 1, 1, false, ""},
+		"HeadDenied": {"a blob can be pushed without the right to read", large, one(9, head, remotetest.Status(403)), 1, 1, false, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			stored := remotetest.Handler()
-			h, patches := count(tc.faults(remotetest.NewSessions(stored)), patch)
+			stored := remotetest.Embedded(t)
+			h, patches := count(tc.faults(stored), patch)
 			h, posts := count(h, post)
 			host := remotetest.Serve(t, h)
 			up, err := upload(t, fast(remote.Options{}), host, blobOf(t, tc.data))
@@ -186,7 +191,7 @@ func TestUpload(t *testing.T) {
 
 // Each byte is told of once, whatever happens to it.
 func TestUploadProgress(t *testing.T) {
-	s := remotetest.NewSessions(remotetest.Handler())
+	s := remotetest.Embedded(t)
 	host := remotetest.Serve(t, remotetest.Faults(s, 1, remotetest.Method(http.MethodPatch), remotetest.Reset))
 	b := blobOf(t, large)
 	var told atomic.Int64
@@ -199,7 +204,7 @@ func TestUploadProgress(t *testing.T) {
 // A file that cannot be read is no reason to try again, or to blame a registry.
 func TestUploadLocalError(t *testing.T) {
 	for _, data := range [][]byte{tiny, large} {
-		h, requests := count(remotetest.NewSessions(remotetest.Handler()), remotetest.Method(http.MethodPost))
+		h, requests := count(remotetest.Embedded(t), remotetest.Method(http.MethodPost))
 		host := remotetest.Serve(t, h)
 		b := blobOf(t, data)
 		broken := errors.New("the disk is gone")
@@ -223,7 +228,7 @@ func TestMount(t *testing.T) {
 		"not mounted": {},
 	} {
 		var mounts, bytesSent atomic.Int64
-		stored := remotetest.NewSessions(remotetest.Handler())
+		stored := remotetest.Embedded(t)
 		b := blobOf(t, large)
 		host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodHead {
@@ -258,7 +263,7 @@ func TestMount(t *testing.T) {
 
 // Where a registry keeps uploads on another host, that host gets no credentials.
 func TestUploadElsewhere(t *testing.T) {
-	sessions := remotetest.NewSessions(remotetest.Handler())
+	sessions := remotetest.Embedded(t)
 	storage := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Errorf("%s %s has credentials", r.Method, r.URL)
@@ -286,7 +291,7 @@ func TestUploadElsewhere(t *testing.T) {
 
 // A token that ends in the middle of an upload is renewed.
 func TestUploadTokenExpires(t *testing.T) {
-	inner := remotetest.NewSessions(remotetest.Handler())
+	inner := remotetest.Embedded(t)
 	var tokens, uses atomic.Int64
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/token" {
@@ -321,11 +326,11 @@ func TestPauses(t *testing.T) {
 		low, high          []time.Duration
 	}{
 		"Backoff":    {"each pause is about three times as long", "", 5, []time.Duration{750, 2250, 6750, 20250}, []time.Duration{1250, 3750, 11250, 33750}},
-		"Bounded":    {"but not for ever", "", 7, []time.Duration{750, 2250, 6750, 20250, 22500, 22500}, []time.Duration{1250, 3750, 11250, 33750, 37500, 37500}},
-		"RetryAfter": {"a registry may ask for more", "20", 2, []time.Duration{20000}, []time.Duration{20000}},
-		"TooLong":    {"but not for a day", "86400", 2, []time.Duration{60000}, []time.Duration{60000}},
-		"Date":       {"or by a date, which has passed", "Mon, 02 Jan 2006 15:04:05 GMT", 2, []time.Duration{750}, []time.Duration{1250}},
-		"Garbage":    {"or by nothing that we know", "soon", 2, []time.Duration{750}, []time.Duration{1250}},
+		"Bounded":    {"pauses are limited", "", 7, []time.Duration{750, 2250, 6750, 20250, 22500, 22500}, []time.Duration{1250, 3750, 11250, 33750, 37500, 37500}},
+		"RetryAfter": {"a registry may ask for a longer pause", "20", 2, []time.Duration{20000}, []time.Duration{20000}},
+		"TooLong":    {"the pause that a registry asks for is limited", "86400", 2, []time.Duration{60000}, []time.Duration{60000}},
+		"Date":       {"a date in the past is ignored", "Mon, 02 Jan 2006 15:04:05 GMT", 2, []time.Duration{750}, []time.Duration{1250}},
+		"Garbage":    {"an invalid Retry-After is ignored", "soon", 2, []time.Duration{750}, []time.Duration{1250}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -361,7 +366,7 @@ func TestPauses(t *testing.T) {
 func TestIdle(t *testing.T) {
 	for method, data := range map[string][]byte{http.MethodPatch: noise(64 << 20), http.MethodPost: tiny} {
 		given := make(chan struct{})
-		host := remotetest.Serve(t, remotetest.Faults(remotetest.NewSessions(remotetest.Handler()), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
+		host := remotetest.Serve(t, remotetest.Faults(remotetest.Embedded(t), 99, remotetest.Method(method), func(http.ResponseWriter, *http.Request) {
 			<-given
 		}))
 		c := remote.New(remote.Options{Tries: 1, IdleTimeout: 50 * time.Millisecond})

@@ -1,11 +1,9 @@
-// Package signature signs images with a key and checks such signatures, in the
-// format of cosign (github.com/sigstore/cosign, specs/SIGNATURE_SPEC.md): what
-// is signed is a simple signing document (containers/image,
-// containers-signature.5) that names the digest of an image or index, and the
-// signatures of a digest are the layers of an image that a tag of the same
-// repository, named after the digest, points at.
+// Package signature signs images with a key and verifies signatures, in the format of
+// cosign (github.com/sigstore/cosign, specs/SIGNATURE_SPEC.md). The signed bytes are a
+// simple signing document (containers/image, containers-signature.5) with the digest of
+// an image or index. The signatures of a digest are the layers of an image, at a tag of
+// the same repository that is named after the digest.
 //
-// It takes keys as bytes and images as values: it opens no file and reaches no
-// registry by itself. There is no certificate, no timestamp and no transparency
-// log: who has the key is trusted, for as long as the key is.
+// It opens no files and connects to no registry. There are no certificates, timestamps
+// or transparency logs: a signature by a trusted key is valid forever.
 package signature

@@ -13,24 +13,24 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// mediaType is that of a layer that is a payload.
+// mediaType is the media type of a layer with a payload.
 const mediaType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 
 const (
-	// annotation is the key of a layer's signature, in base64.
+	// annotation is the key of the annotation with a layer's signature, in base64.
 	annotation = "dev.cosignproject.cosign/signature"
 
-	// maxSignatures is how many one image may have. cosign reads no more either.
+	// maxSignatures limits the signatures of an image, as in cosign.
 	maxSignatures = 1000
-	// maxPayload and maxValue bound the bytes of a payload, which has some 300 and
-	// what its signer adds, and of a signature in base64, of RSA 684.
+	// maxPayload and maxValue limit the bytes of a payload, which has about 300 and
+	// what its signer adds, and of a signature in base64, which has 684 with RSA.
 	maxPayload = 64 << 10
 	maxValue   = 4 << 10
 )
 
-// Read returns the signatures that img holds, in their order. One whose size or
-// encoding no real one has is there without its bytes, as nobody's; other layers
-// are passed over. A layer is read as img opens it, so img has to check digests.
+// Read returns the signatures in img, in their order. It returns the zero value for one
+// that is too large or not base64, and ignores other layers. The layers of img must
+// verify their digests.
 func Read(img v1.Image) ([]Signature, error) {
 	m, err := img.Manifest()
 	if err != nil {
@@ -40,7 +40,7 @@ func Read(img v1.Image) ([]Signature, error) {
 		return nil, fmt.Errorf("there are %d signatures, more than the limit of %d", n, maxSignatures)
 	}
 	var all []Signature
-	payloads := map[v1.Hash][]byte{} // Those of several keys are often the same.
+	payloads := map[v1.Hash][]byte{} // Signatures by several keys often share one.
 	for _, d := range m.Layers {
 		value := d.Annotations[annotation]
 		if d.MediaType != mediaType {
@@ -50,7 +50,7 @@ func Read(img v1.Image) ([]Signature, error) {
 		if raw, err := base64.StdEncoding.DecodeString(value); err == nil && len(value) <= maxValue && d.Size <= maxPayload {
 			if payloads[d.Digest] == nil {
 				if payloads[d.Digest], err = readPayload(img, d.Digest); err != nil {
-					return nil, fmt.Errorf("reading what is signed, %s: %w", d.Digest, err)
+					return nil, fmt.Errorf("reading the signed document %s: %w", d.Digest, err)
 				}
 			}
 			s = Signature{payloads[d.Digest], raw}
@@ -65,7 +65,7 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rc, err := l.Compressed() // That is, as it is stored.
+	rc, err := l.Compressed() // the stored bytes
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,7 @@ func readPayload(img v1.Image, digest v1.Hash) (_ []byte, err error) {
 	return text, err
 }
 
-// Append returns img with one more signature after those that it holds. A nil
-// img holds none.
+// Append returns img with one more signature at its end. A nil img has none.
 func Append(img v1.Image, s Signature) (v1.Image, error) {
 	if img == nil {
 		img = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
@@ -88,7 +87,7 @@ func Append(img v1.Image, s Signature) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the manifest of signatures: %w", err)
 	}
 	if n := len(m.Layers); n >= maxSignatures {
-		return nil, fmt.Errorf("there are %d signatures already, and no place for one more", n)
+		return nil, fmt.Errorf("there are %d signatures already, which is the limit", n)
 	}
 	img, err = mutate.Append(img, mutate.Addendum{
 		Layer:       static.NewLayer(s.Payload, mediaType),

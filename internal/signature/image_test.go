@@ -41,7 +41,7 @@ func TestAppend(t *testing.T) {
 	}{
 		"First": {"nothing is signed yet", nil, []signature.Signature{a}, nil},
 		"Next":  {"a signature by somebody else stays", holding(t, static.NewLayer(b.Payload, kind), theirs), []signature.Signature{b, a}, theirs},
-		"Other": {"what is no signature stays, and is none", holding(t, static.NewLayer([]byte("x"), "text/plain"), nil), []signature.Signature{a}, nil},
+		"Other": {"another layer stays and is not a signature", holding(t, static.NewLayer([]byte("x"), "text/plain"), nil), []signature.Signature{a}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,13 +100,13 @@ func TestReadHostile(t *testing.T) {
 		want   []signature.Signature
 		err    string
 	}{
-		"NoValue":  {"a payload that nobody has signed counts, and is nobody's", holding(t, l, nil), []signature.Signature{{Payload: []byte("{}"), Value: []byte{}}}, ""},
+		"NoValue":  {"a payload without a signature is by no key", holding(t, l, nil), []signature.Signature{{Payload: []byte("{}"), Value: []byte{}}}, ""},
 		"NotBase":  {"a signature in another encoding", holding(t, l, signed("?")), []signature.Signature{{}}, ""},
 		"Long":     {"a signature that is longer than any", holding(t, l, signed(strings.Repeat("YWFh", 2000))), []signature.Signature{{}}, ""},
 		"Large":    {"a payload that is larger than any is not fetched", holding(t, broken{l, 1 << 40}, signed("YQ==")), []signature.Signature{{}}, ""},
 		"Endless":  {"a payload that has more than it says", holding(t, broken{l, 2}, signed("YQ==")), nil, "more than 64 KiB"},
 		"Missing":  {"a payload that is not there", holding(t, broken{l, 0}, signed("YQ==")), nil, "no such blob"},
-		"TooMany":  {"more signatures than anybody reads", must[v1.Image](t)(mutate.Append(empty.Image, many...)), nil, "1001 signatures, more than the limit of 1000"},
+		"TooMany":  {"more than 1000 signatures are an error", must[v1.Image](t)(mutate.Append(empty.Image, many...)), nil, "1001 signatures, more than the limit of 1000"},
 		"NoLayers": {"an image of nothing", empty.Image, nil, ""},
 	}
 	for name, tc := range cases {
@@ -124,7 +124,7 @@ func TestReadHostile(t *testing.T) {
 	}
 	full := must[v1.Image](t)(mutate.Append(empty.Image, many[:1000]...))
 	_, err := signature.Append(full, signature.Signature{})
-	checkError(t, "one more than anybody reads", err, "no place for one more", "")
+	checkError(t, "an image has at most 1000 signatures", err, "1000 signatures already, which is the limit", "")
 }
 
 // The layers of signatures are a stranger's.

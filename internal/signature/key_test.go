@@ -75,16 +75,16 @@ func TestKeys(t *testing.T) {
 		text     []byte
 		password []byte
 	}{
-		"P256":      {"the kind that cosign makes", p256, block("PRIVATE KEY", pkcs8(t, p256)), nil},
-		"P384":      {"as openssl ecparam -genkey -noout writes it", p384, sec1(p384), nil},
-		"P521":      {"openssl names the curve before the key", p521, append(block("EC PARAMETERS", []byte{6, 5, 43, 129, 4, 0, 35}), sec1(p521)...), nil},
-		"Text":      {"what is not PEM may stand before", p256, append([]byte("the key of acme\n"), sec1(p256)...), nil},
-		"RSA":       {"RSA in its own format", rsa2048, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsa2048)), nil},
-		"RSA8":      {"RSA as PKCS #8", rsa2048, block("PRIVATE KEY", pkcs8(t, rsa2048)), nil},
+		"P256":      {"P-256 in PKCS #8, as cosign generates it, is supported", p256, block("PRIVATE KEY", pkcs8(t, p256)), nil},
+		"P384":      {"P-384 in SEC 1, as openssl ecparam writes it, is supported", p384, sec1(p384), nil},
+		"P521":      {"a block with the curve before the key is ignored", p521, append(block("EC PARAMETERS", []byte{6, 5, 43, 129, 4, 0, 35}), sec1(p521)...), nil},
+		"Text":      {"text before the PEM block is ignored", p256, append([]byte("the key of acme\n"), sec1(p256)...), nil},
+		"RSA":       {"RSA in PKCS #1 is supported", rsa2048, block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsa2048)), nil},
+		"RSA8":      {"RSA in PKCS #8 is supported", rsa2048, block("PRIVATE KEY", pkcs8(t, rsa2048)), nil},
 		"Ed25519":   {"Ed25519 has no hash of its own", ed, block("PRIVATE KEY", pkcs8(t, ed)), []byte("not needed")},
-		"Encrypted": {"as cosign 2 encrypts", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", sealed), []byte("s3cret")},
-		"Older":     {"as cosign 1 encrypted", p256, block("ENCRYPTED COSIGN PRIVATE KEY", sealed), []byte("s3cret")},
-		"Empty":     {"an empty password is one", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", seal(t, p256, "")), []byte{}},
+		"Encrypted": {"a key encrypted by cosign 2 is supported", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", sealed), []byte("s3cret")},
+		"Older":     {"a key encrypted by cosign 1 is supported", p256, block("ENCRYPTED COSIGN PRIVATE KEY", sealed), []byte("s3cret")},
+		"Empty":     {"an empty password is valid", p256, block("ENCRYPTED SIGSTORE PRIVATE KEY", seal(t, p256, "")), []byte{}},
 	}
 	other := imagetest.Key(t).Public()
 	for name, tc := range cases {
@@ -122,22 +122,22 @@ func TestNoKey(t *testing.T) {
 		want     string
 		hint     string
 	}{
-		"Empty":     {"there is nothing", nil, nil, "no key in PEM", ""},
-		"Garbage":   {"any file", []byte("\x00\x01 apiVersion: v1\n"), nil, "no key in PEM", ""},
-		"Long":      {"a file that is no key is not read whole", append(make([]byte, signature.MaxKey), block("PRIVATE KEY", pkcs8(t, p256))...), nil, "more than the 16 KiB", ""},
-		"Damaged":   {"a key that was cut short", block("PRIVATE KEY", pkcs8(t, p256)[:50]), nil, `"PRIVATE KEY" holds no key that can be read`, ""},
-		"Mislabel":  {"another format than its label says", block("RSA PRIVATE KEY", pkcs8(t, p256)), nil, `"RSA PRIVATE KEY" holds no key that can be read`, ""},
-		"Cert":      {"a certificate is not trusted by its key alone", block("CERTIFICATE", []byte("x")), nil, `"CERTIFICATE" is no key`, ""},
-		"OpenSSH":   {"keys of ssh have a format of their own", block("OPENSSH PRIVATE KEY", []byte("x")), nil, "no key that can be read", ""},
+		"Empty":     {"an empty file is not a key", nil, nil, "contains no key in PEM", ""},
+		"Garbage":   {"a file without PEM is not a key", []byte("\x00\x01 apiVersion: v1\n"), nil, "contains no key in PEM", ""},
+		"Long":      {"a file that is too large is refused", append(make([]byte, signature.MaxKey), block("PRIVATE KEY", pkcs8(t, p256))...), nil, "larger than 16 KiB", ""},
+		"Damaged":   {"a truncated key is invalid", block("PRIVATE KEY", pkcs8(t, p256)[:50]), nil, `"PRIVATE KEY" is not a valid key`, ""},
+		"Mislabel":  {"a key in another format than its PEM type is invalid", block("RSA PRIVATE KEY", pkcs8(t, p256)), nil, `"RSA PRIVATE KEY" is not a valid key`, ""},
+		"Cert":      {"a certificate is not trusted by its key alone", block("CERTIFICATE", []byte("x")), nil, `expected a key, got a PEM block of type "CERTIFICATE"`, ""},
+		"OpenSSH":   {"the format of OpenSSH is not supported", block("OPENSSH PRIVATE KEY", []byte("x")), nil, "is not a valid key", ""},
 		"OpenSSL":   {"PKCS #8 encryption", block("ENCRYPTED PRIVATE KEY", []byte("x")), []byte("s3cret"), "as OpenSSL does it", "cosign import-key-pair"},
 		"Legacy":    {"PEM encryption", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")}), []byte("s3cret"), "as OpenSSL does it", "cosign import-key-pair"},
-		"NoPass":    {"nobody is asked for a password", block(kind, sealed), nil, "there is no password", ""},
-		"WrongPass": {"another password", block(kind, sealed), []byte("hunter2"), "its password is wrong", ""},
-		"Greedy":    {"what a password costs is bounded", block(kind, []byte(greedy)), []byte("s3cret"), "no key that can be read", ""},
-		"Sealed":    {"what is encrypted is no JSON", block(kind, []byte("{")), []byte("s3cret"), "no key that can be read", ""},
-		"P224":      {"too short a curve", block("PRIVATE KEY", pkcs8(t, curve(t, elliptic.P224()))), nil, "kind of key is not supported", ""},
-		"RSA1024":   {"too short a modulus", block("PRIVATE KEY", pkcs8(t, small)), nil, "kind of key is not supported", ""},
-		"X25519":    {"a key that signs nothing", block("PRIVATE KEY", pkcs8(t, x25519)), nil, "kind of key is not supported", ""},
+		"NoPass":    {"an encrypted key needs a password", block(kind, sealed), nil, "there is no password", ""},
+		"WrongPass": {"a wrong password is an error", block(kind, sealed), []byte("hunter2"), "its password is wrong", ""},
+		"Greedy":    {"the cost of scrypt is limited", block(kind, []byte(greedy)), []byte("s3cret"), "is not a valid key", ""},
+		"Sealed":    {"an encrypted key must be JSON", block(kind, []byte("{")), []byte("s3cret"), "is not a valid key", ""},
+		"P224":      {"P-224 is not supported", block("PRIVATE KEY", pkcs8(t, curve(t, elliptic.P224()))), nil, "kind of key is not supported", ""},
+		"RSA1024":   {"RSA of 1024 bits is not supported", block("PRIVATE KEY", pkcs8(t, small)), nil, "kind of key is not supported", ""},
+		"X25519":    {"X25519 cannot sign", block("PRIVATE KEY", pkcs8(t, x25519)), nil, "kind of key is not supported", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,9 +152,9 @@ func TestNoKey(t *testing.T) {
 		})
 	}
 	_, err := signature.ParsePrivateKey(public(t, p256), nil)
-	checkError(t, "the two files are easily mixed up", err, "it is a public key, and signing takes the private one", "")
+	checkError(t, "a public key cannot sign", err, "expected a private key, got a public key", "")
 	_, err = signature.ParsePublicKey(block("PUBLIC KEY", []byte("x")), nil)
-	checkError(t, "a damaged public key", err, `"PUBLIC KEY" holds no key that can be read`, "")
+	checkError(t, "a damaged public key", err, `"PUBLIC KEY" is not a valid key`, "")
 	_, err = signature.ParsePrivateKey(block(kind, sealed), nil)
 	if !errors.Is(err, signature.ErrNoPassword) {
 		t.Errorf("callers say where a password is to be: got %v", err)

@@ -13,23 +13,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Signature is one of those that stand beside an image.
+// A Signature is a signature of an image.
 type Signature struct {
-	// Payload is the document that was signed.
+	// Payload is the signed document.
 	Payload []byte
-	// Value is what the key made of it.
+	// Value is the signature of Payload by a key.
 	Value []byte
 }
 
-// Tag returns the tag of repo where the signatures of a digest are:
-// "sha256-HEX.sig". Who copies what has this digest takes it along.
+// Tag returns the tag of repo with the signatures of a digest, "sha256-HEX.sig".
 func Tag(repo name.Repository, digest v1.Hash) name.Tag {
 	return repo.Tag(tagOf(digest, "sig"))
 }
 
-// Tags are where cosign keeps what belongs to a digest: its signatures,
-// attestations and SBOM (sigstore/cosign, specs/SIGNATURE_SPEC.md, "Tag-based
-// discovery").
+// Tags returns the tags at which cosign stores the signatures, attestations and SBOM of a
+// digest (sigstore/cosign, specs/SIGNATURE_SPEC.md, "Tag-based discovery").
 func Tags(digest v1.Hash) []string {
 	return []string{tagOf(digest, "sig"), tagOf(digest, "att"), tagOf(digest, "sbom")}
 }
@@ -38,12 +36,11 @@ func tagOf(digest v1.Hash, kind string) string {
 	return digest.Algorithm + "-" + digest.Hex + "." + kind
 }
 
-// Sign signs what has this digest in repo. A signature by an ECDSA key is another
-// one each time.
+// Sign signs a digest in repo. Signatures by an ECDSA key differ each time.
 func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, error) {
 	text, err := json.Marshal(payload.Cosign{Image: repo.Digest(digest.String())})
 	if err != nil {
-		return Signature{}, fmt.Errorf("encoding what is signed of %s: %w", digest, err)
+		return Signature{}, fmt.Errorf("encoding the signed document of %s: %w", digest, err)
 	}
 	value, err := k.sign(text)
 	if err != nil {
@@ -52,7 +49,7 @@ func (k *PrivateKey) Sign(repo name.Repository, digest v1.Hash) (Signature, erro
 	return Signature{text, value}, nil
 }
 
-// digest returns the digest that s is about, for a signature that its key made.
+// digest returns the digest in the payload of s.
 func (s Signature) digest() (v1.Hash, error) {
 	var p payload.SimpleContainerImage
 	if err := json.Unmarshal(s.Payload, &p); err != nil {
@@ -63,31 +60,30 @@ func (s Signature) digest() (v1.Hash, error) {
 	}
 	h, err := v1.NewHash(p.Critical.Image.DockerManifestDigest)
 	if err != nil {
-		return v1.Hash{}, fmt.Errorf("%q, which it is about, is no digest", p.Critical.Image.DockerManifestDigest)
+		return v1.Hash{}, fmt.Errorf("its digest %q is invalid", p.Critical.Image.DockerManifestDigest)
 	}
 	return h, nil
 }
 
-// Count returns how many of these signatures k's private key made of a digest.
-// The repository that they name does not count: a copy is signed as well as the
-// original.
+// Count returns the number of signatures of a digest by k's private key. They may name
+// another repository: the signature of an image is valid for its copies.
 func (k *PublicKey) Count(signatures []Signature, digest v1.Hash) int {
 	good, _ := k.sort(signatures, digest)
 	return good
 }
 
-// sort returns how many of these signatures k's private key made of a digest, and
-// what is wrong with the others that it made.
+// sort returns the number of signatures of a digest by k's private key, and what is wrong
+// with the other signatures by it.
 func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wrong []string) {
 	for _, s := range signatures {
-		if !k.made(s) {
+		if !k.verify(s) {
 			continue
 		}
 		switch of, err := s.digest(); {
 		case err != nil:
-			wrong = append(wrong, "what the key has signed is no statement on an image: "+err.Error())
+			wrong = append(wrong, "the key signed a document that is not about an image: "+err.Error())
 		case of != digest:
-			wrong = append(wrong, fmt.Sprintf("what the key has signed is %s", of))
+			wrong = append(wrong, fmt.Sprintf("the key signed %s", of))
 		default:
 			good++
 		}
@@ -95,9 +91,9 @@ func (k *PublicKey) sort(signatures []Signature, digest v1.Hash) (good int, wron
 	return good, wrong
 }
 
-// Check says how many of an image's signatures each key made of its digest. One
-// by any of the keys is enough, as one authority is for Crossplane's ImageConfig;
-// none at all is an error that says what there is in its place.
+// Check returns the number of signatures of a digest by each key. One signature by any of
+// the keys is enough, as one authority is for Crossplane's ImageConfig. Without one, the
+// error describes the signatures that exist.
 func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int, err error) {
 	found := false
 	var wrong []string
@@ -112,20 +108,14 @@ func Check(signatures []Signature, digest v1.Hash, keys ...*PublicKey) (by []int
 	case len(signatures) == 0:
 		return nil, hint.Wrap(fmt.Errorf("%s has no signature", digest), "sign the package when you push it: xfn xpkg push "+hint.SignKey+" FILE")
 	case len(wrong) > 0:
-		return nil, fmt.Errorf("%s is not what was signed: %s", digest, strings.Join(wrong, "; "))
-	default:
-		return nil, othersError(digest, len(signatures), len(keys))
+		return nil, fmt.Errorf("%s has no valid signature: %s", digest, strings.Join(wrong, "; "))
 	}
-}
-
-// othersError says that there are signatures, and none by the keys.
-func othersError(digest v1.Hash, signatures, keys int) error {
-	have, by := "1 signature", "the key"
-	if signatures != 1 {
-		have = fmt.Sprintf("%d signatures", signatures)
+	have, others := "1 signature", "the key"
+	if n := len(signatures); n != 1 {
+		have = fmt.Sprintf("%d signatures", n)
 	}
-	if keys != 1 {
-		by = fmt.Sprintf("any of the %d keys", keys)
+	if n := len(keys); n != 1 {
+		others = fmt.Sprintf("any of the %d keys", n)
 	}
-	return fmt.Errorf("%s has %s, and none by %s: they were made by others, or changed", digest, have, by)
+	return nil, fmt.Errorf("%s has %s, but none by %s: they were made with other keys, or changed", digest, have, others)
 }

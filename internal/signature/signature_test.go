@@ -104,17 +104,17 @@ func TestCheck(t *testing.T) {
 		err    string
 	}{
 		"Good":       {"one signature, one key", []signature.Signature{good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
-		"Among":      {"others do no harm", []signature.Signature{theirs, tampered, elsewhere, {}, good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
+		"Among":      {"other signatures are ignored", []signature.Signature{theirs, tampered, elsewhere, {}, good}, digest, []*signature.PrivateKey{mine}, []int{1}, ""},
 		"Any":        {"one of the keys is enough", []signature.Signature{good}, digest, []*signature.PrivateKey{yours, mine}, []int{0, 1}, ""},
-		"Twice":      {"who signs twice is counted twice", []signature.Signature{good, must[signature.Signature](t)(mine.Sign(repo(t), digest))}, digest, []*signature.PrivateKey{mine}, []int{2}, ""},
-		"None":       {"nothing is signed", nil, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no signature"},
-		"Other":      {"a signature by somebody else", []signature.Signature{theirs}, digest, []*signature.PrivateKey{mine}, nil, "has 1 signature, and none by the key: "},
-		"Others":     {"how many there are is told", []signature.Signature{theirs, theirs}, digest, []*signature.PrivateKey{mine, yours}, nil, "has 2 signatures, and none by any of the 2 keys: "},
-		"Tampered":   {"a flipped bit", []signature.Signature{tampered}, digest, []*signature.PrivateKey{mine}, nil, "made by others, or changed"},
-		"Swapped":    {"a signature under another document", []signature.Signature{swapped}, other, []*signature.PrivateKey{mine}, nil, "made by others, or changed"},
-		"Elsewhere":  {"a signature of another package, moved here", []signature.Signature{theirs, elsewhere}, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " is not what was signed: what the key has signed is " + other.String()},
-		"Unreadable": {"a layer that is too large to be a signature", []signature.Signature{{}}, digest, []*signature.PrivateKey{mine}, nil, "made by others, or changed"},
-		"NoKeys":     {"no key is no excuse", []signature.Signature{good}, digest, nil, nil, "has 1 signature, and none by any of the 0 keys: "},
+		"Twice":      {"two signatures by one key are counted twice", []signature.Signature{good, must[signature.Signature](t)(mine.Sign(repo(t), digest))}, digest, []*signature.PrivateKey{mine}, []int{2}, ""},
+		"None":       {"a digest without signatures is an error", nil, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no signature"},
+		"Other":      {"a signature by another key is not enough", []signature.Signature{theirs}, digest, []*signature.PrivateKey{mine}, nil, "has 1 signature, but none by the key: "},
+		"Others":     {"the error has the numbers of signatures and keys", []signature.Signature{theirs, theirs}, digest, []*signature.PrivateKey{mine, yours}, nil, "has 2 signatures, but none by any of the 2 keys: "},
+		"Tampered":   {"a signature with a flipped bit is invalid", []signature.Signature{tampered}, digest, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
+		"Swapped":    {"a signature under another document", []signature.Signature{swapped}, other, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
+		"Elsewhere":  {"a signature of another package, moved here", []signature.Signature{theirs, elsewhere}, digest, []*signature.PrivateKey{mine}, nil, digest.String() + " has no valid signature: the key signed " + other.String()},
+		"Unreadable": {"a layer that is too large to be a signature", []signature.Signature{{}}, digest, []*signature.PrivateKey{mine}, nil, "made with other keys, or changed"},
+		"NoKeys":     {"without a key no signature is valid", []signature.Signature{good}, digest, nil, nil, "has 1 signature, but none by any of the 0 keys: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestOtherDocuments(t *testing.T) {
 		"File":     {"a blob that cosign sign-blob signed", "hello", "not the JSON of a simple signing document"},
 		"Empty":    {"a document without anything", "{}", `its type is ""`},
 		"Atomic":   {"the older type of document", strings.Replace(fmt.Sprintf(document, digest), "cosign container image signature", "atomic container signature", 1), `its type is "atomic container signature"`},
-		"NoDigest": {"a digest that is none", fmt.Sprintf(document, "latest"), `"latest", which it is about, is no digest`},
+		"NoDigest": {"an invalid digest in the document is an error", fmt.Sprintf(document, "latest"), `its digest "latest" is invalid`},
 		"List":     {"JSON of another shape", "[]", "not the JSON of a simple signing document"},
 		"Twice":    {"two documents in one", fmt.Sprintf(document, digest) + "{}", "not the JSON of a simple signing document"},
 	}

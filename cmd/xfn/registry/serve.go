@@ -52,8 +52,8 @@ Examples:
 `
 }
 
-// Run serves until it is interrupted. Its first line of output says where. The
-// directory is opened after the address: without one there is nothing to do.
+// Run serves until it is interrupted, and prints the address first. It opens the
+// directory after the address, so that an error of the address leaves no directory.
 func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
 	listener, err := c.listen(ctx)
 	if err != nil {
@@ -64,15 +64,19 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 			err = errors.Join(err, closed)
 		}
 	}()
-	guard, err := c.guard()
-	if err != nil {
-		return err
+	var users *registry.Users
+	if c.Htpasswd != "" {
+		if users, err = registry.ReadUsers(c.Htpasswd); err != nil {
+			return hint.Wrap(err, "write the file by htpasswd -c -B FILE USER")
+		}
 	}
-	dir, remove, err := c.directory()
-	if err != nil {
-		return err
+	dir := c.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "xfn-registry-"); err != nil {
+			return fmt.Errorf("making a directory for the registry: %w", fsx.Cause(err))
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	defer func() { err = errors.Join(err, remove()) }()
 	reg, err := registry.Open(dir)
 	if err != nil {
 		return err
@@ -81,35 +85,14 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 	if _, err := fmt.Fprintf(term.Stdout, "listening on %s\n", listener.Addr()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)
 	}
-	return registry.Serve(ctx, listener, guard(reg))
+	handler := http.Handler(reg)
+	if users != nil {
+		handler = users.Only(reg)
+	}
+	return registry.Serve(ctx, listener, handler)
 }
 
-// directory returns where the registry is kept, and what removes it if it is a
-// temporary one.
-func (c *ServeCmd) directory() (dir string, remove func() error, err error) {
-	if c.Dir != "" {
-		return c.Dir, func() error { return nil }, nil
-	}
-	dir, err = os.MkdirTemp("", "xfn-registry-")
-	if err != nil {
-		return "", nil, fmt.Errorf("making a directory for the registry: %w", fsx.Cause(err))
-	}
-	return dir, func() error { return os.RemoveAll(dir) }, nil
-}
-
-// guard returns what lets only users through, if there are any.
-func (c *ServeCmd) guard() (func(http.Handler) http.Handler, error) {
-	if c.Htpasswd == "" {
-		return func(h http.Handler) http.Handler { return h }, nil
-	}
-	users, err := registry.ReadUsers(c.Htpasswd)
-	if err != nil {
-		return nil, hint.Wrap(err, "write the file by htpasswd -c -B FILE USER")
-	}
-	return users.Only, nil
-}
-
-// listen listens where others may, and speaks TLS if it is asked to.
+// listen returns the listener, with TLS if there is a certificate.
 func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
 	config, err := c.tls()
 	if err != nil {
@@ -130,7 +113,7 @@ func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// tls reads the certificate, if there is to be one.
+// tls reads the certificate, or returns nil without TLSCertsDir.
 func (c *ServeCmd) tls() (*tls.Config, error) {
 	if c.TLSCertsDir == "" {
 		return nil, nil

@@ -1,5 +1,4 @@
-// Package credentials finds what to log in to a registry with, where Docker,
-// podman and CI systems leave it: in configuration files, with the programs that
-// these name (credential helpers), and in variables. Its caller hands in the
-// environment.
+// Package credentials finds the credentials for a registry where Docker, podman and CI
+// systems store them: in configuration files, in the credential helpers that these name,
+// and in environment variables. The caller passes the environment.
 package credentials

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,11 +21,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// maxFile is the size up to which a configuration is read.
+// maxFile limits the size of a configuration.
 const maxFile = 1 << 20
 
-// A file is a configuration of Docker or podman, as far as it is about
-// credentials.
+// A file has the credentials in a configuration of Docker or podman.
 type file struct {
 	Auths       map[string]entry  `json:"auths"`
 	CredHelpers map[string]string `json:"credHelpers"`
@@ -40,25 +41,25 @@ type entry struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// read reads the configuration at path, of which people know as name.
+// read reads the configuration at path. Errors call it name.
 func read(path, name string) (file, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return file{name: name}, nil
 	}
-	if err != nil {
-		return file{}, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+		_ = f.Close()
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	_ = f.Close()
 	if err != nil {
 		return file{}, fmt.Errorf("reading %q: %w", name, fsx.Cause(err))
 	}
 	return parse(name, text)
 }
 
-// parse reads a configuration. An empty one has no entries. Its errors repeat
-// none of it.
+// parse parses a configuration. An empty one has no entries. Errors contain no part of
+// it.
 func parse(name string, text []byte) (file, error) {
 	f := file{name: name}
 	if len(text) > maxFile {
@@ -88,8 +89,8 @@ func parse(name string, text []byte) (file, error) {
 	)
 }
 
-// helper returns the program that knows the credentials of a registry, or "",
-// and whether the file says so of that registry alone.
+// helper returns the credential helper of a registry, or "", and whether it is for that
+// registry alone.
 func (f file) helper(host string) (program string, alone bool) {
 	for _, key := range names(host) {
 		if program, ok := f.CredHelpers[key]; ok {
@@ -99,27 +100,24 @@ func (f file) helper(host string) (program string, alone bool) {
 	return f.CredsStore, false
 }
 
-// registry returns the entry of a whole registry. Its key may be a URL, as in
-// "https://registry.example.org/v1/", which is how Docker has written it.
+// registry returns the entry of a whole registry. Its key may be a URL, such as
+// "https://registry.example.org/v1/", as older versions of Docker wrote it.
 func (f file) registry(host string) (Credential, error) {
-	known := names(host)
-	for _, key := range known {
-		if c, err := f.entry(f.Auths[key], key); err != nil || c.Source != "" {
+	keys := names(host)
+	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
+		if slices.Contains(names(host), hostOf(key)) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		if c, err := f.credential(key); err != nil || c.Source != "" {
 			return c, err
 		}
 	}
-	var best string
-	for key := range f.Auths {
-		for _, name := range known {
-			if hostOf(key) == name && (best == "" || key < best) && f.Auths[key] != (entry{}) {
-				best = key
-			}
-		}
-	}
-	return f.entry(f.Auths[best], best)
+	return Credential{}, nil
 }
 
-// names are the keys of a registry, the most usual first.
+// names returns the keys of a registry, the most usual first.
 func names(host string) []string {
 	if host == name.DefaultRegistry {
 		return []string{authn.DefaultAuthKey, "docker.io", host, "registry-1.docker.io"}
@@ -127,8 +125,8 @@ func names(host string) []string {
 	return []string{host}
 }
 
-// hostOf returns the registry of a key that is written as a URL, or as one
-// without its scheme. Other keys with a path are those of namespaces.
+// hostOf returns the registry of a key that is a URL, or a URL without its scheme. Other
+// keys with a path are of namespaces, for which it returns "".
 func hostOf(key string) string {
 	rest, isURL := strings.CutPrefix(key, "https://")
 	if !isURL {
@@ -141,8 +139,10 @@ func hostOf(key string) string {
 	return ""
 }
 
-// entry returns what an entry holds. An empty one says that a helper knows more.
-func (f file) entry(e entry, key string) (Credential, error) {
+// credential returns the credential of an entry. Docker writes an empty entry if a
+// credential helper has the credential.
+func (f file) credential(key string) (Credential, error) {
+	e := f.Auths[key]
 	if e == (entry{}) {
 		return Credential{}, nil
 	}

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxAnswer is how much a helper may say, and fresh how long it holds. Tokens
-	// of clouds live for an hour or more.
+	// maxAnswer limits the output of a helper, and fresh the time for which it is
+	// cached. Tokens of cloud providers are valid for an hour or more.
 	maxAnswer = 1 << 20
 	fresh     = 5 * time.Minute
-	// grace is how long a helper that was killed may keep its output open.
+	// grace is the time after which the output of a killed helper is closed.
 	grace = time.Second
 )
 
@@ -32,8 +32,8 @@ type answer struct {
 	at time.Time
 }
 
-// ask returns what the helper with that suffix says of a registry, or the zero
-// value if it knows nothing.
+// ask returns the credential for a registry of the helper with that suffix, or the zero
+// value if it has none.
 func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Credential, error) {
 	q := question{"docker-credential-" + suffix, names(host)[0]}
 	select {
@@ -64,15 +64,15 @@ func (k *Keychain) ask(ctx context.Context, f file, suffix, host string) (Creden
 	return a.Credential, nil
 }
 
-// run runs a helper: docker-credential-helpers, "Development". Nothing of what it
-// prints is in an error, as it may be a secret.
+// run runs a helper: docker-credential-helpers, "Development". Errors do not contain its
+// output, which may be a secret.
 func (k *Keychain) run(ctx context.Context, path string, q question) (authn.AuthConfig, error) {
 	limited, cancel := context.WithTimeout(ctx, k.s.HelperTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, "get")
 	cmd.Env, cmd.Stdin, cmd.WaitDelay = k.s.Env, strings.NewReader(q.server), grace
 	proc.KillGroup(cmd)
-	var out said
+	var out output
 	cmd.Stdout = &out
 	err := cmd.Run()
 	switch {
@@ -80,7 +80,7 @@ func (k *Keychain) run(ctx context.Context, path string, q question) (authn.Auth
 		return authn.AuthConfig{}, ctx.Err()
 	case limited.Err() != nil:
 		return authn.AuthConfig{}, tryIt(q, fmt.Errorf("the credential helper %q did not answer within %s", q.program, k.s.HelperTimeout))
-	case err != nil && knowsNothing(out.text):
+	case err != nil && string(bytes.TrimSpace(out.text)) == "credentials not found in native keychain":
 		return authn.AuthConfig{}, nil
 	case err != nil:
 		return authn.AuthConfig{}, tryIt(q, fmt.Errorf("the credential helper %q failed: %w", q.program, err))
@@ -98,22 +98,17 @@ func (k *Keychain) run(ctx context.Context, path string, q question) (authn.Auth
 	return authn.AuthConfig{Username: found.Username, Password: found.Secret}, nil
 }
 
-// knowsNothing recognises how helpers say that they have no entry.
-func knowsNothing(text []byte) bool {
-	return string(bytes.TrimSpace(text)) == "credentials not found in native keychain"
-}
-
 func tryIt(q question, err error) error {
 	return hint.Wrap(err, fmt.Sprintf("see what it says: echo %s | %s get", q.server, q.program))
 }
 
-// said is what a helper prints, up to a limit at which its pipe is closed.
-type said struct{ text []byte }
+// output is the output of a helper. At its limit the pipe is closed.
+type output struct{ text []byte }
 
 // Write implements io.Writer.
-func (s *said) Write(p []byte) (int, error) {
+func (s *output) Write(p []byte) (int, error) {
 	if len(s.text)+len(p) > maxAnswer {
-		return 0, errors.New("it says too much")
+		return 0, errors.New("its output is too large")
 	}
 	s.text = append(s.text, p...)
 	return len(p), nil

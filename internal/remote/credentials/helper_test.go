@@ -56,17 +56,17 @@ func TestHelper(t *testing.T) {
 	}{
 		"Store":       {"a helper for all registries", "", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
 		"One":         {"a helper for one registry", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "credsStore": "absent"}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
-		"NotThisOne":  {"which is not this one", "", values{"credHelpers": values{"other.example.org": "xyz"}}, "registry.example.org/a", authn.AuthConfig{}, "", ""},
+		"NotThisOne":  {"a helper for another registry is not used", "", values{"credHelpers": values{"other.example.org": "xyz"}}, "registry.example.org/a", authn.AuthConfig{}, "", ""},
 		"Off":         {"a registry without the helper of all", "", values{"credHelpers": values{"registry.example.org": ""}, "credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, ""},
 		"Hub":         {"Docker Hub by its old name", "", values{"credsStore": "xyz"}, "docker.io/acme/a", authn.AuthConfig{Username: "https://index.docker.io/v1/", Password: canary}, from, "https://index.docker.io/v1/"},
 		"Port":        {"a port is part of the name", "", values{"credsStore": "xyz"}, "registry.example.org:5000/a", authn.AuthConfig{Username: "registry.example.org:5000", Password: canary}, from, "registry.example.org:5000"},
 		"Token":       {"an identity token", "token", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{IdentityToken: canary}, from, "registry.example.org"},
-		"Namespace":   {"an entry of a namespace is nearer", "", values{"credsStore": "xyz", "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "acme", Password: canary}, inFile, ""},
-		"OneAlone":    {"but not than the registry's own helper", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
+		"Namespace":   {"an entry of a namespace precedes the helper for all registries", "", values{"credsStore": "xyz", "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "acme", Password: canary}, inFile, ""},
+		"OneAlone":    {"a registry's own helper precedes an entry of a namespace", "", values{"credHelpers": values{"registry.example.org": "xyz"}, "auths": values{"registry.example.org/acme": packed("acme")}}, "registry.example.org/acme/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
 		"Both":        {"the helper comes before the entry", "", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "registry.example.org", Password: canary}, from, "registry.example.org"},
-		"None":        {"a helper that knows nothing", "none", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{}, "", "registry.example.org"},
-		"NoneButFile": {"gives way to the entry", "none", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
-		"Empty":       {"an empty answer is none", "empty", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
+		"None":        {"a helper without an entry finds no credential", "none", values{"credsStore": "xyz"}, "registry.example.org/a", authn.AuthConfig{}, "", "registry.example.org"},
+		"NoneButFile": {"an entry is used if the helper has none", "none", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
+		"Empty":       {"an empty answer of a helper is ignored", "empty", values{"credsStore": "xyz", "auths": entry}, "registry.example.org/a", authn.AuthConfig{Username: "inline", Password: canary}, inFile, "registry.example.org"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,12 +86,12 @@ func TestHelper(t *testing.T) {
 // bounded, and nothing that it prints is passed on.
 func TestHelperErrors(t *testing.T) {
 	cases := map[string]struct{ reason, mode, program, want, hint string }{
-		"Fails":   {"one that fails", "fails", "xyz", `the credential helper "docker-credential-xyz" failed: exit status 1`, "echo registry.example.org | docker-credential-xyz get"},
-		"Garbage": {"one that prints something else", "garbage", "xyz", `"docker-credential-xyz" did not return a credential`, "echo registry.example.org | "},
-		"Floods":  {"one that never stops", "floods", "xyz", `"docker-credential-xyz" failed: `, "echo registry.example.org | "},
-		"Hangs":   {"one that never starts", "hangs", "xyz", `"docker-credential-xyz" did not answer within 1.5s`, "echo registry.example.org | "},
-		"Absent":  {"one that is not there", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "take its name out of ~/.docker/config.json"},
-		"Path":    {"one that is no name", "", "xyz/../docker-credential-xyz", "there is no such program on PATH", "take its name out"},
+		"Fails":   {"a helper that fails is an error", "fails", "xyz", `the credential helper "docker-credential-xyz" failed: exit status 1`, "echo registry.example.org | docker-credential-xyz get"},
+		"Garbage": {"a helper that prints no JSON is an error", "garbage", "xyz", `"docker-credential-xyz" did not return a credential`, "echo registry.example.org | "},
+		"Floods":  {"the output of a helper is limited", "floods", "xyz", `"docker-credential-xyz" failed: `, "echo registry.example.org | "},
+		"Hangs":   {"the time of a helper is limited", "hangs", "xyz", `"docker-credential-xyz" did not answer within 1.5s`, "echo registry.example.org | "},
+		"Absent":  {"a missing helper is an error", "", "absent", `"~/.docker/config.json" names the credential helper "docker-credential-absent", and there is no such program on PATH`, "take its name out of ~/.docker/config.json"},
+		"Path":    {"a helper must not be a path", "", "xyz/../docker-credential-xyz", "there is no such program on PATH", "take its name out"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

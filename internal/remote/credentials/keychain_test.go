@@ -47,17 +47,17 @@ func TestFile(t *testing.T) {
 		"Namespace": {"a namespace beats the registry", auths(map[string]map[string]string{
 			"registry.example.org": packed("all"), "registry.example.org/acme": packed("acme"), "registry.example.org/acme/te": packed("te"),
 		}), repo, authn.AuthConfig{Username: "acme", Password: canary}},
-		"OtherNamespace": {"and is for nobody else", auths(map[string]map[string]string{"registry.example.org/other": packed("other")}), repo, authn.AuthConfig{}},
-		"EmptyNamespace": {"an entry of nothing is none", auths(map[string]map[string]string{"registry.example.org/acme": {}, "registry.example.org": packed("all")}), repo, authn.AuthConfig{Username: "all", Password: canary}},
+		"OtherNamespace": {"an entry of another namespace is not used", auths(map[string]map[string]string{"registry.example.org/other": packed("other")}), repo, authn.AuthConfig{}},
+		"EmptyNamespace": {"an empty entry of a namespace is ignored", auths(map[string]map[string]string{"registry.example.org/acme": {}, "registry.example.org": packed("all")}), repo, authn.AuthConfig{Username: "all", Password: canary}},
 		"OtherHost":      {"another registry", auths(map[string]map[string]string{"example.org": packed("a"), "registry.example.org.evil.example": packed("b"), "registry.example.org:5000": packed("c")}), repo, authn.AuthConfig{}},
 		"Port":           {"a port is part of the name", auths(map[string]map[string]string{"registry.example.org:5000": packed("c")}), "registry.example.org:5000/fn", authn.AuthConfig{Username: "c", Password: canary}},
 		"URL":            {"an old key is a URL", auths(map[string]map[string]string{"https://registry.example.org/v1/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
-		"Slash":          {"or ends in a slash", auths(map[string]map[string]string{"registry.example.org/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
-		"URLAndName":     {"which a name beats", auths(map[string]map[string]string{"http://registry.example.org/v2/": packed("old"), "registry.example.org": packed("new")}), repo, authn.AuthConfig{Username: "new", Password: canary}},
+		"Slash":          {"a key may end in a slash", auths(map[string]map[string]string{"registry.example.org/": packed("old")}), repo, authn.AuthConfig{Username: "old", Password: canary}},
+		"URLAndName":     {"a key without a scheme precedes a URL", auths(map[string]map[string]string{"http://registry.example.org/v2/": packed("old"), "registry.example.org": packed("new")}), repo, authn.AuthConfig{Username: "new", Password: canary}},
 		"Hub":            {"Docker Hub has a name of its own", auths(map[string]map[string]string{"https://index.docker.io/v1/": packed("hub")}), "docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
-		"HubShort":       {"or that which podman writes", auths(map[string]map[string]string{"docker.io": packed("hub")}), "index.docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
-		"Empty":          {"an empty file is none", " \n", repo, authn.AuthConfig{}},
-		"More":           {"what else it says does not matter", `{"auths":{"registry.example.org":{"auth":"YWRhOmE=","email":"x"}},"HttpHeaders":{"a":"b"},"psFormat":"x"}`, repo, authn.AuthConfig{Username: "ada", Password: "a"}},
+		"HubShort":       {"the key that podman writes for Docker Hub is used", auths(map[string]map[string]string{"docker.io": packed("hub")}), "index.docker.io/acme/fn", authn.AuthConfig{Username: "hub", Password: canary}},
+		"Empty":          {"an empty file has no entries", " \n", repo, authn.AuthConfig{}},
+		"More":           {"unknown fields are ignored", `{"auths":{"registry.example.org":{"auth":"YWRhOmE=","email":"x"}},"HttpHeaders":{"a":"b"},"psFormat":"x"}`, repo, authn.AuthConfig{Username: "ada", Password: "a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,12 +80,12 @@ func TestFile(t *testing.T) {
 // contents.
 func TestFileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, config, want, hint string }{
-		"Cut":    {"a file that ends in its middle", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is not a configuration in JSON`, "repair the file"},
-		"Type":   {"an entry that is none", "{\n\"auths\": {\"registry.example.org\": \"" + canary + "\"}}", `reading "~/config.json", line 2: `, "repair the file"},
-		"List":   {"a list", "[\"" + canary + "\"]", `reading "~/config.json", line 1: `, "repair the file"},
-		"Base64": {"an auth that is not packed", `{"auths":{"registry.example.org":{"auth":"` + canary + `"}}}`, `the auth of "registry.example.org" is not USER:PASSWORD in base64`, "docker login registry.example.org"},
-		"Colon":  {"or has no colon", `{"auths":{"registry.example.org":{"auth":"YWRh"}}}`, `the auth of "registry.example.org"`, "docker login"},
-		"Large":  {"a file without end", strings.Repeat(" ", 1<<20+1), "it has more than 1 MiB", ""},
+		"Cut":    {"a truncated file is an error", "{\n\"auths\": {\n\"" + canary, `reading "~/config.json", line 3: it is not a configuration in JSON`, "repair the file"},
+		"Type":   {"an entry that is not an object is an error", "{\n\"auths\": {\"registry.example.org\": \"" + canary + "\"}}", `reading "~/config.json", line 2: `, "repair the file"},
+		"List":   {"a file that is a list is an error", "[\"" + canary + "\"]", `reading "~/config.json", line 1: `, "repair the file"},
+		"Base64": {"an auth that is not base64 is an error", `{"auths":{"registry.example.org":{"auth":"` + canary + `"}}}`, `the auth of "registry.example.org" is not USER:PASSWORD in base64`, "docker login registry.example.org"},
+		"Colon":  {"an auth without a colon is an error", `{"auths":{"registry.example.org":{"auth":"YWRh"}}}`, `the auth of "registry.example.org"`, "docker login"},
+		"Large":  {"the size of a file is limited", strings.Repeat(" ", 1<<20+1), "it has more than 1 MiB", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -195,10 +195,10 @@ func TestFromEnviron(t *testing.T) {
 		env    []string
 		want   []string
 	}{
-		"Nothing": {"nobody in particular", nil, run},
-		"Home":    {"a user", []string{"HOME=" + home}, slices.Concat([]string{join(home, ".docker/config.json")}, run, []string{join(home, ".config/containers/auth.json")})},
+		"Nothing": {"without variables only the file of podman is used", nil, run},
+		"Home":    {"the files are in the home directory", []string{"HOME=" + home}, slices.Concat([]string{join(home, ".docker/config.json")}, run, []string{join(home, ".config/containers/auth.json")})},
 		"All": {
-			"what a user says",
+			"environment variables override the defaults",
 			[]string{"HOME=" + home, "DOCKER_CONFIG=/d", "XDG_RUNTIME_DIR=/r", "XDG_CONFIG_HOME=/c", "REGISTRY_AUTH_FILE=/a.json"},
 			[]string{join("/a.json"), join("/d/config.json"), join("/r/containers/auth.json"), join("/c/containers/auth.json")},
 		},

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"net/http"
@@ -18,66 +19,45 @@ import (
 	"time"
 )
 
-// A Certificate is one of this machine's loopback address, "127.0.0.1" and
-// "localhost", by a CA that nobody knows.
+// A Certificate is for "127.0.0.1" and "localhost", and signed by itself.
 type Certificate struct {
 	// File and Key are paths of PEM files for a server.
 	File, Key string
-	// CA is the path of a PEM file of who signed it, alone in its folder.
+	// CA is the path of the same certificate, alone in its folder.
 	CA string
 }
 
-// NewCertificate makes a Certificate that goes with the test.
+// NewCertificate creates a Certificate that is removed after the test.
 func NewCertificate(t testing.TB) *Certificate {
 	t.Helper()
 	dir := t.TempDir()
-	c := &Certificate{File: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(t.TempDir(), "ca.crt")}
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Test CA"},
+	c := &Certificate{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(t.TempDir(), "ca.crt")}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	caKey, key := newKey(t), newKey(t)
-	write(t, c.CA, "CERTIFICATE", sign(t, ca, ca, caKey, caKey))
-	write(t, c.File, "CERTIFICATE", sign(t, server, ca, key, caKey))
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, c.Key, "PRIVATE KEY", private)
-	return c
-}
-
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key
-}
-
-// sign returns a certificate of one key, by another.
-func sign(t testing.TB, cert, by *x509.Certificate, key, signer *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, cert, by, key.Public(), signer)
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return der
-}
-
-func write(t testing.TB, path, kind string, der []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
 		t.Fatal(err)
 	}
+	write := func(path, kind string, der []byte) error {
+		return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+	}
+	if err := errors.Join(write(c.CA, "CERTIFICATE", cert), write(c.File, "CERTIFICATE", cert), write(c.Key, "PRIVATE KEY", private)); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // Serve is ServeTLS with this certificate.

@@ -16,43 +16,48 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// A Distribution is Docker's registry, which most others descend from, as a
-// process of its own. The zero value lets anybody do anything over plain HTTP.
+// A Distribution is Docker's registry in a process of its own. The zero value requires no
+// credentials and uses plain HTTP.
 type Distribution struct {
-	// Dir keeps what is pushed. Several registries may share one. Default: one
-	// that goes with the test.
+	// Dir stores the content, and may be shared. Default: a temporary directory.
 	Dir string
-	// User is the only one who is let in, by Password. Default: anybody.
+	// User is the only user, with Password. Default: no credentials are required.
 	User, Password string
-	// Certificate makes it speak TLS.
+	// Certificate enables TLS.
 	Certificate *Certificate
-	// ReadOnly makes it refuse whatever would change something.
-	ReadOnly bool
-	// Deletes makes it delete what it is asked to.
-	Deletes bool
+	// ReadOnly refuses all writes, and Deletes enables deletion.
+	ReadOnly, Deletes bool
 }
 
-// Registry returns the address (HOST:PORT) of a real registry, which is empty.
-// It is Distribution's zero value, started.
+// Registry starts an empty Distribution and returns its address, HOST:PORT.
 func Registry(t testing.TB) string {
 	t.Helper()
 	return Distribution{}.Start(t)
 }
 
 // Start serves the registry at a free port of this machine until the test ends,
-// and returns HOST:PORT. The program is the one that XFN_TEST_DOCKER_REGISTRY
-// names, or docker-registry, as Debian calls it. Without one the test is
-// skipped, or fails if XFN_REQUIRE, a comma-separated list, holds "registry".
+// and returns HOST:PORT. The program is that of XFN_TEST_DOCKER_REGISTRY, or
+// docker-registry, its name in Debian. Without one the test is skipped, or fails if
+// XFN_REQUIRE, a comma-separated list, contains "registry".
 func (d Distribution) Start(t testing.TB) string {
 	t.Helper()
-	program := d.program(t)
+	program := os.Getenv("XFN_TEST_DOCKER_REGISTRY")
+	if program == "" {
+		program, _ = exec.LookPath("docker-registry")
+	}
+	if program == "" && slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "registry") {
+		t.Fatal("XFN_REQUIRE asks for a registry, but XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
+	}
+	if program == "" {
+		t.Skip("XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
+	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yml")
 	if err := os.WriteFile(config, []byte(d.config(t, dir)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "serve", config)
-	cmd.Env = []string{} // Its variables have the names of others: REGISTRY_AUTH_FILE.
+	cmd.Env = []string{} // It would read REGISTRY_AUTH_FILE, which podman defines otherwise.
 	log, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -72,22 +77,7 @@ func (d Distribution) Start(t testing.TB) string {
 	return address
 }
 
-func (Distribution) program(t testing.TB) string {
-	t.Helper()
-	program := os.Getenv("XFN_TEST_DOCKER_REGISTRY")
-	if program == "" {
-		program, _ = exec.LookPath("docker-registry")
-	}
-	if program == "" && slices.Contains(strings.Split(os.Getenv("XFN_REQUIRE"), ","), "registry") {
-		t.Fatal("XFN_REQUIRE asks for a registry, but XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
-	}
-	if program == "" {
-		t.Skip("XFN_TEST_DOCKER_REGISTRY names no program, and there is no docker-registry")
-	}
-	return program
-}
-
-// config is its configuration, in YAML. What that names is put into dir.
+// config returns the configuration in YAML, and writes the files that it names to dir.
 func (d Distribution) config(t testing.TB, dir string) string {
 	t.Helper()
 	if d.Dir == "" {
@@ -121,7 +111,7 @@ http:
 
 var listeningOn = regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
 
-// listening reads a registry's log up to where it says that it listens.
+// listening reads the log up to the line with the address.
 func listening(log io.Reader) (address string, err error) {
 	var said strings.Builder
 	lines := bufio.NewScanner(log)

@@ -1,4 +1,3 @@
-// Package remotetest gives tests the registries that they need: a real one from
-// the environment, and servers of this process that ask for credentials, speak
-// TLS or fail.
+// Package remotetest has registries for tests: Docker's and the embedded one, and handlers
+// that require credentials, use TLS or inject faults.
 package remotetest

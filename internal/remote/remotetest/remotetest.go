@@ -10,12 +10,27 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
+	memory "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/xfn-dev/xfn/internal/registry"
 )
 
-// Handler returns an empty registry that keeps everything in memory.
+// Handler returns an empty registry that keeps everything in memory. It supports
+// neither partial uploads nor ranges.
 func Handler() http.Handler {
-	return registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	return memory.New(memory.Logger(log.New(io.Discard, "", 0)))
+}
+
+// Embedded returns the empty registry of `xfn registry serve`. It keeps a partial
+// upload, which can be resumed.
+func Embedded(t testing.TB) http.Handler {
+	t.Helper()
+	reg, err := registry.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reg.Close() })
+	return reg
 }
 
 // Serve serves h over plain HTTP until the test ends, and returns HOST:PORT.
@@ -24,7 +39,7 @@ func Serve(t testing.TB, h http.Handler) string {
 	return serve(t, h, (*httptest.Server).Start)
 }
 
-// ServeTLS is Serve with a certificate that nobody trusts.
+// ServeTLS is Serve with an unknown certificate.
 func ServeTLS(t testing.TB, h http.Handler) string {
 	t.Helper()
 	return serve(t, h, (*httptest.Server).StartTLS)
@@ -39,7 +54,7 @@ func serve(t testing.TB, h http.Handler, start func(*httptest.Server)) string {
 	return s.Listener.Addr().String()
 }
 
-// Nobody returns an address (HOST:PORT) of this machine where nothing listens.
+// Nobody returns an address (HOST:PORT) of this machine without a listener.
 func Nobody(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +65,7 @@ func Nobody(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// BasicAuth lets only user with password reach h.
+// BasicAuth requires HTTP basic authentication with user and password.
 func BasicAuth(h http.Handler, user, password string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, p, _ := r.BasicAuth()
@@ -63,7 +78,7 @@ func BasicAuth(h http.Handler, user, password string) http.Handler {
 	})
 }
 
-// Faults hands the first n requests that match to fault, all others to h.
+// Faults passes the first n requests that match to fault, and all others to h.
 func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.HandlerFunc) http.Handler {
 	var seen atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +90,7 @@ func Faults(h http.Handler, n int, match func(*http.Request) bool, fault http.Ha
 	})
 }
 
-// Status is a fault: an answer with that code and no body.
+// Status is a fault: a response with that code and no body.
 func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }

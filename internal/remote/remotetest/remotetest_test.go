@@ -37,10 +37,10 @@ func TestRequired(t *testing.T) {
 		reason                 string
 		program, require, want string
 	}{
-		"Absent":        {"a test may skip for a missing service", "", "", "skip"},
-		"OtherRequired": {"another service is another matter", "", "docker,python", "skip"},
-		"Required":      {"but not if the service is required", "", "docker,registry", "fail"},
-		"NoProgram":     {"a program that is named has to be there", "none/docker-registry", "", "fail"},
+		"Absent":        {"a test is skipped without its service", "", "", "skip"},
+		"OtherRequired": {"another required service does not matter", "", "docker,python", "skip"},
+		"Required":      {"a missing service that is required is a failure", "", "docker,registry", "fail"},
+		"NoProgram":     {"a named program must exist", "none/docker-registry", "", "fail"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,13 +78,13 @@ func TestDistribution(t *testing.T) {
 		login        bool
 		want         int
 	}{
-		"Plain":    {"anybody may do anything", remotetest.Distribution{}, "http", http.MethodPost, false, http.StatusAccepted},
-		"Nobody":   {"nobody without the password", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, false, http.StatusUnauthorized},
-		"User":     {"the user with it", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, true, http.StatusAccepted},
+		"Plain":    {"no credentials are required", remotetest.Distribution{}, "http", http.MethodPost, false, http.StatusAccepted},
+		"Nobody":   {"a request without credentials is refused", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, false, http.StatusUnauthorized},
+		"User":     {"a request with credentials is accepted", remotetest.Distribution{User: "gold", Password: "s3cret"}, "http", http.MethodPost, true, http.StatusAccepted},
 		"TLS":      {"TLS, by the CA of the certificate", remotetest.Distribution{Certificate: cert}, "https", http.MethodPost, false, http.StatusAccepted},
-		"ReadOnly": {"nobody may write", remotetest.Distribution{ReadOnly: true}, "http", http.MethodPost, false, http.StatusMethodNotAllowed},
-		"Deletes":  {"what is not there cannot be deleted", remotetest.Distribution{Deletes: true}, "http", http.MethodDelete, false, http.StatusNotFound},
-		"Keeps":    {"and by default nothing can", remotetest.Distribution{}, "http", http.MethodDelete, false, http.StatusMethodNotAllowed},
+		"ReadOnly": {"a read-only registry refuses writes", remotetest.Distribution{ReadOnly: true}, "http", http.MethodPost, false, http.StatusMethodNotAllowed},
+		"Deletes":  {"a missing manifest cannot be deleted", remotetest.Distribution{Deletes: true}, "http", http.MethodDelete, false, http.StatusNotFound},
+		"Keeps":    {"by default nothing can be deleted", remotetest.Distribution{}, "http", http.MethodDelete, false, http.StatusMethodNotAllowed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package remotetest
+package push_test
 
 import (
 	"bytes"
@@ -12,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing/iotest"
+
+	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
-// Chaos is a proxy to a registry that does harm to some requests, by a seed.
-type Chaos struct {
+// faultProxy is a proxy to a registry that does harm to some requests, by a seed.
+type faultProxy struct {
 	// Next is the registry, and who guards it.
 	Next http.Handler
 	// Direct is the registry without its guard.
@@ -24,7 +26,7 @@ type Chaos struct {
 	// http://HOST:PORT: some uploads and blobs are sent there.
 	Storage string
 	// Tokens guards the registry, or is nil.
-	Tokens *Tokens
+	Tokens *tokenServer
 	// Rate is the share of requests that are harmed.
 	Rate float64
 	// RetryAfter is what a busy registry asks for, if that is not "".
@@ -45,15 +47,15 @@ type Chaos struct {
 	under sync.WaitGroup
 }
 
-// Begin sets the seed. A Chaos serves after it, and until End.
-func (c *Chaos) Begin(seed uint64) {
+// Begin sets the seed. A faultProxy serves after it, and until End.
+func (c *faultProxy) Begin(seed uint64) {
 	c.rand, c.done = rand.New(rand.NewPCG(seed, 1)), map[string]int{}
 	c.next, c.end = make(chan struct{}), make(chan struct{})
 }
 
 // End lets go of all requests that wait, and returns after they have ended: how
 // often each kind of harm was done. Those that arrive later are not served.
-func (c *Chaos) End() map[string]int {
+func (c *faultProxy) End() map[string]int {
 	c.mu.Lock()
 	close(c.end)
 	c.mu.Unlock()
@@ -62,7 +64,7 @@ func (c *Chaos) End() map[string]int {
 }
 
 // enter counts a request as one that is served, unless all is over.
-func (c *Chaos) enter() bool {
+func (c *faultProxy) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -75,9 +77,9 @@ func (c *Chaos) enter() bool {
 }
 
 // ServeHTTP implements http.Handler.
-func (c *Chaos) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !c.enter() {
-		Reset(w, r)
+		remotetest.Reset(w, r)
 		return
 	}
 	defer c.under.Done()
@@ -94,7 +96,7 @@ func (c *Chaos) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // choose returns what happens to a request, a number for it, and what the next
 // request closes.
-func (c *Chaos) choose(r *http.Request) (kind string, n int64, next chan struct{}) {
+func (c *faultProxy) choose(r *http.Request) (kind string, n int64, next chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.next)
@@ -125,12 +127,12 @@ func (c *Chaos) choose(r *http.Request) (kind string, n int64, next chan struct{
 
 // fits says whether the proxy's fate is one for a request: most are for those
 // that would change something.
-func (c *Chaos) fits(r *http.Request) bool {
+func (c *faultProxy) fits(r *http.Request) bool {
 	return c.Fate == "shut" || r.Method != http.MethodGet && r.Method != http.MethodHead
 }
 
 // harms are what can happen to a request.
-func (c *Chaos) harms(r *http.Request) []string {
+func (c *faultProxy) harms(r *http.Request) []string {
 	all := []string{"drop", "busy", "late", "truncate"}
 	upload, blob := strings.Contains(r.URL.Path, "/blobs/uploads/"), strings.Contains(r.URL.Path, "/blobs/")
 	if c.Slow > 0 {
@@ -156,18 +158,18 @@ func (c *Chaos) harms(r *http.Request) []string {
 	return all
 }
 
-func (c *Chaos) harm(kind string, n int64, w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) harm(kind string, n int64, w http.ResponseWriter, r *http.Request) {
 	switch kind {
 	case "drop": // before anything is done
-		Reset(w, r)
+		remotetest.Reset(w, r)
 	case "late": // after all is done
 		c.Next.ServeHTTP(httptest.NewRecorder(), r)
-		Reset(w, r)
+		remotetest.Reset(w, r)
 	case "cut": // in the middle
 		part := r.Clone(r.Context())
 		part.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		c.Next.ServeHTTP(httptest.NewRecorder(), part)
-		Reset(w, r)
+		remotetest.Reset(w, r)
 	case "truncate":
 		c.truncate(n, w, r)
 	case "stall":
@@ -187,7 +189,7 @@ func (c *Chaos) harm(kind string, n int64, w http.ResponseWriter, r *http.Reques
 }
 
 // lie answers what is not so.
-func (c *Chaos) lie(kind string, n int64, w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) lie(kind string, n int64, w http.ResponseWriter, r *http.Request) {
 	code := http.StatusOK
 	switch kind {
 	case "busy":
@@ -210,7 +212,7 @@ func (c *Chaos) lie(kind string, n int64, w http.ResponseWriter, r *http.Request
 }
 
 // fail answers as a registry does that does nothing more.
-func (c *Chaos) fail(fate string, w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) fail(fate string, w http.ResponseWriter, r *http.Request) {
 	code, text := 0, ""
 	switch fate {
 	case "full":
@@ -235,7 +237,7 @@ func (c *Chaos) fail(fate string, w http.ResponseWriter, r *http.Request) {
 
 // delay serves a request only when the next one has come, which may be the same
 // again, from a client that has lost patience.
-func (c *Chaos) delay(w http.ResponseWriter, r *http.Request, next chan struct{}) {
+func (c *faultProxy) delay(w http.ResponseWriter, r *http.Request, next chan struct{}) {
 	select {
 	case <-next:
 		c.Next.ServeHTTP(w, r)
@@ -245,7 +247,7 @@ func (c *Chaos) delay(w http.ResponseWriter, r *http.Request, next chan struct{}
 }
 
 // stall takes some of a request, and then nothing more.
-func (c *Chaos) stall(n int64, w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) stall(n int64, w http.ResponseWriter, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, r.Body, n)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -256,7 +258,7 @@ func (c *Chaos) stall(n int64, w http.ResponseWriter, r *http.Request) {
 }
 
 // truncate sends so many bytes of an answer, or fewer than there are.
-func (c *Chaos) truncate(n int64, w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) truncate(n int64, w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	c.Next.ServeHTTP(answer, r)
 	conn, _, err := http.NewResponseController(w).Hijack()
@@ -276,7 +278,7 @@ func (c *Chaos) truncate(n int64, w http.ResponseWriter, r *http.Request) {
 }
 
 // elsewhere lets an upload go on at another host.
-func (c *Chaos) elsewhere(w http.ResponseWriter, r *http.Request) {
+func (c *faultProxy) elsewhere(w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	c.Next.ServeHTTP(answer, r)
 	maps.Copy(w.Header(), answer.Header())

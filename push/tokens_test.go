@@ -1,4 +1,4 @@
-package remotetest
+package push_test
 
 import (
 	"crypto/subtle"
@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Tokens lets only those reach a registry who have a token, which a user gets by
+// tokenServer lets only those reach a registry who have a token, which a user gets by
 // password: the Docker registry's "Token Authentication".
-type Tokens struct {
+type tokenServer struct {
 	next           http.Handler
 	user, password string
 
@@ -20,14 +20,14 @@ type Tokens struct {
 	shut  bool
 }
 
-// NewTokens returns Tokens for next. All tokens hold the password: what looks
+// newTokenServer returns tokenServer for next. All tokens hold the password: what looks
 // for that finds them, too.
-func NewTokens(next http.Handler, user, password string) *Tokens {
-	return &Tokens{next: next, user: user, password: password, valid: map[string]bool{}}
+func newTokenServer(next http.Handler, user, password string) *tokenServer {
+	return &tokenServer{next: next, user: user, password: password, valid: map[string]bool{}}
 }
 
 // Expire ends all tokens, and returns whether there were any.
-func (t *Tokens) Expire() bool {
+func (t *tokenServer) Expire() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	some := len(t.valid) > 0
@@ -36,7 +36,7 @@ func (t *Tokens) Expire() bool {
 }
 
 // Shut ends all tokens, and gives no more.
-func (t *Tokens) Shut() {
+func (t *tokenServer) Shut() {
 	t.Expire()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +44,7 @@ func (t *Tokens) Shut() {
 }
 
 // ServeHTTP implements http.Handler.
-func (t *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case r.URL.Path == "/token":
@@ -61,7 +61,7 @@ func (t *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (t *Tokens) give(w http.ResponseWriter, r *http.Request) {
+func (t *tokenServer) give(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	user, password, _ := r.BasicAuth()
@@ -75,7 +75,7 @@ func (t *Tokens) give(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"token": %q}`, token)
 }
 
-func (t *Tokens) knows(token string) bool {
+func (t *tokenServer) knows(token string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.valid[token]

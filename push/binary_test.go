@@ -1,4 +1,4 @@
-package e2e_test
+package push_test
 
 import (
 	"errors"
@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
-	"github.com/xfn-dev/xfn/internal/registry"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 )
 
@@ -53,37 +52,39 @@ func largePackage(t *testing.T) string {
 	return file
 }
 
-// Whatever happens, and however much is to be told of it, no password is.
+// TestPushTellsNoPassword: the output of a push that fails contains no credentials,
+// with --verbose too.
 func TestPushTellsNoPassword(t *testing.T) {
 	t.Parallel()
-	reg, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = reg.Close() })
+	reg := remotetest.Embedded(t)
 	file := largePackage(t)
 	storage := "http://" + remotetest.Serve(t, reg)
 	for seed, fate := range []string{"", "full", "readonly", "forbidden", "shut", ""} {
 		t.Run(fmt.Sprint(seed, fate), func(t *testing.T) {
 			t.Parallel()
-			proxy := &remotetest.Chaos{Direct: reg, Storage: storage, Rate: 0.2, Fate: fate, FateAt: 6}
-			proxy.Next = remotetest.BasicAuth(reg, "gold", "s3cret")
+			proxy := &faultProxy{Direct: reg, Storage: storage, Rate: 0.2, Fate: fate, FateAt: 6}
+			proxy.Next = remotetest.BasicAuth(reg, "gold", canary)
 			if seed%2 == 0 {
-				proxy.Tokens = remotetest.NewTokens(reg, "gold", "s3cret")
+				proxy.Tokens = newTokenServer(reg, "gold", canary)
 				proxy.Next = proxy.Tokens
 			}
 			proxy.Begin(uint64(seed))
 			host := remotetest.Serve(t, proxy)
 			ref := fmt.Sprintf("%s/acme/chaos-%d:v1", host, seed)
+			config := t.TempDir()
+			login := fmt.Sprintf(`{"auths": {%q: {"username": "gold", "password": %q}}}`, host, canary)
+			if err := os.WriteFile(filepath.Join(config, "config.json"), []byte(login), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			cmd := e2e.Command(t, "xpkg", "push", "-f", file, "--verbose", "--retry-delay=1ms", ref)
-			cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+writeLogin(t, host))
+			cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+config)
 			out, err := cmd.CombinedOutput()
 			harm := proxy.End()
-			if strings.Contains(string(out), "s3cret") || strings.Contains(string(out), "Z29sZDpzM2NyZXQ") { // base64 of the login
+			if strings.Contains(string(out), canary) || strings.Contains(string(out), "Z29sZDpzM2NyZXQ") { // base64 of the login
 				t.Errorf("a password is told: %s", out)
 			}
 			var exit *exec.ExitError
-			if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != failed || !strings.Contains(string(out), "error: pushing")) {
+			if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "error: pushing")) {
 				t.Errorf("after %v: %v: %s", harm, err, out)
 			}
 			if fate != "" && (err == nil || harm[fate] == 0) {
@@ -93,18 +94,14 @@ func TestPushTellsNoPassword(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a push at once, whatever the registry does: here it takes some of a
-// layer, and then neither takes nor answers anything.
+// TestPushInterrupted: Ctrl-C ends a push at once while the registry neither reads nor
+// responds.
 func TestPushInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent an interrupt there")
 	}
 	t.Parallel()
-	reg, err := registry.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = reg.Close() }()
+	reg := remotetest.Embedded(t)
 	stalled, end := make(chan struct{}, 9), make(chan struct{})
 	host := remotetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPatch {

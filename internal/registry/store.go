@@ -1,0 +1,273 @@
+package registry
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+var (
+	errRepository = refuse(http.StatusNotFound, "NAME_UNKNOWN", "the repository does not exist")
+	errManifest   = refuse(http.StatusNotFound, "MANIFEST_UNKNOWN", "the manifest does not exist")
+	errDigest     = refuse(http.StatusBadRequest, "DIGEST_INVALID", "the content does not have this digest")
+
+	// tagName matches valid tags: OCI distribution spec, "Pulling manifests".
+	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
+)
+
+// A store has the contents of all repositories in memory. The journal restores
+// it.
+type store struct {
+	journal *journal
+
+	// changing serializes changes, so that the journal has the order in
+	// which they apply.
+	changing sync.Mutex
+	// mu guards the fields below. Readers do not wait for the disk.
+	mu           sync.RWMutex
+	repositories map[string]*repository
+	// blobs has the blobs of each repository, and of all repositories under
+	// "".
+	blobs map[string]map[v1.Hash]bool
+}
+
+// A repository has the tags and manifests of a repository.
+type repository struct {
+	tags map[string]v1.Hash
+	// manifests has each manifest by the digest with which it was pushed.
+	manifests map[v1.Hash]manifest
+}
+
+// A manifest is stored byte for byte as it was pushed.
+type manifest struct {
+	v1.Descriptor
+	content []byte
+	// subject is the digest of its subject, or the zero value.
+	subject v1.Hash
+}
+
+// link is the method of a change that adds a blob to a repository.
+const link = "LINK"
+
+// A change is a change of a repository: a line of the journal.
+type change struct {
+	// Method is the HTTP method of the request for a manifest, or link.
+	Method     string `json:"method"`
+	Repository string `json:"repository"`
+	// Reference is a tag or a digest.
+	Reference string `json:"reference"`
+	MediaType string `json:"mediaType,omitempty"`
+	Manifest  []byte `json:"manifest,omitempty"`
+}
+
+// parseDigest returns the digest that a reference is, or the zero value for a tag.
+func parseDigest(reference string) (v1.Hash, error) {
+	if !strings.Contains(reference, ":") {
+		return v1.Hash{}, nil
+	}
+	h, err := v1.NewHash(reference)
+	if err != nil {
+		return h, refuse(http.StatusBadRequest, "DIGEST_INVALID", err.Error())
+	}
+	return h, nil
+}
+
+// find returns the manifest at a tag or digest.
+func (s *store) find(repository, reference string) (manifest, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.findLocked(repository, reference)
+}
+
+func (s *store) findLocked(repository, reference string) (manifest, error) {
+	digest, err := parseDigest(reference)
+	if err != nil {
+		return manifest{}, err
+	}
+	in := s.repositories[repository]
+	if in == nil {
+		return manifest{}, errRepository
+	}
+	if digest == (v1.Hash{}) {
+		digest = in.tags[reference]
+	}
+	m, ok := in.manifests[digest]
+	if !ok {
+		return m, errManifest
+	}
+	return m, nil
+}
+
+// holds reports whether a repository has a blob, or, if the name is "", any
+// repository.
+func (s *store) holds(repository string, h v1.Hash) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.blobs[repository][h]
+}
+
+// commit writes c to the journal before it applies c: clients must not see a
+// change that a restart would lose. The caller has locked changing.
+func (s *store) commit(c change) error {
+	if err := s.journal.add(c); err != nil {
+		return err
+	}
+	return s.apply(c)
+}
+
+// apply applies c in memory.
+func (s *store) apply(c change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch c.Method {
+	case link:
+		h, err := v1.NewHash(c.Reference)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{c.Repository, ""} {
+			if s.blobs[name] == nil {
+				s.blobs[name] = map[v1.Hash]bool{}
+			}
+			s.blobs[name][h] = true
+		}
+		return nil
+	case http.MethodPut:
+		return s.put(c)
+	case http.MethodDelete:
+		return s.remove(c)
+	default:
+		return fmt.Errorf("unknown method %s", c.Method)
+	}
+}
+
+func (s *store) put(c change) error {
+	m, d, err := c.parse()
+	if err != nil {
+		return err
+	}
+	m.Annotations, m.ArtifactType = d.Annotations, d.ArtifactType
+	if m.ArtifactType == "" && d.Config != nil {
+		m.ArtifactType = string(d.Config.MediaType) // OCI distribution spec, "Listing Referrers"
+	}
+	if d.Subject != nil {
+		m.subject = d.Subject.Digest
+	}
+	in := s.repositories[c.Repository]
+	if in == nil {
+		in = &repository{map[string]v1.Hash{}, map[v1.Hash]manifest{}}
+		s.repositories[c.Repository] = in
+	}
+	in.manifests[m.Digest] = m
+	if c.Reference != m.Digest.String() {
+		in.tags[c.Reference] = m.Digest
+	}
+	return nil
+}
+
+// remove removes a tag, or a manifest with all its tags.
+func (s *store) remove(c change) error {
+	m, err := s.findLocked(c.Repository, c.Reference)
+	if err != nil {
+		return err
+	}
+	in := s.repositories[c.Repository]
+	if _, ok := in.tags[c.Reference]; ok {
+		delete(in.tags, c.Reference)
+		return nil
+	}
+	delete(in.manifests, m.Digest)
+	for tag, digest := range in.tags {
+		if digest == m.Digest {
+			delete(in.tags, tag)
+		}
+	}
+	return nil
+}
+
+// A document has the fields of a manifest that the registry needs: OCI image
+// spec, "Image Manifest" and "Image Index".
+type document struct {
+	MediaType    types.MediaType   `json:"mediaType"`
+	ArtifactType string            `json:"artifactType"`
+	Config       *v1.Descriptor    `json:"config"`
+	Layers       []v1.Descriptor   `json:"layers"`
+	Manifests    []v1.Descriptor   `json:"manifests"`
+	Subject      *v1.Descriptor    `json:"subject"`
+	Annotations  map[string]string `json:"annotations"`
+}
+
+// parse validates the reference, the digest and the JSON of c.
+func (c change) parse() (m manifest, d *document, err error) {
+	m.content, m.Size, m.MediaType = c.Manifest, int64(len(c.Manifest)), types.MediaType(c.MediaType)
+	want, err := parseDigest(c.Reference)
+	if err != nil {
+		return m, nil, err
+	}
+	isTag := want == (v1.Hash{})
+	if isTag && !tagName().MatchString(c.Reference) {
+		return m, nil, invalid("the tag's name is invalid")
+	}
+	m.Digest.Algorithm = cmp.Or(want.Algorithm, "sha256")
+	hasher, err := v1.Hasher(m.Digest.Algorithm)
+	if err != nil {
+		return m, nil, err
+	}
+	hasher.Write(c.Manifest)
+	m.Digest.Hex = hex.EncodeToString(hasher.Sum(nil))
+	if !isTag && want != m.Digest {
+		return m, nil, errDigest
+	}
+	if err := json.Unmarshal(c.Manifest, &d); err != nil {
+		return m, nil, invalid("the manifest cannot be read: " + err.Error())
+	}
+	if d == nil {
+		return m, nil, invalid("the manifest is not a JSON object")
+	}
+	return m, d, nil
+}
+
+// check validates a manifest that was sent with a Content-Type, and returns its media
+// type.
+func (d *document) check(contentType string) (types.MediaType, error) {
+	if contentType != "" {
+		sent, _, err := mime.ParseMediaType(contentType)
+		if err != nil {
+			return "", invalid(fmt.Sprintf("the media type %q cannot be read", contentType))
+		}
+		if d.MediaType != "" && string(d.MediaType) != sent {
+			return "", invalid(fmt.Sprintf("the manifest was sent as %q, but its media type is %q", sent, d.MediaType))
+		}
+		d.MediaType = types.MediaType(sent)
+	}
+	if d.MediaType == "" {
+		return "", invalid("the manifest has no media type")
+	}
+	if d.MediaType.IsImage() && d.Config == nil {
+		return "", invalid("the manifest is of an image, but has no config")
+	}
+	all := slices.Concat(d.Layers, d.Manifests)
+	for _, one := range []*v1.Descriptor{d.Config, d.Subject} {
+		if one != nil {
+			all = append(all, *one)
+		}
+	}
+	if slices.ContainsFunc(all, func(of v1.Descriptor) bool { return of.Digest == v1.Hash{} }) {
+		return "", invalid("the manifest has a descriptor without a digest")
+	}
+	return d.MediaType, nil
+}
+
+func invalid(message string) error {
+	return refuse(http.StatusBadRequest, "MANIFEST_INVALID", message)
+}

@@ -1,0 +1,154 @@
+package remotetest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Downloads is a proxy to a registry that injects faults into responses, by a seed. It does
+// not change requests that write.
+type Downloads struct {
+	next    http.Handler
+	storage string
+	rate    float64
+
+	mu   sync.Mutex
+	rand *rand.Rand
+	done map[string]int
+}
+
+// NewDownloads returns a proxy to next that injects faults into this share of the requests,
+// and redirects some requests for blobs to the host storage. Some responses stall: clients
+// need a short IdleTimeout.
+func NewDownloads(next http.Handler, seed uint64, rate float64, storage string) *Downloads {
+	return &Downloads{next: next, storage: storage, rate: rate, rand: rand.New(rand.NewPCG(seed, 2)), done: map[string]int{}}
+}
+
+// Done returns the number of faults of each kind so far.
+func (d *Downloads) Done() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.done)
+}
+
+// ServeHTTP implements http.Handler.
+func (d *Downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, n := "", uint64(0)
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		kind, n = d.choose(strings.Contains(r.URL.Path, "/blobs/"))
+	}
+	switch kind {
+	case "":
+		d.next.ServeHTTP(w, r)
+	case "drop":
+		Reset(w, r)
+	case "busy":
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader([]int{429, 500, 502, 503}[n%4])
+	case "elsewhere":
+		http.Redirect(w, r, "http://"+d.storage+r.URL.Path, http.StatusTemporaryRedirect)
+	case "whole": // without ranges
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+		d.next.ServeHTTP(w, r)
+	default:
+		d.spoil(kind, n, w, r)
+	}
+}
+
+// choose returns the kind of the next fault, or "", and a random number for it.
+func (d *Downloads) choose(blob bool) (kind string, n uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n = d.rand.Uint64()
+	switch dice := d.rand.Float64(); {
+	case dice < d.rate/40: // Rare, because a flipped bit spoils all bytes before it.
+		kind = "flip"
+	case dice < d.rate/20:
+		kind = "stall"
+	case dice < d.rate:
+		kind = []string{"drop", "busy", "truncate", "short"}[n%4]
+	case blob && dice > 1-d.rate:
+		kind = []string{"elsewhere", "whole"}[n%2]
+	default:
+		return "", n
+	}
+	d.done[kind]++
+	return kind, n
+}
+
+// spoil changes the body of the response.
+func (d *Downloads) spoil(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	d.next.ServeHTTP(answer, r)
+	body := answer.Body.Bytes()
+	part := body[:n%uint64(len(body)+1)]
+	maps.Copy(w.Header(), answer.Header())
+	switch {
+	case kind == "flip" && len(body) > 0:
+		body[n%uint64(len(body))] ^= 1
+		part = body
+	case kind == "short": // with a length to match
+		w.Header().Del("Content-Length")
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(part)
+	switch kind {
+	case "truncate":
+		panic(http.ErrAbortHandler)
+	case "stall":
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+}
+
+// Seeds calls run in parallel with each of XFN_SEEDS seeds, by default 40, which take
+// seconds. run returns the faults that it injected, by kind, and the error of the code under
+// test. With 100 seeds or more, each of the kinds must be injected, and some runs must fail,
+// but at most half of them.
+func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (faults map[string]int, err error)) {
+	t.Helper()
+	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("XFN_SEEDS"), "40"), 10, 64)
+	if err != nil {
+		t.Fatalf("reading XFN_SEEDS: %v", err)
+	}
+	var mu sync.Mutex
+	all, failed := map[string]int{}, uint64(0)
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range seeds {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				faults, err := run(t, seed)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					failed++
+				}
+				for kind, n := range faults {
+					all[kind] += n
+				}
+			})
+		}
+	})
+	t.Logf("%d of %d failed, after %v", failed, seeds, all)
+	if seeds < 100 {
+		return
+	}
+	for _, kind := range kinds {
+		if all[kind] == 0 {
+			t.Errorf("no fault of kind %q was injected", kind)
+		}
+	}
+	if failed == 0 || failed > seeds/2 {
+		t.Errorf("%d of %d failed, expected some and at most half", failed, seeds)
+	}
+}

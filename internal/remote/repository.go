@@ -1,0 +1,256 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/oci"
+)
+
+// A Repository reads the tags, manifests and blobs of a repository. It is safe for
+// concurrent use. Its errors are for Explain.
+type Repository struct {
+	client *http.Client
+	repo   name.Repository
+	policy policy
+}
+
+// Repository returns a Repository, after logging in to its registry. Its errors are for
+// Explain.
+func (c *Client) Repository(ctx context.Context, repo name.Repository) (*Repository, error) {
+	return c.repository(ctx, repo, repo.Scope(transport.PullScope))
+}
+
+func (c *Client) repository(ctx context.Context, repo name.Repository, scopes ...string) (*Repository, error) {
+	auth, err := c.keychain.resolve(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	agent := transport.NewUserAgent(fresh{c.transport}, c.userAgent)
+	var t http.RoundTripper
+	err = c.policy.do(ctx, isUnsteady, func() error {
+		t, err = transport.NewWithContext(ctx, repo.Registry, auth, agent, scopes)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Repository{&http.Client{Transport: t, CheckRedirect: checkRedirects}, repo, c.policy}, nil
+}
+
+// fresh sends each body from its start: go-containerregistry repeats a request
+// with a new token, and would send only the rest of the body.
+type fresh struct{ inner http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (f fresh) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.GetBody == nil {
+		return f.inner.RoundTrip(req)
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Body.Close(); err != nil {
+		return nil, errors.Join(err, body.Close())
+	}
+	again := req.Clone(req.Context())
+	again.Body = body
+	return f.inner.RoundTrip(again)
+}
+
+// A request is a request to a registry.
+type request struct {
+	method string
+	url    *url.URL
+	header http.Header
+	// open returns the body, of size bytes, for each try. It is nil without one.
+	open func() (io.ReadCloser, error)
+	size int64
+}
+
+func urlOf(repo name.Repository, path string) *url.URL {
+	return &url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + path}
+}
+
+// do sends a request. The caller closes the body of the response.
+func (b *Repository) do(ctx context.Context, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.header != nil {
+		req.Header = r.header.Clone()
+	}
+	if r.open != nil {
+		req.GetBody, req.ContentLength = r.open, r.size
+		if req.Body, err = r.open(); err != nil {
+			return nil, err
+		}
+	}
+	return b.client.Do(req)
+}
+
+// send sends a request, and discards the body of the response. Another status than
+// these is an error.
+func (b *Repository) send(ctx context.Context, r request, status ...int) (*http.Response, error) {
+	resp, err := b.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer discard(resp)
+	return resp, checkStatus(resp, status...)
+}
+
+// get reads a response of at most oci.MaxManifest. Another status than these is an error.
+func (b *Repository) get(ctx context.Context, from *url.URL, accept string, status ...int) ([]byte, *http.Response, error) {
+	r := request{method: http.MethodGet, url: from}
+	if accept != "" {
+		r.header = http.Header{"Accept": {accept}}
+	}
+	resp, err := b.do(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer discard(resp)
+	if err := checkStatus(resp, status...); err != nil {
+		return nil, nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, oci.MaxManifest+1))
+	if err == nil && len(raw) > oci.MaxManifest {
+		err = errManifestSize
+	}
+	return raw, resp, err
+}
+
+var errManifestSize = errors.New("the manifest is too large")
+
+// discard reads the rest of a short response, so that its connection can be reused.
+func discard(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	_ = resp.Body.Close()
+}
+
+// retry calls try, and again after a temporary error.
+func (b *Repository) retry(ctx context.Context, try func() error) error {
+	return b.policy.do(ctx, isTemporary, try)
+}
+
+// manifestTypes are the media types of manifests in requests.
+var manifestTypes = strings.Join([]string{
+	string(types.OCIImageIndex), string(types.OCIManifestSchema1),
+	string(types.DockerManifestList), string(types.DockerManifestSchema2),
+}, ", ")
+
+// head requests the headers of a path of a repository. The status of the response is
+// OK or one of these.
+func (b *Repository) head(ctx context.Context, repo name.Repository, path string, status ...int) (resp *http.Response, err error) {
+	r := request{method: http.MethodHead, url: urlOf(repo, path), header: http.Header{"Accept": {manifestTypes}}}
+	err = b.retry(ctx, func() error {
+		resp, err = b.send(ctx, r, append(status, http.StatusOK)...)
+		return err
+	})
+	return resp, err
+}
+
+// A Manifest has the exact bytes of a manifest.
+type Manifest struct {
+	Digest v1.Hash
+	// MediaType is the one that the registry returns.
+	MediaType types.MediaType
+	Raw       []byte
+}
+
+// Manifest returns the manifest at a tag or digest, of at most 4 MiB. It verifies the
+// requested digest, or else the one that the registry returns (OCI distribution spec,
+// "Pulling manifests"), and tries again after a mismatch.
+func (b *Repository) Manifest(ctx context.Context, reference string) (m Manifest, err error) {
+	again := func(err error) bool { return isTemporary(err) || errors.As(err, new(*oci.MismatchError)) }
+	err = b.policy.do(ctx, again, func() error {
+		m, err = b.getManifest(ctx, reference)
+		return err
+	})
+	return m, err
+}
+
+func (b *Repository) getManifest(ctx context.Context, reference string) (m Manifest, err error) {
+	raw, resp, err := b.get(ctx, urlOf(b.repo, "manifests/"+reference), manifestTypes+", */*", http.StatusOK)
+	if err != nil {
+		return m, err
+	}
+	m.Raw, m.MediaType = raw, mediaTypeOf(resp)
+	want, err := v1.NewHash(reference)
+	if err != nil { // It is a tag.
+		want, _ = v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
+	}
+	m.Digest.Algorithm = cmp.Or(want.Algorithm, "sha256")
+	sum, err := v1.Hasher(m.Digest.Algorithm)
+	if err != nil {
+		return m, err
+	}
+	sum.Write(raw)
+	m.Digest.Hex = hex.EncodeToString(sum.Sum(nil))
+	if want != (v1.Hash{}) && m.Digest != want {
+		return m, &oci.MismatchError{Digest: want, Sum: m.Digest.Hex}
+	}
+	return m, nil
+}
+
+// NotFound reports whether a registry returned 404.
+func NotFound(err error) bool {
+	status, ok := errors.AsType[*transport.Error](err)
+	return ok && status.StatusCode == http.StatusNotFound
+}
+
+// open returns the bytes of a blob as the registry sends them: nothing is verified.
+// They start at byte from, or at 0 if the registry does not support ranges (RFC
+// 9110, "Range Requests"; the OCI distribution spec leaves that to it).
+func (b *Repository) open(ctx context.Context, desc v1.Descriptor, from int64) (blob io.ReadCloser, start int64, err error) {
+	r := request{method: http.MethodGet, url: urlOf(b.repo, "blobs/"+desc.Digest.String()), header: http.Header{"Accept-Encoding": {"identity"}}}
+	if from > 0 {
+		r.header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, desc.Size-1))
+	}
+	resp, err := b.do(ctx, r)
+	if err == nil && from > 0 && resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		discard(resp)
+		r.header.Del("Range")
+		resp, err = b.do(ctx, r)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if resp.StatusCode == http.StatusPartialContent {
+		start = from
+		err = checkPart(resp, from)
+	} else {
+		err = checkStatus(resp, http.StatusOK)
+	}
+	if err != nil {
+		discard(resp)
+		return nil, 0, err
+	}
+	return resp.Body, start, nil
+}
+
+// checkPart returns an error for a response with another range than the requested one.
+func checkPart(resp *http.Response, from int64) error {
+	var first, last int64
+	got := resp.Header.Get("Content-Range")
+	n, _ := fmt.Sscanf(got, "bytes %d-%d/", &first, &last)
+	if n != 2 || from == 0 || first != from {
+		return fmt.Errorf("the registry sent another part of a blob than was asked for: %q", got)
+	}
+	return nil
+}
