@@ -64,7 +64,7 @@ func isStream(file string) (_ bool, err error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return false, nil // Too short for anything: archive.Open says so.
 	}
-	return oci.IsGzip(head) || oci.IsZstd(head), nil
+	return oci.Compression(head) != "", nil
 }
 
 func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err error) {
