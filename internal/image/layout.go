@@ -33,18 +33,26 @@ func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, 
 	if err != nil {
 		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
 	}
+	l := &Local{}
 	if info.IsDir() {
-		return openFolder(ctx, path, orHost(platform))
+		f, openErr := archive.OpenFolder(path)
+		if openErr != nil {
+			return nil, openErr
+		}
+		l.from = f
+		l.Image, err = imageOfFolder(ctx, f, orHost(platform))
+	} else {
+		f, openErr := archive.Open(ctx, path)
+		if openErr != nil {
+			return nil, openErr
+		}
+		l.from = f
+		l.Image, err = ImageFor(f.Artifact, orHost(platform))
 	}
-	f, err := archive.Open(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), l.Close())
 	}
-	img, err := ImageFor(f.Artifact, orHost(platform))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
-	}
-	return &Local{img, f}, nil
+	return l, nil
 }
 
 // ImageFor returns the image of a that runs on a platform. It is an error if
@@ -66,18 +74,6 @@ func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 		return nil, err
 	}
 	return images[i].Image, nil
-}
-
-func openFolder(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
-	f, err := archive.OpenFolder(path)
-	if err != nil {
-		return nil, err
-	}
-	img, err := imageOfFolder(ctx, f, platform)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
-	}
-	return &Local{img, f}, nil
 }
 
 // imageOfFolder reads no manifests of other platforms, which may be missing.

@@ -50,19 +50,16 @@ func (s *Store) Info(ctx context.Context) (Info, error) {
 	for _, k := range records {
 		info.Refs = append(info.Refs, s.ref(ctx, k))
 	}
-	sortRefs(info.Refs)
+	slices.SortFunc(info.Refs, Ref.compare)
 	return info, nil
 }
 
-func sortRefs(all []Ref) {
-	slices.SortFunc(all, func(a, b Ref) int { return cmp.Compare(a.Reference, b.Reference) })
-}
+func (r Ref) compare(other Ref) int { return cmp.Compare(r.Reference, other.Reference) }
 
 func (s *Store) ref(ctx context.Context, k kept) Ref {
 	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used}
 	for h := range s.reach(ctx, k.Digest) {
-		size, err := s.blobs.Size(h)
-		if err == nil {
+		if size, err := s.blobs.Size(h); err == nil {
 			r.Bytes += size
 		}
 	}
@@ -105,8 +102,6 @@ type Old struct {
 	Before time.Time
 }
 
-func (o Old) has(k kept) bool { return o.All || k.used.Before(o.Before) }
-
 // Prune removes references that are old, blobs that none of the others needs,
 // and what killed processes have left. It keeps what a process holds: the
 // images of each open Store. With dry set it only says what it would remove.
@@ -137,38 +132,23 @@ func (s *Store) prune(ctx context.Context, old Old, dry bool) (removed Info, err
 	}
 	for _, k := range records {
 		reach := s.reach(ctx, k.Digest)
-		if old.has(k) && !anyOf(reach, inUse) {
+		used := slices.ContainsFunc(slices.Collect(maps.Keys(reach)), func(h v1.Hash) bool { return inUse[h.Hex] })
+		if (old.All || k.used.Before(old.Before)) && !used {
 			removed.Refs = append(removed.Refs, s.ref(ctx, k))
 			paths = append(paths, k.path)
 			continue
 		}
 		maps.Copy(keep, reach)
 	}
-	sortRefs(removed.Refs)
-	if !dry {
-		if err := removeAll(paths); err != nil {
-			return removed, err
+	slices.SortFunc(removed.Refs, Ref.compare)
+	for _, path := range paths {
+		if dry {
+			break
+		}
+		if err := os.Remove(path); err != nil {
+			return removed, fsx.Cause(err)
 		}
 	}
 	removed.Usage, err = s.blobs.Sweep(keep, dry)
 	return removed, err
-}
-
-// anyOf tells whether one of the digests is in use.
-func anyOf(digests map[v1.Hash]bool, inUse map[string]bool) bool {
-	for h := range digests {
-		if inUse[h.Hex] {
-			return true
-		}
-	}
-	return false
-}
-
-func removeAll(paths []string) error {
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil {
-			return fsx.Cause(err)
-		}
-	}
-	return nil
 }

@@ -45,23 +45,17 @@ func (o Options) client() *remote.Client {
 // credential.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
-	ref, err := o.pinned(ref)
-	if err != nil {
-		return nil, err
+	if o.Pin != nil {
+		var err error
+		if ref, err = o.Pin(ref); err != nil {
+			return nil, err
+		}
 	}
 	_, a, err := fetch(ctx, ref, client)
 	if err != nil {
 		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
 	return a, nil
-}
-
-// pinned returns what is pulled in place of ref.
-func (o Options) pinned(ref name.Reference) (name.Reference, error) {
-	if o.Pin == nil {
-		return ref, nil
-	}
-	return o.Pin(ref)
 }
 
 func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fetcher, xpkg.Artifact, error) {

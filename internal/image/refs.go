@@ -102,15 +102,12 @@ func (r refs) all() (records []kept, broken []string, err error) {
 			return nil, nil, fsx.Cause(err)
 		}
 		rec, err := readRecord(path)
-		switch {
-		case unfinished().MatchString(e.Name()), recordFile().MatchString(e.Name()) && (err != nil || r.file(rec.Reference) != path):
+		switch isRecord := recordFile().MatchString(e.Name()); {
+		case fsx.IsTemporary(e.Name()), isRecord && (err != nil || r.file(rec.Reference) != path):
 			broken = append(broken, path)
-		case recordFile().MatchString(e.Name()):
+		case isRecord:
 			records = append(records, kept{rec, path, info.ModTime()})
 		}
 	}
 	return records, broken, nil
 }
-
-// unfinished is a record that fsx was writing.
-var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.[0-9a-f]{64}\.json.*\.tmp$`) })

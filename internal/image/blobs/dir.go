@@ -13,17 +13,17 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 const (
-	blobsFolder    = "blobs"
-	partsFolder    = "partial"
-	usesFolder     = "uses"
-	lockFile       = "lock"
-	fileMode       = 0o600
-	folderMode     = 0o700
-	sumFolder      = "sha256"
-	temporaryFiles = ".tmp"
+	blobsFolder = "blobs"
+	partsFolder = "partial"
+	usesFolder  = "uses"
+	lockFile    = "lock"
+	sumFolder   = "sha256"
+	fileMode    = 0o600
+	folderMode  = 0o700
 )
 
 // A Dir is a directory of blobs that can be added to and swept: blobs/sha256
@@ -110,4 +110,70 @@ func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
 	return fsx.WriteFile(d.file(h), fileMode, data)
+}
+
+// A Reader reads the blobs of a folder, each at sha256/ and the hexadecimal
+// digits of its digest, as an OCI image layout has them (image-spec,
+// image-layout.md, "Blobs").
+type Reader struct{ folder fs.FS }
+
+// NewReader returns a Reader of a folder.
+func NewReader(folder fs.FS) Reader { return Reader{folder} }
+
+// Size returns how many bytes the blob has where it lies. A blob that is not
+// there is fs.ErrNotExist.
+func (r Reader) Size(h v1.Hash) (int64, error) {
+	name, err := nameOf(h)
+	if err != nil {
+		return 0, err
+	}
+	info, err := fs.Stat(r.folder, name)
+	if err != nil {
+		return 0, fmt.Errorf("finding blob %s: %w", h, fsx.Cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("finding blob %s: it is not a regular file", h)
+	}
+	return info.Size(), nil
+}
+
+// Read returns a blob of at most limit bytes, after checking its digest.
+func (r Reader) Read(h v1.Hash, limit int64) (_ []byte, err error) {
+	size, err := r.Size(h)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, fmt.Errorf("reading blob %s: it has %d bytes, more than the limit of %d", h, size, limit)
+	}
+	rc, err := r.Open(h, size)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	data, err := io.ReadAll(rc)
+	if err != nil {
+		return nil, fmt.Errorf("reading blob %s: %w", h, fsx.Cause(err))
+	}
+	return data, nil
+}
+
+// Open returns a reader of a blob that fails at the end if it has not the
+// digest, or not that size.
+func (r Reader) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
+	if _, err := r.Size(h); err != nil {
+		return nil, err
+	}
+	f, err := r.folder.Open("sha256/" + h.Hex)
+	if err != nil {
+		return nil, fmt.Errorf("opening blob %s: %w", h, fsx.Cause(err))
+	}
+	return oci.Verify(f, h, size)
+}
+
+func nameOf(h v1.Hash) (string, error) {
+	if h.Algorithm != "sha256" {
+		return "", fmt.Errorf("digest %q is not a SHA-256 sum", h)
+	}
+	return "sha256/" + h.Hex, nil
 }

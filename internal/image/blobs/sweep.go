@@ -76,29 +76,24 @@ func (d *Dir) each(take func(path string) (bool, error)) (u Usage, err error) {
 			if err != nil {
 				return u, err
 			}
-			if taken {
-				u.add(blob, info.Size())
+			switch {
+			case taken && blob:
+				u.Blobs++
+				u.Bytes += info.Size()
+			case taken:
+				u.Leftovers++
+				u.LeftoverBytes += info.Size()
 			}
 		}
 	}
 	return u, nil
 }
 
-// isLeftover knows the names of files that are being written.
+// isLeftover reports whether a name is that of a file that is not complete.
 func isLeftover(folder, name string) bool {
 	if folder == partsFolder {
 		sum, _, _ := strings.Cut(name, ".")
 		return digits().MatchString(sum)
 	}
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporaryFiles)
-}
-
-func (u *Usage) add(blob bool, size int64) {
-	if blob {
-		u.Blobs++
-		u.Bytes += size
-		return
-	}
-	u.Leftovers++
-	u.LeftoverBytes += size
+	return fsx.IsTemporary(name)
 }
