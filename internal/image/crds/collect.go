@@ -9,14 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -328,12 +330,22 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) 
 	return nil
 }
 
-// Names returns the names of definitions, sorted.
-func Names(all []Definition) []string {
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.Name
+// fetch takes the CRDs of a package in a registry.
+func (c *collector) fetch(ctx context.Context, r requirement) error {
+	client := c.Remote
+	if client == nil {
+		client = remote.New(remote.Options{})
 	}
-	slices.Sort(names)
-	return names
+	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.Tags{Remote: client}, func(s string) (name.Reference, error) {
+		return remote.ParseReference(s, c.Registry)
+	})
+	if err != nil {
+		return err
+	}
+	c.Progress.Step("reading " + ref.Name())
+	a, err := image.Artifact(ctx, ref, image.Options{Remote: client})
+	if err != nil {
+		return err
+	}
+	return client.Explain(ref, c.artifact(ctx, a, ref.Name()))
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
@@ -116,15 +117,11 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 
 // head describes a itself. Its size is that of an index.
 func head(a xpkg.Artifact) (d Description, err error) {
-	digest, err := a.Digest()
+	desc, err := oci.Describe(a)
 	if err != nil {
-		return d, fmt.Errorf("finding its digest: %w", err)
+		return d, err
 	}
-	mediaType, err := a.MediaType()
-	if err != nil {
-		return d, fmt.Errorf("finding its media type: %w", err)
-	}
-	d.Digest, d.MediaType = digest.String(), string(mediaType)
+	d.Digest, d.MediaType = desc.Digest.String(), string(desc.MediaType)
 	idx, ok := a.(v1.ImageIndex)
 	if !ok {
 		return d, nil
@@ -133,9 +130,8 @@ func head(a xpkg.Artifact) (d Description, err error) {
 	if err != nil {
 		return d, fmt.Errorf("reading its index: %w", err)
 	}
-	d.Annotations = m.Annotations
-	d.Size, err = a.Size()
-	return d, err
+	d.Annotations, d.Size = m.Annotations, desc.Size
+	return d, nil
 }
 
 // sizeOf is what images take, layers that they share once.
@@ -212,14 +208,9 @@ func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, err
 
 // labelled reports whether only the config's labels mark a base layer.
 func labelled(layers []Layer) bool {
-	marked := false
-	for _, l := range layers {
-		if l.Annotations[xpkg.Annotation] == xpkg.BaseMark {
-			return false
-		}
-		marked = marked || l.Mark == xpkg.BaseMark
-	}
-	return marked
+	annotated := func(l Layer) bool { return l.Annotations[xpkg.Annotation] == xpkg.BaseMark }
+	marked := func(l Layer) bool { return l.Mark == xpkg.BaseMark }
+	return slices.ContainsFunc(layers, marked) && !slices.ContainsFunc(layers, annotated)
 }
 
 // describe reads an image's manifest and config.
@@ -232,20 +223,12 @@ func describe(from xpkg.PlatformImage) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("reading its config: %w", err)
 	}
-	digest, err := from.Image.Digest()
+	own, err := oci.Describe(from.Image)
 	if err != nil {
-		return Image{}, fmt.Errorf("finding its digest: %w", err)
-	}
-	mediaType, err := from.Image.MediaType()
-	if err != nil {
-		return Image{}, fmt.Errorf("finding its media type: %w", err)
-	}
-	size, err := from.Image.Size()
-	if err != nil {
-		return Image{}, fmt.Errorf("finding its size: %w", err)
+		return Image{}, err
 	}
 	img := Image{
-		Digest: digest.String(), MediaType: string(mediaType), Size: size + m.Config.Size,
+		Digest: own.Digest.String(), MediaType: string(own.MediaType), Size: own.Size + m.Config.Size,
 		Annotations: m.Annotations, Labels: c.Config.Labels,
 		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, User: c.Config.User,
 	}
@@ -275,7 +258,13 @@ func (d Description) remarks() []string {
 	for _, img := range d.Images {
 		sums[img.PackageDigest] = true
 		platforms = append(platforms, img.Platform)
-		if n := len(marked(img.Layers, xpkg.BaseMark)); n > 1 {
+		n := 0
+		for _, l := range img.Layers {
+			if l.Mark == xpkg.BaseMark {
+				n++
+			}
+		}
+		if n > 1 {
 			add("%s has %d base layers: the control plane reads the first, and crossplane xpkg extract refuses it", img.name(), n)
 		}
 		if labelled(img.Layers) {
@@ -297,15 +286,4 @@ func (i Image) name() string {
 		return "the image"
 	}
 	return "the image for " + i.Platform
-}
-
-// marked returns the layers that have a mark.
-func marked(layers []Layer, mark string) []Layer {
-	var all []Layer
-	for _, l := range layers {
-		if l.Mark == mark {
-			all = append(all, l)
-		}
-	}
-	return all
 }

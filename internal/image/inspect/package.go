@@ -151,22 +151,11 @@ func text(v any, path ...string) string {
 // texts returns a map of texts, or nil.
 func texts(v any, path ...string) map[string]string {
 	m, _ := at(v, path...).(map[string]any)
-	var all map[string]string
+	all := map[string]string{}
 	for key, value := range m {
 		if s, ok := value.(string); ok {
-			if all == nil {
-				all = map[string]string{}
-			}
 			all[key] = s
 		}
 	}
 	return all
-}
-
-func groupOf(apiVersion string) string {
-	group, _, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		return ""
-	}
-	return group
 }

@@ -41,25 +41,25 @@ type Draft struct {
 	// loose is true if a file has no room for its header.
 	loose  bool
 	stored map[v1.Hash]*io.SectionReader // by digest
-	zipped map[v1.Hash]zipped            // by diff ID
+	zipped map[v1.Hash]Layer             // by diff ID
 	// zip is reused for the next layer. It is nil before the first.
 	zip *oci.Compressor
 }
 
-// A zipped layer was compressed by the draft.
-type zipped struct {
+// A Layer is a layer in a draft, and its description.
+type Layer struct {
 	v1.Layer
-	oci.Blob
+	Blob oci.Blob
 }
 
 // NewDraft returns a draft in f.
 func NewDraft(f DraftFile) *Draft {
-	return &Draft{file: f, stored: map[v1.Hash]*io.SectionReader{}, zipped: map[v1.Hash]zipped{}}
+	return &Draft{file: f, stored: map[v1.Hash]*io.SectionReader{}, zipped: map[v1.Hash]Layer{}}
 }
 
 // Compress adds a layer of the tar that fill writes, compressed in one pass. A layer
 // that the draft already has is not stored again.
-func (d *Draft) Compress(fill func(io.Writer) error) (v1.Layer, oci.Blob, error) {
+func (d *Draft) Compress(fill func(io.Writer) error) (Layer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var blob oci.Blob
@@ -68,11 +68,11 @@ func (d *Draft) Compress(fill func(io.Writer) error) (v1.Layer, oci.Blob, error)
 		return blob.Digest, err
 	})
 	if err != nil {
-		return nil, oci.Blob{}, fmt.Errorf("compressing a layer: %w", err)
+		return Layer{}, fmt.Errorf("compressing a layer: %w", err)
 	}
 	l, err := oci.OwnLayer(at, blob)
-	d.zipped[blob.DiffID] = zipped{l, blob}
-	return l, blob, err
+	d.zipped[blob.DiffID] = Layer{l, blob}
+	return d.zipped[blob.DiffID], err
 }
 
 func (d *Draft) compress(w io.Writer, fill func(io.Writer) error) (oci.Blob, error) {
@@ -95,28 +95,29 @@ func (d *Draft) compress(w io.Writer, fill func(io.Writer) error) (oci.Blob, err
 }
 
 // Compressed returns the layer that Compress created from a tar with this digest.
-func (d *Draft) Compressed(diffID v1.Hash) (v1.Layer, oci.Blob, bool) {
+func (d *Draft) Compressed(diffID v1.Hash) (Layer, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	z, ok := d.zipped[diffID]
-	return z.Layer, z.Blob, ok
+	l, ok := d.zipped[diffID]
+	return l, ok
 }
 
 // Copy adds a layer as it is stored, described by blob. r must verify its content, as
 // a reader of oci.Verify does, and may not be read if the draft has the layer. A blob
 // without a digest gets the digest and size of the content.
-func (d *Draft) Copy(ctx context.Context, r io.Reader, blob *oci.Blob) (v1.Layer, error) {
+func (d *Draft) Copy(ctx context.Context, r io.Reader, blob oci.Blob) (Layer, error) {
 	d.mu.Lock()
 	at, ok := d.stored[blob.Digest]
 	d.mu.Unlock()
 	if !ok {
 		var err error
 		if at, blob.Digest, err = d.copyFrom(ctx, r, blob.Digest); err != nil {
-			return nil, fmt.Errorf("copying a layer: %w", err)
+			return Layer{}, fmt.Errorf("copying a layer: %w", err)
 		}
 	}
 	blob.Size = at.Size()
-	return oci.OwnLayer(at, *blob)
+	l, err := oci.OwnLayer(at, blob)
+	return Layer{l, blob}, err
 }
 
 // copyFrom adds the content of r and returns its digest, which is computed unless it

@@ -122,14 +122,14 @@ func (s *stream) copied(r io.Reader) (entry, error) {
 }
 
 func (s *stream) zip(r io.Reader, size int64) (entry, error) {
-	l, blob, err := s.draft.Compress(func(w io.Writer) error {
+	l, err := s.draft.Compress(func(w io.Writer) error {
 		_, err := oci.Copy(w, r)
 		return err
 	})
 	if err != nil {
 		return entry{}, explain(err, 1)
 	}
-	return entry{content: content{size: size, digest: blob.DiffID, open: l.Uncompressed}}, nil
+	return entry{content: content{size: size, digest: l.Blob.DiffID, open: l.Uncompressed}}, nil
 }
 
 func (s *stream) hold(r io.Reader, size int64) (entry, error) {
