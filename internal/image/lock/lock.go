@@ -39,12 +39,12 @@ type Lock struct {
 type Image struct {
 	// Reference is the full name: REGISTRY/REPOSITORY:TAG or
 	// REGISTRY/REPOSITORY@DIGEST.
-	Reference string `json:"reference" yaml:"reference"`
+	Reference string `json:"reference" yaml:"reference" required:""`
 	// Constraint is what a dependency of a package allows, of which Reference is
 	// the highest version that there was. It is "" if Reference itself is named.
 	Constraint string `json:"constraint,omitempty" yaml:"constraint,omitempty"`
 	// Digest is that of the manifest or index.
-	Digest string `json:"digest" yaml:"digest"`
+	Digest string `json:"digest" yaml:"digest" required:""`
 	// Platforms are those that there are images for, for those who review it.
 	Platforms []string `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
 }
@@ -132,11 +132,11 @@ func (l *Lock) refuse(what, but string) error {
 
 // file is a Lock as it is written down.
 type file struct {
-	APIVersion string   `yaml:"apiVersion"`
-	Kind       string   `yaml:"kind"`
-	Files      []string `yaml:"files,omitempty"`
-	Functions  []Image  `yaml:"functions,omitempty"`
-	BaseImages []Image  `yaml:"baseImages,omitempty"`
+	APIVersion string   `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string   `json:"kind" yaml:"kind"`
+	Files      []string `json:"files" yaml:"files,omitempty"`
+	Functions  []Image  `json:"functions" yaml:"functions,omitempty"`
+	BaseImages []Image  `json:"baseImages" yaml:"baseImages,omitempty"`
 }
 
 // Encode returns the file's text, the same for the same images in any order.
