@@ -21,20 +21,20 @@ import (
 
 // A fetcher reads an artifact from a repository.
 type fetcher struct {
-	// ctx is that of all reading, that of layers later on included.
+	// ctx is the context of all reads, including later reads of layers.
 	ctx   context.Context
 	blobs *remote.Repository
 	// here are the first bytes of blobs, which are not fetched.
 	here map[v1.Hash]*io.SectionReader
-	// verified is called with the error of each layer that was read to its end, if it
-	// is not nil.
+	// verified, if not nil, is called with the error of each layer that was
+	// read to its end.
 	verified func(error)
-	// failed is true once a blob could not be read.
+	// failed is true if a blob could not be read.
 	failed atomic.Bool
 }
 
-// load returns the image or index that top describes. Its layers are fetched when
-// they are read.
+// load returns the image or index that top describes. Its layers are fetched
+// when they are read.
 func (f *fetcher) load(top v1.Descriptor) (xpkg.Artifact, error) {
 	w := oci.Walk{Budget: oci.NewBudget(), Read: f.read}
 	return w.Load(f.ctx, top, func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
@@ -76,13 +76,12 @@ func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
 	}{io.MultiReader(io.NewSectionReader(here, 0, here.Size()), rest), rest}
 }
 
-// A fetched blob remembers whether it could not be read.
+// A fetched blob records whether it could not be read.
 type fetched struct {
 	io.ReadCloser
 	failed *atomic.Bool
 }
 
-// Read implements io.Reader.
 func (b *fetched) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -91,10 +90,11 @@ func (b *fetched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// worthKeeping is the least number of bytes of a failed download that are kept.
+// worthKeeping is the minimum number of bytes of a failed download that are
+// kept.
 const worthKeeping = 1 << 20
 
-// save writes a to path, if it is a package. A device or a pipe is written to
+// save writes a to path if it is a package. A device or pipe is written
 // directly.
 func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error {
 	if _, ok := fsx.TemporaryDir(path); !ok {
@@ -118,8 +118,8 @@ func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error
 	return errors.Join(err, draft.Close())
 }
 
-// writePackage completes a draft of a package, once more after a layer with another
-// digest.
+// writePackage completes a draft of a package. It retries after a layer with
+// another digest.
 func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
 	return oci.RetryMismatch(func() (err error) {
 		if f.here, err = draft.Blobs(); err != nil {
@@ -136,9 +136,9 @@ func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report
 	})
 }
 
-// check returns an error unless a is a package. It reads each layer that it needs to
-// the end: a layer that was corrupted on the way is that error, and not what is
-// wrong with its content.
+// check returns an error unless a is a package. It verifies each layer that it
+// reads, because the error of a corrupted layer must precede errors of its
+// content.
 func (f *fetcher) check(a xpkg.Artifact) error {
 	var corrupted error
 	f.verified = func(err error) { corrupted = errors.Join(corrupted, err) }
@@ -162,20 +162,19 @@ func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
 	return &wholeLayer{checked, f.verified}, nil
 }
 
-// A wholeLayer is read to its end before it is closed.
+// A wholeLayer is read to its end when it is closed.
 type wholeLayer struct {
 	io.ReadCloser
 	verified func(error)
 }
 
-// Close implements io.Closer.
 func (l *wholeLayer) Close() error {
 	_, err := io.Copy(io.Discard, l.ReadCloser)
 	l.verified(err)
 	return l.ReadCloser.Close()
 }
 
-// keep keeps what was downloaded, and says so in a hint.
+// keep keeps the downloaded bytes, and adds a hint about them.
 func keep(draft *archive.FileDraft, err error) error {
 	size, keepErr := draft.Keep(worthKeeping)
 	if keepErr != nil || size == 0 {

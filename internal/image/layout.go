@@ -16,18 +16,19 @@ import (
 
 // A Local is an image in a file or folder.
 type Local struct {
-	// Image is read from where it lies, its layers when they are asked for.
+	// Image reads its layers in place when they are opened.
 	Image v1.Image
 	from  io.Closer
 }
 
-// Close closes the file or folder. The image's layers cannot be read after it.
+// Close closes the file or folder. The image's layers cannot be read
+// afterwards.
 func (l *Local) Close() error { return l.from.Close() }
 
 // OpenLocal opens the image for a platform in an .xpkg file, a file of docker
-// save, or a folder with an OCI image layout (image-spec, image-layout.md),
-// which hold one image or one index. An empty platform is as in a Request.
-// Nothing is copied to a cache. Errors name the path.
+// save, or a folder with an OCI image layout (image-spec, image-layout.md) of
+// one image or index. An empty platform is that of a Request. Nothing is
+// cached. Errors name the path.
 func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,8 +56,8 @@ func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, 
 	return l, nil
 }
 
-// ImageFor returns the image of a that runs on a platform. It is an error if
-// there is none.
+// ImageFor returns the image of a for a platform. A missing platform is an
+// error.
 func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {

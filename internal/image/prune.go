@@ -19,24 +19,24 @@ import (
 
 // A Ref is a reference in a cache.
 type Ref struct {
-	// Reference is its full name, and Digest what it meant when it was Resolved.
+	// Reference is its full name, and Digest what it was Resolved to.
 	Reference, Digest string
 	Resolved          time.Time
-	// Used is when it was asked for last.
+	// Used is the time of its last use.
 	Used time.Time
-	// Bytes is how large its blobs in the cache are together. References share
-	// blobs.
+	// Bytes is the total size of its blobs in the cache. References may
+	// share blobs.
 	Bytes int64
 }
 
-// An Info says what is in a cache.
+// An Info describes the content of a cache.
 type Info struct {
 	blobs.Usage
-	// Refs are in the order of their names.
+	// Refs are sorted by name.
 	Refs []Ref
 }
 
-// Info says what is in the cache. It waits for nobody.
+// Info describes the content of the cache. It does not wait for locks.
 func (s *Store) Info(ctx context.Context) (Info, error) {
 	usage, err := s.blobs.Usage()
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Store) ref(ctx context.Context, k kept) Ref {
 	return r
 }
 
-// reach returns the digests that a manifest or index leads to, its own
-// included, as far as the cache knows.
+// reach returns the digests that are reachable from a manifest or index in the
+// cache, including its own.
 func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 	seen := map[v1.Hash]bool{top: true}
 	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Reader.Read(h, oci.MaxManifest) }
@@ -89,22 +89,21 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 			return nil
 		},
 	}
-	_ = w.Run(ctx, oci.Embed(raw)) // What is damaged leads nowhere.
+	_ = w.Run(ctx, oci.Embed(raw)) // Damaged manifests are ignored.
 	return seen
 }
 
-// Old says which references Prune removes.
+// Old selects the references that Prune removes.
 type Old struct {
-	// All is every reference.
+	// All selects every reference.
 	All bool
-	// Before is those that were used last before that time. The zero value is
-	// none.
+	// Before selects references that were last used before that time.
 	Before time.Time
 }
 
-// Prune removes references that are old, blobs that none of the others needs,
-// and what killed processes have left. It keeps what a process holds: the
-// images of each open Store. With dry set it only says what it would remove.
+// Prune removes old references, blobs that no other reference needs, and files
+// that killed processes left. It keeps the images of each open Store. With dry
+// set it only returns what it would remove.
 func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
 	use, err := s.blobs.Seize(ctx)
 	if err != nil {

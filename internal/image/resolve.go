@@ -16,22 +16,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// useOnline says how something gets into the cache: asking what it means does
-// not put it there.
+// useOnline is the hint for missing images. Resolving a reference does not
+// cache its image.
 const useOnline = "run a command that uses it, such as xfn render, once without " + hint.Offline
 
-// A Resolved reference is what one means now.
+// A Resolved is the current digest of a reference.
 type Resolved struct {
-	// Digest is that of its manifest or index.
+	// Digest is that of the manifest or index.
 	Digest v1.Hash
-	// Platforms are those that there are images for, as "linux/arm64/v8", sorted.
-	// It is empty for an image that names none.
+	// Platforms are sorted, as "linux/arm64/v8". They are empty for an
+	// image without a platform.
 	Platforms []string
 }
 
-// Resolve asks the registry what a reference means; with Options.Offline, what it
-// meant when it was pulled. Nothing but manifests, and the config of a single
-// image, is fetched. An error is one sentence that names the reference.
+// Resolve resolves a reference by the registry, or with Options.Offline by the
+// cache. It fetches only manifests, and the config of a single image. Errors
+// name the reference in one sentence.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
 	up := newUpstream(ctx, ref, o.client(), s.blobs)
 	if !o.Offline {
@@ -72,13 +72,14 @@ func resolved(ctx context.Context, w oci.Walk, top v1.Descriptor) (Resolved, err
 	return r, nil
 }
 
-// Tags asks registries for the tags of repositories.
+// Tags returns tags of repositories in registries.
 type Tags struct {
-	// Remote reaches the registry. It must be set.
+	// Remote is required.
 	Remote *remote.Client
 }
 
-// Has tells whether a registry has a tag. An error is one sentence that names it.
+// Has reports whether a registry has a tag. Errors name the tag in one
+// sentence.
 func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	repo, err := t.Remote.Repository(ctx, tag.Context())
 	if err == nil {
@@ -94,8 +95,8 @@ func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
 	}
 }
 
-// List returns the tags of a repository. More than 100,000 are an error. An error is
-// one sentence that names the repository.
+// List returns the tags of a repository, up to 100,000. Errors name the
+// repository in one sentence.
 func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, err error) {
 	from, err := t.Remote.Repository(ctx, repo)
 	if err == nil {
@@ -107,17 +108,16 @@ func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, er
 	return tags, nil
 }
 
-// CachedTags are the tags that a cache remembers, and no registry is asked.
+// CachedTags are the tags of the references in a cache.
 type CachedTags struct{ Store *Store }
 
-// Has tells whether the cache knows what a tag means.
+// Has reports whether the cache has a tag.
 func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
 	_, ok := c.Store.refs.find(tag.Name())
 	return ok, nil
 }
 
-// List returns the tags of a repository that the cache knows. None at all is an
-// error.
+// List returns the cached tags of a repository. No tags are an error.
 func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
 	records, _, err := c.Store.refs.all()
 	if err != nil {

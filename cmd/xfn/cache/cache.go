@@ -12,7 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
-// Cmd is the group.
+// Cmd is the command group.
 type Cmd struct {
 	Info  InfoCmd  `cmd:"" help:"Show what is in the cache."`
 	Prune PruneCmd `cmd:"" help:"Remove from the cache what is not needed."`
@@ -28,10 +28,10 @@ Example:
 `
 }
 
-// A format is how results are printed.
+// A format is an output format.
 type format struct{ terminal.Format }
 
-// print prints a value for a machine, or by text for people.
+// print prints a value in a machine-readable format, or as text.
 func (f format) print(w io.Writer, value any, text func(io.Writer) error) error {
 	if err := f.Print(w, value, text); err != nil {
 		return fmt.Errorf("printing what is in the cache: %w", err)
@@ -39,41 +39,41 @@ func (f format) print(w io.Writer, value any, text func(io.Writer) error) error 
 	return nil
 }
 
-// A store is a part of the cache that looks after its own files.
+// A store is a part of the cache with its own files.
 type store struct {
 	name  string
 	info  func(ctx context.Context, dir string) (content, error)
 	prune func(ctx context.Context, dir string, o old) (content, error)
 }
 
-// stores returns the parts of the cache.
+// stores returns all parts of the cache.
 func stores() []store {
 	return []store{{"images", imagesInfo, imagesPrune}, {"roots", rootsInfo, rootsPrune}}
 }
 
-// old is what to prune.
+// old selects what to prune.
 type old struct {
 	all    bool
 	before time.Time
 	dry    bool
 }
 
-// content is what a store has, or what was taken out of it.
+// content is the content of a store, or what was removed from it.
 type content struct {
 	Store string `json:"store"`
-	// Files is how many files there are, or unpacked images, and Bytes how large
-	// they are together.
+	// Files is the number of files or unpacked images, and Bytes their
+	// total size.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
-	// Leftovers is how many files there are that were not finished.
+	// Leftovers is the number of unfinished files.
 	Leftovers     int     `json:"leftovers"`
 	LeftoverBytes int64   `json:"leftoverBytes"`
 	Entries       []entry `json:"entries"`
-	// noun is what Files counts, if that is not files.
+	// noun is what Files counts. Empty means files.
 	noun string
 }
 
-// An entry is something in a store that has a name.
+// An entry is a named item of a store.
 type entry struct {
 	Name     string    `json:"name"`
 	Digest   string    `json:"digest"`
@@ -125,8 +125,8 @@ func rootsInfo(ctx context.Context, dir string) (content, error) {
 	return roots(u), err
 }
 
-// rootsPrune removes unpacked images that are old. They can be unpacked again
-// from the images as long as these are there.
+// rootsPrune removes old unpacked images. They can be unpacked again from
+// cached images.
 func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
 	before := o.before
 	if o.all {

@@ -26,14 +26,14 @@ const (
 	folderMode  = 0o700
 )
 
-// A Dir is a directory of blobs that can be added to and swept: blobs/sha256
-// has the blobs, partial what is still being fetched, and uses is for locks.
+// A Dir is a directory of blobs: blobs/sha256 has complete blobs, partial has
+// blobs that are being fetched, and uses has locks.
 type Dir struct {
 	Reader
 	path string
 }
 
-// Open returns the Dir at path, which is made if it is not there.
+// Open opens the Dir at path, and creates it if it does not exist.
 func Open(path string) (*Dir, error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder, usesFolder} {
 		if err := os.MkdirAll(filepath.Join(path, folder), folderMode); err != nil {
@@ -45,16 +45,15 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
 
-// Has tells whether there is a blob of that digest and size. It does not read
-// it: nothing gets a name without having the digest, and what is read later is
-// checked then.
+// Has reports whether a blob of that digest and size exists. It does not read
+// the blob, because blobs are verified before they are named and when they are
+// read.
 func (d *Dir) Has(h v1.Hash, size int64) bool {
 	there, err := d.Size(h)
 	return err == nil && there == size
 }
 
-// Read is Reader.Read for a directory that mends itself: a blob that was
-// damaged since is removed, and is fs.ErrNotExist.
+// Read is Reader.Read, but removes a damaged blob and returns fs.ErrNotExist.
 func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	data, err := d.Reader.Read(h, limit)
 	if err != nil && d.mend(h) {
@@ -63,8 +62,8 @@ func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Open is Reader.Open for a directory that mends itself: a blob that is found
-// to be damaged is removed, so that it can be fetched again.
+// Open is Reader.Open, but its reader removes a damaged blob, which can then be
+// fetched again.
 func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	rc, err := d.Reader.Open(h, size)
 	if err != nil {
@@ -79,7 +78,6 @@ type mender struct {
 	hash v1.Hash
 }
 
-// Read implements io.Reader.
 func (m *mender) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && m.dir.mend(m.hash) {
@@ -88,7 +86,7 @@ func (m *mender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mend removes the blob h if it has not the digest, and tells whether it did.
+// mend removes a blob with a wrong digest, and reports whether it did.
 func (d *Dir) mend(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {
@@ -99,7 +97,7 @@ func (d *Dir) mend(h v1.Hash) bool {
 	return err == nil && got != h && os.Remove(d.file(h)) == nil
 }
 
-// Put adds a blob whose digest the caller has checked.
+// Put adds a blob whose digest the caller has verified.
 func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	if d.Has(h, int64(len(data))) {
 		return nil
@@ -112,16 +110,14 @@ func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	return fsx.WriteFile(d.file(h), fileMode, data)
 }
 
-// A Reader reads the blobs of a folder, each at sha256/ and the hexadecimal
-// digits of its digest, as an OCI image layout has them (image-spec,
-// image-layout.md, "Blobs").
+// A Reader reads blobs at sha256/HEX in a folder, as in an OCI image layout
+// (image-spec, image-layout.md, "Blobs").
 type Reader struct{ folder fs.FS }
 
 // NewReader returns a Reader of a folder.
 func NewReader(folder fs.FS) Reader { return Reader{folder} }
 
-// Size returns how many bytes the blob has where it lies. A blob that is not
-// there is fs.ErrNotExist.
+// Size returns the size of a blob. A missing blob is fs.ErrNotExist.
 func (r Reader) Size(h v1.Hash) (int64, error) {
 	name, err := nameOf(h)
 	if err != nil {
@@ -137,7 +133,7 @@ func (r Reader) Size(h v1.Hash) (int64, error) {
 	return info.Size(), nil
 }
 
-// Read returns a blob of at most limit bytes, after checking its digest.
+// Read returns a blob of at most limit bytes, and verifies its digest.
 func (r Reader) Read(h v1.Hash, limit int64) (_ []byte, err error) {
 	size, err := r.Size(h)
 	if err != nil {
@@ -158,8 +154,8 @@ func (r Reader) Read(h v1.Hash, limit int64) (_ []byte, err error) {
 	return data, nil
 }
 
-// Open returns a reader of a blob that fails at the end if it has not the
-// digest, or not that size.
+// Open returns a reader of a blob that verifies its size and, at the end, its
+// digest.
 func (r Reader) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	if _, err := r.Size(h); err != nil {
 		return nil, err

@@ -15,9 +15,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// poll is how often a lock is tried that another process has. It has it for
-// as long as it takes to look through the directory, and never while it waits
-// for a network.
+// poll is the time between attempts to lock. Other processes hold a lock only
+// while they read the directory, never while they wait for a network.
 const poll = 10 * time.Millisecond
 
 // Share locks the directory against Seize until the lock is closed or the process ends.
@@ -36,8 +35,8 @@ func (d *Dir) Hold(ctx context.Context, name string) (io.Closer, error) {
 	return d.lock(ctx, filepath.Join(usesFolder, name), fsx.SharedLock)
 }
 
-// Held returns the names for which some process has a Hold, and removes those
-// for which none has. It needs the directory by Seize.
+// Held returns the names that processes hold, and removes all others. The
+// caller must have called Seize.
 func (d *Dir) Held() (map[string]bool, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, usesFolder))
 	if err != nil {
@@ -78,8 +77,8 @@ func (d *Dir) lock(ctx context.Context, name string, mode fsx.LockMode) (io.Clos
 	}
 }
 
-// removeUnlocked removes a file that no process has locked, or with dry set
-// only says that it would.
+// removeUnlocked removes a file that no process has locked. With dry set it
+// only reports whether it would.
 func removeUnlocked(path string, dry bool) (free bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// maxSize bounds a lock file: many thousand images.
+	// maxSize limits a lock file. It has room for thousands of images.
 	maxSize = 4 << 20
-	// maxImages bounds the images of a list.
+	// maxImages limits the images of a list.
 	maxImages = 10_000
 )
 
-// Read reads a lock file of up to 4 MiB. A missing file is fs.ErrNotExist. An error has
-// the line of what is wrong.
+// Read reads a lock file of up to 4 MiB. A missing file is fs.ErrNotExist.
+// Errors have lines.
 func Read(path string) (*Lock, error) {
 	l, _, err := ReadText(path)
 	return l, err
 }
 
-// ReadText is Read, and returns the text of the file too.
+// ReadText is Read, and also returns the text of the file.
 func ReadText(path string) (_ *Lock, data []byte, err error) {
 	f, err := os.Open(path)
 	if err == nil {
@@ -48,8 +48,8 @@ func ReadText(path string) (_ *Lock, data []byte, err error) {
 	return l, data, err
 }
 
-// Parse reads the text of the lock file at path. Every fault is an error with its
-// line: there is nothing in a lock file that may be passed over.
+// Parse parses the text of the lock file at path. Unknown fields and other
+// problems are errors with lines.
 func Parse(path string, data []byte) (*Lock, error) {
 	l, err := parse(path, data)
 	if err != nil {
@@ -96,7 +96,7 @@ func parse(path string, data []byte) (*Lock, error) {
 	return l, nil
 }
 
-// conflict returns the line at which git marks a conflict, or 0.
+// conflict returns the line of git's conflict marker, or 0.
 func conflict(data []byte) int {
 	line := 0
 	for l := range bytes.Lines(data) {
@@ -110,8 +110,8 @@ func conflict(data []byte) int {
 	return 0
 }
 
-// check returns an error for the first entry that contradicts itself or another entry,
-// and its field.
+// check returns an error for the first entry that contradicts itself or
+// another, and its field.
 func (l *Lock) check() (field string, err error) {
 	if n := slices.Index(l.Files, ""); n >= 0 {
 		return fmt.Sprintf("files[%d]", n), errors.New("the name of a file is empty")
