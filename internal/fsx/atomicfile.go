@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // maxLinks limits the symbolic links in a chain, as on Linux.
@@ -24,15 +23,25 @@ const maxLinks = 40
 // If the process is killed, path does not change, and a file ".xfn-*.tmp" may
 // remain beside it until Create is called for the directory. On Windows Write
 // fails if any process has path open.
-func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
+func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return writeInto(path, write)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("finding %q: %w", path, cause(err))
+		return fmt.Errorf("finding %q: %w", path, Cause(err))
 	}
-	return replace(target(path), perm, write)
+	path = target(path)
+	dir, _ := filepath.Split(path)
+	f, err := create(dir)
+	if err != nil {
+		return fmt.Errorf("creating a file beside %q: %w", path, Cause(err))
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Commit(path, perm)
 }
 
 // TemporaryDir returns the directory of the temporary file for path. It returns
@@ -64,35 +73,14 @@ func target(path string) string {
 func writeInto(path string, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("opening %q: %w", path, cause(err))
+		return fmt.Errorf("opening %q: %w", path, Cause(err))
 	}
 	defer func() {
 		if e := f.Close(); e != nil {
-			err = errors.Join(err, fmt.Errorf("closing %q: %w", path, cause(e)))
+			err = errors.Join(err, fmt.Errorf("closing %q: %w", path, Cause(e)))
 		}
 	}()
-	return write(unnamed{f})
-}
-
-func replace(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
-	dir, _ := filepath.Split(path)
-	f, err := create(dir)
-	if err != nil {
-		return fmt.Errorf("creating a file beside %q: %w", path, cause(err))
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.Commit(path, perm)
-}
-
-// An unnamed file's errors omit its name, which the caller did not choose.
-type unnamed struct{ f *os.File }
-
-func (u unnamed) Write(p []byte) (int, error) {
-	n, err := u.f.Write(p)
-	return n, cause(err)
+	return write(&AtomicFile{f: f})
 }
 
 // WriteFile writes data to path like Write.
@@ -103,13 +91,4 @@ func WriteFile(path string, perm fs.FileMode, data []byte) error {
 		}
 		return nil
 	})
-}
-
-// cause returns the error of the system without the name of a temporary file.
-func cause(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		return errno
-	}
-	return err
 }

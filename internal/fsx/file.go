@@ -52,7 +52,7 @@ func Create(dir string) (*AtomicFile, error) {
 	sweep(dir)
 	f, err := create(dir)
 	if err != nil {
-		return nil, fmt.Errorf("creating a file in %q: %w", dir, cause(err))
+		return nil, fmt.Errorf("creating a file in %q: %w", dir, Cause(err))
 	}
 	return f, nil
 }
@@ -105,7 +105,7 @@ func removeLeft(path string) {
 // Write writes at the file's position.
 func (f *AtomicFile) Write(p []byte) (int, error) {
 	n, err := f.f.Write(p)
-	return n, cause(err)
+	return n, Cause(err)
 }
 
 // WriteAt writes at an offset.
@@ -115,17 +115,17 @@ func (f *AtomicFile) WriteAt(p []byte, off int64) (int, error) {
 		f.startWriteback(f.started, end)
 		f.started = end
 	}
-	return n, cause(err)
+	return n, Cause(err)
 }
 
 // ReadAt reads at an offset.
 func (f *AtomicFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.f.ReadAt(p, off)
-	return n, cause(err)
+	return n, Cause(err)
 }
 
 // Truncate changes the file's size.
-func (f *AtomicFile) Truncate(size int64) error { return cause(f.f.Truncate(size)) }
+func (f *AtomicFile) Truncate(size int64) error { return Cause(f.f.Truncate(size)) }
 
 // Commit syncs the file, gives it mode perm whatever the umask, and renames it
 // to path in the same file system, which it replaces. If path is a symbolic
@@ -133,19 +133,19 @@ func (f *AtomicFile) Truncate(size int64) error { return cause(f.f.Truncate(size
 // closed, except on Windows.
 func (f *AtomicFile) Commit(path string, perm fs.FileMode) error {
 	if err := f.f.Chmod(perm); err != nil {
-		return fmt.Errorf("setting the mode of %q: %w", path, cause(err))
+		return fmt.Errorf("setting the mode of %q: %w", path, Cause(err))
 	}
 	if err := f.f.Sync(); err != nil {
-		return fmt.Errorf("syncing %q: %w", path, cause(err))
+		return fmt.Errorf("syncing %q: %w", path, Cause(err))
 	}
 	if runtime.GOOS == "windows" {
 		f.closed = true
 		if err := f.f.Close(); err != nil {
-			return errors.Join(fmt.Errorf("closing %q: %w", path, cause(err)), f.remove())
+			return errors.Join(fmt.Errorf("closing %q: %w", path, Cause(err)), f.remove())
 		}
 	}
 	if err := os.Rename(f.f.Name(), target(path)); err != nil {
-		err = fmt.Errorf("moving the finished file to %q: %w", path, cause(err))
+		err = fmt.Errorf("moving the finished file to %q: %w", path, Cause(err))
 		if f.closed {
 			err = errors.Join(err, f.remove())
 		}
@@ -168,7 +168,7 @@ func (f *AtomicFile) Close() error {
 	if !f.committed && runtime.GOOS != "windows" {
 		err = f.remove()
 	}
-	err = errors.Join(err, cause(f.f.Close()))
+	err = errors.Join(err, Cause(f.f.Close()))
 	if !f.committed && runtime.GOOS == "windows" {
 		err = errors.Join(err, f.remove())
 	}

@@ -29,7 +29,7 @@ func Resume(dir, key string) (*AtomicFile, error) {
 		f, err = create(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating a file in %q: %w", dir, cause(err))
+		return nil, fmt.Errorf("creating a file in %q: %w", dir, Cause(err))
 	}
 	return f, nil
 }
@@ -81,7 +81,7 @@ func isFresh(e fs.DirEntry) bool {
 func (f *AtomicFile) Size() (int64, error) {
 	info, err := f.f.Stat()
 	if err != nil {
-		return 0, cause(err)
+		return 0, Cause(err)
 	}
 	return info.Size(), nil
 }
@@ -94,5 +94,5 @@ func (f *AtomicFile) Keep() (bool, error) {
 		return false, f.Close()
 	}
 	f.closed = true
-	return true, cause(f.f.Close())
+	return true, Cause(f.f.Close())
 }

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,27 +10,31 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
 // A fetcher reads an artifact from a repository.
 type fetcher struct {
-	// ctx is that of all reading, that of layers later on included.
+	// ctx is the context of all reads, including later reads of layers.
 	ctx   context.Context
 	blobs *remote.Repository
 	// here are the first bytes of blobs, which are not fetched.
 	here map[v1.Hash]*io.SectionReader
-	// verified is called with the error of each layer that was read to its end, if it
-	// is not nil.
+	// verified, if not nil, is called with the error of each layer that was
+	// read to its end.
 	verified func(error)
-	// failed is true once a blob could not be read.
+	// failed is true if a blob could not be read.
 	failed atomic.Bool
 }
 
-// load returns the image or index that top describes. Its layers are fetched when
-// they are read.
+// load returns the image or index that top describes. Its layers are fetched
+// when they are read.
 func (f *fetcher) load(top v1.Descriptor) (xpkg.Artifact, error) {
 	w := oci.Walk{Budget: oci.NewBudget(), Read: f.read}
 	return w.Load(f.ctx, top, func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
@@ -71,17 +76,109 @@ func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
 	}{io.MultiReader(io.NewSectionReader(here, 0, here.Size()), rest), rest}
 }
 
-// A fetched blob remembers whether it could not be read.
+// A fetched blob records whether it could not be read.
 type fetched struct {
 	io.ReadCloser
 	failed *atomic.Bool
 }
 
-// Read implements io.Reader.
 func (b *fetched) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.failed.Store(true)
 	}
 	return n, err
+}
+
+// worthKeeping is the minimum number of bytes of a failed download that are
+// kept.
+const worthKeeping = 1 << 20
+
+// save writes a to path if it is a package. A device or pipe is written
+// directly.
+func (f *fetcher) save(path string, a xpkg.Artifact, report progress.Func) error {
+	if _, ok := fsx.TemporaryDir(path); !ok {
+		if err := f.check(a); err != nil {
+			return err
+		}
+		return archive.WriteFiles(f.ctx, report, archive.Target{Path: path, Artifact: a})
+	}
+	digest, err := a.Digest()
+	if err != nil {
+		return err
+	}
+	draft, err := archive.ResumeDraft(path, digest)
+	if err != nil {
+		return err
+	}
+	err = f.writePackage(draft, a, report)
+	if err != nil && (f.failed.Load() || f.ctx.Err() != nil) {
+		err = keep(draft, err)
+	}
+	return errors.Join(err, draft.Close())
+}
+
+// writePackage completes a draft of a package. It retries after a layer with
+// another digest.
+func (f *fetcher) writePackage(draft *archive.FileDraft, a xpkg.Artifact, report progress.Func) error {
+	return oci.RetryMismatch(func() (err error) {
+		if f.here, err = draft.Blobs(); err != nil {
+			return err
+		}
+		if err = f.check(a); err == nil {
+			err = draft.Resume(f.ctx, a, report)
+		}
+		var wrong *oci.MismatchError
+		if errors.As(err, &wrong) {
+			err = errors.Join(err, draft.Drop(wrong.Digest))
+		}
+		return err
+	})
+}
+
+// check returns an error unless a is a package. It verifies each layer that it
+// reads, because the error of a corrupted layer must precede errors of its
+// content.
+func (f *fetcher) check(a xpkg.Artifact) error {
+	var corrupted error
+	f.verified = func(err error) { corrupted = errors.Join(corrupted, err) }
+	defer func() { f.verified = nil }()
+	if err := xpkg.Check(f.ctx, a); err != nil {
+		return cmp.Or(corrupted, err)
+	}
+	return nil
+}
+
+// layer opens a layer, which check reads to its end.
+func (f *fetcher) layer(d v1.Descriptor) (io.ReadCloser, error) {
+	blob := f.open(d)
+	if f.verified == nil {
+		return blob, nil
+	}
+	checked, err := oci.Verify(blob, d.Digest, d.Size)
+	if err != nil {
+		return nil, errors.Join(err, blob.Close())
+	}
+	return &wholeLayer{checked, f.verified}, nil
+}
+
+// A wholeLayer is read to its end when it is closed.
+type wholeLayer struct {
+	io.ReadCloser
+	verified func(error)
+}
+
+func (l *wholeLayer) Close() error {
+	_, err := io.Copy(io.Discard, l.ReadCloser)
+	l.verified(err)
+	return l.ReadCloser.Close()
+}
+
+// keep keeps the downloaded bytes, and adds a hint about them.
+func keep(draft *archive.FileDraft, err error) error {
+	size, keepErr := draft.Keep(worthKeeping)
+	if keepErr != nil || size == 0 {
+		return errors.Join(err, keepErr)
+	}
+	return hint.Wrap(err, fmt.Sprintf("run it again: %d MiB have arrived, and are not fetched again for a day", size>>20))
 }

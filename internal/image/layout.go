@@ -16,39 +16,48 @@ import (
 
 // A Local is an image in a file or folder.
 type Local struct {
-	// Image is read from where it lies, its layers when they are asked for.
+	// Image reads its layers in place when they are opened.
 	Image v1.Image
 	from  io.Closer
 }
 
-// Close closes the file or folder. The image's layers cannot be read after it.
+// Close closes the file or folder. The image's layers cannot be read
+// afterwards.
 func (l *Local) Close() error { return l.from.Close() }
 
 // OpenLocal opens the image for a platform in an .xpkg file, a file of docker
-// save, or a folder with an OCI image layout (image-spec, image-layout.md),
-// which hold one image or one index. An empty platform is as in a Request.
-// Nothing is copied to a cache. Errors name the path.
+// save, or a folder with an OCI image layout (image-spec, image-layout.md) of
+// one image or index. An empty platform is that of a Request. Nothing is
+// cached. Errors name the path.
 func OpenLocal(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
 	}
+	l := &Local{}
 	if info.IsDir() {
-		return openFolder(ctx, path, orHost(platform))
+		f, openErr := archive.OpenFolder(path)
+		if openErr != nil {
+			return nil, openErr
+		}
+		l.from = f
+		l.Image, err = imageOfFolder(ctx, f, orHost(platform))
+	} else {
+		f, openErr := archive.Open(ctx, path)
+		if openErr != nil {
+			return nil, openErr
+		}
+		l.from = f
+		l.Image, err = ImageFor(f.Artifact, orHost(platform))
 	}
-	f, err := archive.Open(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), l.Close())
 	}
-	img, err := ImageFor(f.Artifact, orHost(platform))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
-	}
-	return &Local{img, f}, nil
+	return l, nil
 }
 
-// ImageFor returns the image of a that runs on a platform. It is an error if
-// there is none.
+// ImageFor returns the image of a for a platform. A missing platform is an
+// error.
 func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
@@ -66,18 +75,6 @@ func ImageFor(a xpkg.Artifact, want v1.Platform) (v1.Image, error) {
 		return nil, err
 	}
 	return images[i].Image, nil
-}
-
-func openFolder(ctx context.Context, path string, platform v1.Platform) (*Local, error) {
-	f, err := archive.OpenFolder(path)
-	if err != nil {
-		return nil, err
-	}
-	img, err := imageOfFolder(ctx, f, platform)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
-	}
-	return &Local{img, f}, nil
 }
 
 // imageOfFolder reads no manifests of other platforms, which may be missing.

@@ -21,24 +21,23 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// A plan is what became of a request before anything large is fetched for it.
+// A plan is a resolved request whose layers are not fetched yet.
 type plan struct {
 	Request
 	upstream *upstream
-	// top is the digest that the reference means, and fresh whether the
-	// registry said so just now.
+	// top is the digest of the reference, and fresh is true if the registry
+	// just returned it.
 	top   v1.Hash
 	fresh bool
 	found candidate
-	// absent are the blobs that the cache lacks.
+	// absent are the blobs that are not in the cache.
 	absent  []v1.Descriptor
 	missing *Missing
 }
 
 func (p *plan) name() string { return p.Reference.Name() }
 
-// plan finds out what r means, from the cache or from the registry, and what
-// of it the cache lacks.
+// plan resolves r from the cache or the registry, and lists the missing blobs.
 func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 	r, err := o.request(r)
 	if err != nil {
@@ -64,8 +63,8 @@ func (s *Store) plan(ctx context.Context, r Request, o Options) (*plan, error) {
 	return p, up.explain(s.ask(ctx, p))
 }
 
-// request returns r as it is pinned. What a digest means there is no need to ask
-// always.
+// request returns r with its pinned reference. A pinned digest needs no policy
+// Always.
 func (o Options) request(r Request) (Request, error) {
 	if o.Pin == nil {
 		return r, nil
@@ -80,8 +79,8 @@ func (o Options) request(r Request) (Request, error) {
 	return r, nil
 }
 
-// mayDiffer tells whether the registry may know what the cache does not: blobs
-// that are not there, and what a tag means today.
+// mayDiffer reports whether the registry may have what the cache does not:
+// missing blobs, or a new meaning of a tag.
 func mayDiffer(err error, r Request, mayFetch bool) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -90,8 +89,8 @@ func mayDiffer(err error, r Request, mayFetch bool) bool {
 	return isTag && mayFetch && errors.As(err, new(*PlatformError))
 }
 
-// look finds a request's image in the cache. What is not there is
-// fs.ErrNotExist, but for blobs that are only named in absent.
+// look finds a request's image in the cache. If anything but the blobs in
+// absent is missing, the error is fs.ErrNotExist.
 func (s *Store) look(ctx context.Context, p *plan) error {
 	h, err := s.known(p.Reference)
 	if err != nil {
@@ -104,7 +103,8 @@ func (s *Store) look(ctx context.Context, p *plan) error {
 	return s.settle(ctx, p, top, s.walk())
 }
 
-// top returns the descriptor of a manifest in the cache, with the manifest in it.
+// top returns the descriptor of a manifest in the cache. It contains the
+// manifest.
 func (s *Store) top(h v1.Hash) (v1.Descriptor, error) {
 	raw, err := s.blobs.Read(h, oci.MaxManifest)
 	return oci.Embed(raw), err
@@ -117,8 +117,7 @@ func (s *Store) walk() oci.Walk {
 	}}
 }
 
-// known returns the digest of a reference, as it says itself or as the cache
-// remembers.
+// known returns the digest of a reference: its own, or that in the cache.
 func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	if d, ok := ref.(name.Digest); ok {
 		return v1.NewHash(d.DigestStr())
@@ -129,7 +128,7 @@ func (s *Store) known(ref name.Reference) (v1.Hash, error) {
 	return v1.Hash{}, fs.ErrNotExist
 }
 
-// ask finds a request's image in the registry, and keeps its metadata.
+// ask finds a request's image in the registry and caches its metadata.
 func (s *Store) ask(ctx context.Context, p *plan) error {
 	top, err := p.upstream.manifest(ctx, p.Reference.Identifier())
 	if err != nil {
@@ -139,7 +138,7 @@ func (s *Store) ask(ctx context.Context, p *plan) error {
 	return s.settle(ctx, p, top, p.upstream.walk())
 }
 
-// settle chooses the image, and holds it, so that it is not pruned any more.
+// settle chooses the image for the platform and holds it.
 func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Walk) (err error) {
 	if p.found, err = find(ctx, w, top, p.Platform); err != nil {
 		return err
@@ -157,7 +156,7 @@ func (s *Store) settle(ctx context.Context, p *plan, top v1.Descriptor, w oci.Wa
 	return nil
 }
 
-// hold keeps an image from being pruned until the Store is closed.
+// hold prevents an image from being pruned until the Store is closed.
 func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ func (s *Store) hold(ctx context.Context, m *oci.Manifest) (err error) {
 	return s.blobs.Put(ctx, m.Digest, m.Raw)
 }
 
-// miss says what would have to be fetched.
+// miss describes an image that must be fetched.
 func (s *Store) miss(p *plan) *Missing {
 	m := &Missing{Reference: p.name(), Platform: p.Platform, Never: p.Policy == Never}
 	if h, err := s.known(p.Reference); err == nil {
@@ -189,7 +188,7 @@ func (s *Store) miss(p *plan) *Missing {
 	return m
 }
 
-// fetch brings every blob that plans lack, once.
+// fetch fetches the blobs that plans lack, each once.
 func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) error {
 	m := &meter{report: report, text: fmt.Sprintf("pulling %d images", len(plans))}
 	if len(plans) == 1 {
@@ -221,7 +220,7 @@ func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) 
 	return nil
 }
 
-// A meter adds up bytes of blobs that move at once.
+// A meter adds up the bytes of blobs that are fetched concurrently.
 type meter struct {
 	report progress.Func
 	text   string
@@ -233,7 +232,7 @@ func (m *meter) moved(n int64) {
 	m.report.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: m.done.Add(n), Total: m.total})
 }
 
-// end makes up for what other processes have fetched.
+// end reports the bytes that other processes fetched.
 func (m *meter) end() {
 	if m.total > 0 {
 		m.moved(m.total - m.done.Load())
@@ -245,7 +244,7 @@ type upstream struct {
 	ref    name.Reference
 	client *remote.Client
 	blobs  *blobs.Dir
-	// repository logs in when it is first needed.
+	// repository logs in at its first call.
 	repository func() (*remote.Repository, error)
 }
 
@@ -254,7 +253,7 @@ func newUpstream(ctx context.Context, ref name.Reference, client *remote.Client,
 	return &upstream{ref, client, b, repository}
 }
 
-// explain says what an error of the registry means.
+// explain returns the error of the registry in the user's terms.
 func (u *upstream) explain(err error) error {
 	if err == nil {
 		return nil
@@ -262,8 +261,8 @@ func (u *upstream) explain(err error) error {
 	return fmt.Errorf("pulling %q: %w", u.ref.Name(), u.client.Explain(u.ref, err))
 }
 
-// manifest fetches what is at a tag or digest now, and keeps it. The descriptor
-// contains the manifest.
+// manifest fetches the manifest of a tag or digest and caches it. The
+// descriptor contains the manifest.
 func (u *upstream) manifest(ctx context.Context, reference string) (v1.Descriptor, error) {
 	repo, err := u.repository()
 	if err != nil {
@@ -277,8 +276,8 @@ func (u *upstream) manifest(ctx context.Context, reference string) (v1.Descripto
 	return d, u.blobs.Put(ctx, d.Digest, d.Data)
 }
 
-// walk returns a Walk that reads manifests and configs from the cache, and fetches
-// those that are missing there.
+// walk returns a Walk that reads manifests and configs from the cache, and
+// fetches missing ones.
 func (u *upstream) walk() oci.Walk {
 	return oci.Walk{Budget: oci.NewBudget(), Read: func(ctx context.Context, d v1.Descriptor) ([]byte, error) {
 		raw, err := u.blobs.Read(d.Digest, oci.MaxMetadata)
@@ -306,21 +305,21 @@ func (u *upstream) fetch(ctx context.Context, d v1.Descriptor, moved func(bytes 
 	return u.blobs.Fetch(ctx, d, open, moved)
 }
 
-// A Missing is an image that would have to be fetched.
+// A Missing is an image that must be fetched.
 type Missing struct {
-	// Reference is its full name, and Platform what it is for.
+	// Reference is its full name.
 	Reference string
 	Platform  v1.Platform
-	// Digest is that of its manifest, or of its index, and is empty for a tag
-	// that is not known here.
+	// Digest is that of its manifest or index. It is empty for an unknown
+	// tag.
 	Digest string
-	// Bytes is how much of it is not here, or 0 if that is not known either.
+	// Bytes is the size of the missing blobs, or 0 if it is unknown.
 	Bytes int64
-	// Never is set if its pull policy forbids fetching it.
+	// Never is true if the pull policy forbids fetching it.
 	Never bool
 }
 
-// String says which image it is and what is known of it.
+// String returns the image and its known properties.
 func (m Missing) String() string {
 	var known []string
 	if m.Digest != "" && !strings.HasSuffix(m.Reference, m.Digest) {
@@ -339,11 +338,11 @@ func (m Missing) String() string {
 	return text
 }
 
-// A MissingError lists all images that are not in the cache, or not whole, and
-// must not be fetched.
+// A MissingError lists all images that are not complete in the cache and must
+// not be fetched.
 type MissingError struct{ Images []Missing }
 
-// Error implements error. Several images have a line each.
+// Error implements error. Each of several images has its own line.
 func (e *MissingError) Error() string {
 	if len(e.Images) == 1 {
 		return fmt.Sprintf("image %s is not in the cache, and must not be fetched", e.Images[0])
@@ -356,7 +355,7 @@ func (e *MissingError) Error() string {
 	return b.String()
 }
 
-// missing returns the error of these images, or nil if there are none.
+// missing returns a MissingError, or nil if no image is missing.
 func missing(images []Missing, offline bool) error {
 	if len(images) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// orHost returns p, or where it is empty, the platform of Linux containers on
-// this machine.
+// orHost returns p, or the platform of Linux containers on this machine if p is
+// empty.
 func orHost(p v1.Platform) v1.Platform {
 	if p.OS == "" && p.Architecture == "" {
 		return v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
@@ -22,11 +22,11 @@ func orHost(p v1.Platform) v1.Platform {
 	return p
 }
 
-// A PlatformError says that there is no image for a platform.
+// A PlatformError is the error of a platform without an image.
 type PlatformError struct {
-	// Want is what was asked for.
+	// Want is the requested platform.
 	Want v1.Platform
-	// There are the platforms that there are images for, in their order.
+	// There are the platforms of the images, in order.
 	There []v1.Platform
 }
 
@@ -44,11 +44,11 @@ func (e *PlatformError) Error() string {
 	return fmt.Sprintf("it has no image for %s, only for %s", e.Want, strings.Join(there, ", "))
 }
 
-// Choose returns the index of the platform that runs what want asks for: the
-// same system and processor, and of its variants the highest that does not
-// exceed the one that is wanted. The first of equals counts. One image alone
-// may have no platform, as packages without a runtime have none. If there is no
-// such platform, the error is a *PlatformError with a hint.
+// Choose returns the index of the platform that runs want: the same system and
+// processor, and the highest variant that does not exceed the wanted one. The
+// first of equal platforms is chosen. A single image may have no platform, as
+// packages without a runtime. Otherwise the error is a *PlatformError with a
+// hint.
 func Choose(there []v1.Platform, want v1.Platform) (int, error) {
 	if len(there) == 1 && there[0].OS == "" {
 		return 0, nil
@@ -65,7 +65,7 @@ func Choose(there []v1.Platform, want v1.Platform) (int, error) {
 	return best, nil
 }
 
-// fit says how well p runs where want does, or is -1 if it does not.
+// fit rates how well p runs on want. It returns -1 if p does not run there.
 func fit(p, want v1.Platform) float64 {
 	if p.OS != want.OS || p.Architecture != want.Architecture || want.OSVersion != "" && p.OSVersion != want.OSVersion {
 		return -1
@@ -79,12 +79,12 @@ func fit(p, want v1.Platform) float64 {
 	return -1
 }
 
-// usual are the variants that the names of processors mean without one (OCI
-// image index specification, "Platform Variants").
+// usual are the variants of processors without an explicit one (OCI image index
+// specification, "Platform Variants").
 var usual = map[string]string{"amd64": "v1", "arm": "v7", "arm64": "v8"}
 
-// level is the number of p's variant, "v8" being 8: what is built for a lower
-// one runs on a higher one. A variant that is no such number is not comparable.
+// level returns the number of p's variant: 8 for "v8". Programs for a lower
+// variant run on a higher one. Other variants are not comparable.
 func level(p v1.Platform) float64 {
 	variant := p.Variant
 	if variant == "" {

@@ -19,24 +19,24 @@ import (
 
 // A Ref is a reference in a cache.
 type Ref struct {
-	// Reference is its full name, and Digest what it meant when it was Resolved.
+	// Reference is its full name, and Digest what it was Resolved to.
 	Reference, Digest string
 	Resolved          time.Time
-	// Used is when it was asked for last.
+	// Used is the time of its last use.
 	Used time.Time
-	// Bytes is how large its blobs in the cache are together. References share
-	// blobs.
+	// Bytes is the total size of its blobs in the cache. References may
+	// share blobs.
 	Bytes int64
 }
 
-// An Info says what is in a cache.
+// An Info describes the content of a cache.
 type Info struct {
 	blobs.Usage
-	// Refs are in the order of their names.
+	// Refs are sorted by name.
 	Refs []Ref
 }
 
-// Info says what is in the cache. It waits for nobody.
+// Info describes the content of the cache. It does not wait for locks.
 func (s *Store) Info(ctx context.Context) (Info, error) {
 	usage, err := s.blobs.Usage()
 	if err != nil {
@@ -50,27 +50,24 @@ func (s *Store) Info(ctx context.Context) (Info, error) {
 	for _, k := range records {
 		info.Refs = append(info.Refs, s.ref(ctx, k))
 	}
-	sortRefs(info.Refs)
+	slices.SortFunc(info.Refs, Ref.compare)
 	return info, nil
 }
 
-func sortRefs(all []Ref) {
-	slices.SortFunc(all, func(a, b Ref) int { return cmp.Compare(a.Reference, b.Reference) })
-}
+func (r Ref) compare(other Ref) int { return cmp.Compare(r.Reference, other.Reference) }
 
 func (s *Store) ref(ctx context.Context, k kept) Ref {
 	r := Ref{Reference: k.Reference, Digest: k.Digest.String(), Resolved: k.Resolved, Used: k.used}
 	for h := range s.reach(ctx, k.Digest) {
-		size, err := s.blobs.Size(h)
-		if err == nil {
+		if size, err := s.blobs.Size(h); err == nil {
 			r.Bytes += size
 		}
 	}
 	return r
 }
 
-// reach returns the digests that a manifest or index leads to, its own
-// included, as far as the cache knows.
+// reach returns the digests that are reachable from a manifest or index in the
+// cache, including its own.
 func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 	seen := map[v1.Hash]bool{top: true}
 	read := func(h v1.Hash) ([]byte, error) { return s.blobs.Reader.Read(h, oci.MaxManifest) }
@@ -92,24 +89,21 @@ func (s *Store) reach(ctx context.Context, top v1.Hash) map[v1.Hash]bool {
 			return nil
 		},
 	}
-	_ = w.Run(ctx, oci.Embed(raw)) // What is damaged leads nowhere.
+	_ = w.Run(ctx, oci.Embed(raw)) // Damaged manifests are ignored.
 	return seen
 }
 
-// Old says which references Prune removes.
+// Old selects the references that Prune removes.
 type Old struct {
-	// All is every reference.
+	// All selects every reference.
 	All bool
-	// Before is those that were used last before that time. The zero value is
-	// none.
+	// Before selects references that were last used before that time.
 	Before time.Time
 }
 
-func (o Old) has(k kept) bool { return o.All || k.used.Before(o.Before) }
-
-// Prune removes references that are old, blobs that none of the others needs,
-// and what killed processes have left. It keeps what a process holds: the
-// images of each open Store. With dry set it only says what it would remove.
+// Prune removes old references, blobs that no other reference needs, and files
+// that killed processes left. It keeps the images of each open Store. With dry
+// set it only returns what it would remove.
 func (s *Store) Prune(ctx context.Context, old Old, dry bool) (removed Info, err error) {
 	use, err := s.blobs.Seize(ctx)
 	if err != nil {
@@ -137,38 +131,23 @@ func (s *Store) prune(ctx context.Context, old Old, dry bool) (removed Info, err
 	}
 	for _, k := range records {
 		reach := s.reach(ctx, k.Digest)
-		if old.has(k) && !anyOf(reach, inUse) {
+		used := slices.ContainsFunc(slices.Collect(maps.Keys(reach)), func(h v1.Hash) bool { return inUse[h.Hex] })
+		if (old.All || k.used.Before(old.Before)) && !used {
 			removed.Refs = append(removed.Refs, s.ref(ctx, k))
 			paths = append(paths, k.path)
 			continue
 		}
 		maps.Copy(keep, reach)
 	}
-	sortRefs(removed.Refs)
-	if !dry {
-		if err := removeAll(paths); err != nil {
-			return removed, err
+	slices.SortFunc(removed.Refs, Ref.compare)
+	for _, path := range paths {
+		if dry {
+			break
+		}
+		if err := os.Remove(path); err != nil {
+			return removed, fsx.Cause(err)
 		}
 	}
 	removed.Usage, err = s.blobs.Sweep(keep, dry)
 	return removed, err
-}
-
-// anyOf tells whether one of the digests is in use.
-func anyOf(digests map[v1.Hash]bool, inUse map[string]bool) bool {
-	for h := range digests {
-		if inUse[h.Hex] {
-			return true
-		}
-	}
-	return false
-}
-
-func removeAll(paths []string) error {
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil {
-			return fsx.Cause(err)
-		}
-	}
-	return nil
 }

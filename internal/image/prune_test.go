@@ -242,7 +242,7 @@ func TestPruneLeftovers(t *testing.T) {
 	}
 	must(t, s.Close())
 	digits := strings.Repeat("0", 64)
-	broken := []string{digits + ".json", "." + digits + ".json.1.tmp"}
+	broken := []string{digits + ".json", ".xfn-" + strings.Repeat("a", 26) + ".tmp"}
 	for _, f := range append(broken, "mine.json") {
 		must(t, os.WriteFile(filepath.Join(dir, "refs", f), []byte("{"), 0o600))
 	}

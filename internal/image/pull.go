@@ -12,19 +12,19 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Options say how to pull. The zero value works.
+// Options are options for pulling. The zero value works.
 type Options struct {
-	// Remote reaches the registry. Nil means a new client without options.
+	// Remote is the client of the registry. Nil means a new client without
+	// options.
 	Remote *remote.Client
-	// Progress is told the bytes that File has written, or that a Store has
-	// fetched.
+	// Progress receives the bytes that File has written, or that a Store
+	// has fetched.
 	Progress progress.Func
-	// Offline keeps a Store from asking any registry: what is in the cache
-	// counts, whatever a Request's policy, and what is not is an error.
+	// Offline prevents requests of a Store to registries, whatever a
+	// Request's policy. An image that is not in the cache is an error.
 	Offline bool
-	// Pin, if not nil, says what is pulled in place of each reference: the digest
-	// that a lock has for it. An error of its keeps the reference from being
-	// pulled.
+	// Pin, if not nil, returns the locked digest of a reference, which is
+	// pulled instead. If it returns an error, nothing is pulled.
 	Pin func(name.Reference) (name.Reference, error)
 }
 
@@ -35,33 +35,26 @@ func (o Options) client() *remote.Client {
 	return o.Remote
 }
 
-// Artifact returns the image or index at ref. All its manifests and configs
-// are fetched now, up to 63 MiB, so that a tag stands for one digest from then
-// on; a layer is fetched when it is asked for, until ctx is done, and checked as
-// it is read. Where a connection breaks, that goes on from where it was. An
-// error of such later reading is for remote.Client.Explain.
+// Artifact returns the image or index at ref. It fetches all manifests and
+// configs now, up to 63 MiB. A layer is fetched and verified when it is read,
+// until ctx is done, and resumes after a broken connection. Errors of these
+// later reads are for remote.Client.Explain.
 //
-// An error is one sentence that names ref, or what it is pinned to, without any
-// credential.
+// An error is one sentence that names ref, or its pinned reference, without
+// credentials.
 func Artifact(ctx context.Context, ref name.Reference, o Options) (xpkg.Artifact, error) {
 	client := o.client()
-	ref, err := o.pinned(ref)
-	if err != nil {
-		return nil, err
+	if o.Pin != nil {
+		var err error
+		if ref, err = o.Pin(ref); err != nil {
+			return nil, err
+		}
 	}
 	_, a, err := fetch(ctx, ref, client)
 	if err != nil {
 		return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
 	}
 	return a, nil
-}
-
-// pinned returns what is pulled in place of ref.
-func (o Options) pinned(ref name.Reference) (name.Reference, error) {
-	if o.Pin == nil {
-		return ref, nil
-	}
-	return o.Pin(ref)
 }
 
 func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fetcher, xpkg.Artifact, error) {
@@ -81,15 +74,14 @@ func fetch(ctx context.Context, ref name.Reference, client *remote.Client) (*fet
 	return f, a, err
 }
 
-// File writes the package at ref to path as an .xpkg file, the one that was
-// pushed, and returns what it wrote. The file is there whole or not at all, and
-// is one that xpkg.Open opens: an image that is no package is an error.
+// File writes the package at ref to path as the .xpkg file that was pushed, and
+// returns it. The file is complete or absent. An image that is not a package is
+// an error.
 //
-// A layer that comes with another digest is fetched once more. If the registry
-// stops sending, or ctx ends, what has arrived is kept beside path for a day, if
-// that is at least 1 MiB: the next File of the same package in that directory
-// need not fetch it, nor does one after a process that was killed. On Windows
-// nothing is kept.
+// A layer with a wrong digest is fetched once more. After an error of the
+// registry, or when ctx is done, at least 1 MiB of downloaded data is kept
+// beside path for a day, as it is when the process is killed. The next File of
+// the package in that directory resumes it, except on Windows.
 func File(ctx context.Context, ref name.Reference, path string, o Options) (xpkg.Artifact, error) {
 	client := o.client()
 	f, a, err := fetch(ctx, ref, client)

@@ -20,17 +20,17 @@ import (
 
 const (
 	refsFolder = "refs"
-	// maxRecord bounds the bytes of a record. A reference has 255 and a digest.
+	// maxRecord limits the bytes of a record. A reference has 255.
 	maxRecord = 4 << 10
 )
 
-// A record is what the cache knows of a reference. When it was used last is
-// its file's modification time.
+// A record is a resolved reference. Its file's modification time is that of its
+// last use.
 type record struct {
 	Reference string `json:"reference"`
-	// Digest is that of the manifest or index that the reference meant.
+	// Digest is that of the manifest or index.
 	Digest v1.Hash `json:"digest"`
-	// Resolved is when it did.
+	// Resolved is the time when the reference had that digest.
 	Resolved time.Time `json:"resolved"`
 }
 
@@ -41,8 +41,8 @@ func (r refs) file(reference string) string {
 	return filepath.Join(r.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(reference))))
 }
 
-// find returns the record of a reference. One that cannot be read is as good
-// as none: it is written again.
+// find returns the record of a reference. An unreadable record is missing, and
+// is written again.
 func (r refs) find(reference string) (record, bool) {
 	rec, err := readRecord(r.file(reference))
 	return rec, err == nil && rec.Reference == reference
@@ -61,7 +61,7 @@ func readRecord(path string) (rec record, err error) {
 	return rec, json.Unmarshal(raw, &rec)
 }
 
-// save writes a record whole.
+// save writes a record atomically.
 func (r refs) save(rec record) error {
 	raw, err := json.Marshal(rec)
 	if err != nil {
@@ -70,13 +70,13 @@ func (r refs) save(rec record) error {
 	return fsx.WriteFile(r.file(rec.Reference), 0o600, append(raw, '\n'))
 }
 
-// used notes that a reference is used now. A cache that cannot be written to
-// forgets it.
+// used records the use of a reference. Errors are ignored, because a cache may
+// be read-only.
 func (r refs) used(reference string, now time.Time) {
 	_ = os.Chtimes(r.file(reference), now, now)
 }
 
-// A kept record has a file.
+// A kept record is one with a file.
 type kept struct {
 	record
 	path string
@@ -85,8 +85,8 @@ type kept struct {
 
 var recordFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.json$`) })
 
-// all returns the records in the order of their files, and the files of those
-// that are broken or were not finished.
+// all returns the records sorted by file, and the files that are broken or
+// unfinished.
 func (r refs) all() (records []kept, broken []string, err error) {
 	entries, err := os.ReadDir(r.folder)
 	if err != nil {
@@ -102,15 +102,12 @@ func (r refs) all() (records []kept, broken []string, err error) {
 			return nil, nil, fsx.Cause(err)
 		}
 		rec, err := readRecord(path)
-		switch {
-		case unfinished().MatchString(e.Name()), recordFile().MatchString(e.Name()) && (err != nil || r.file(rec.Reference) != path):
+		switch isRecord := recordFile().MatchString(e.Name()); {
+		case fsx.IsTemporary(e.Name()), isRecord && (err != nil || r.file(rec.Reference) != path):
 			broken = append(broken, path)
-		case recordFile().MatchString(e.Name()):
+		case isRecord:
 			records = append(records, kept{rec, path, info.ModTime()})
 		}
 	}
 	return records, broken, nil
 }
-
-// unfinished is a record that fsx was writing.
-var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.[0-9a-f]{64}\.json.*\.tmp$`) })

@@ -10,26 +10,28 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// useOnline says how something gets into the cache: asking what it means does
-// not put it there.
+// useOnline is the hint for missing images. Resolving a reference does not
+// cache its image.
 const useOnline = "run a command that uses it, such as xfn render, once without " + hint.Offline
 
-// A Resolved reference is what one means now.
+// A Resolved is the current digest of a reference.
 type Resolved struct {
-	// Digest is that of its manifest or index.
+	// Digest is that of the manifest or index.
 	Digest v1.Hash
-	// Platforms are those that there are images for, as "linux/arm64/v8", sorted.
-	// It is empty for an image that names none.
+	// Platforms are sorted, as "linux/arm64/v8". They are empty for an
+	// image without a platform.
 	Platforms []string
 }
 
-// Resolve asks the registry what a reference means; with Options.Offline, what it
-// meant when it was pulled. Nothing but manifests, and the config of a single
-// image, is fetched. An error is one sentence that names the reference.
+// Resolve resolves a reference by the registry, or with Options.Offline by the
+// cache. It fetches only manifests, and the config of a single image. Errors
+// name the reference in one sentence.
 func (s *Store) Resolve(ctx context.Context, ref name.Reference, o Options) (Resolved, error) {
 	up := newUpstream(ctx, ref, o.client(), s.blobs)
 	if !o.Offline {
@@ -68,4 +70,67 @@ func resolved(ctx context.Context, w oci.Walk, top v1.Descriptor) (Resolved, err
 	slices.Sort(r.Platforms)
 	r.Platforms = slices.Compact(r.Platforms)
 	return r, nil
+}
+
+// Tags returns tags of repositories in registries.
+type Tags struct {
+	// Remote is required.
+	Remote *remote.Client
+}
+
+// Has reports whether a registry has a tag. Errors name the tag in one
+// sentence.
+func (t Tags) Has(ctx context.Context, tag name.Tag) (bool, error) {
+	repo, err := t.Remote.Repository(ctx, tag.Context())
+	if err == nil {
+		_, err = repo.Manifest(ctx, tag.TagStr())
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case remote.NotFound(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("looking for %q: %w", tag.Name(), t.Remote.Explain(tag, err))
+	}
+}
+
+// List returns the tags of a repository, up to 100,000. Errors name the
+// repository in one sentence.
+func (t Tags) List(ctx context.Context, repo name.Repository) (tags []string, err error) {
+	from, err := t.Remote.Repository(ctx, repo)
+	if err == nil {
+		tags, err = from.Tags(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the tags of %q: %w", repo.Name(), t.Remote.Explain(repo.Tag(name.DefaultTag), err))
+	}
+	return tags, nil
+}
+
+// CachedTags are the tags of the references in a cache.
+type CachedTags struct{ Store *Store }
+
+// Has reports whether the cache has a tag.
+func (c CachedTags) Has(_ context.Context, tag name.Tag) (bool, error) {
+	_, ok := c.Store.refs.find(tag.Name())
+	return ok, nil
+}
+
+// List returns the cached tags of a repository. No tags are an error.
+func (c CachedTags) List(_ context.Context, repo name.Repository) ([]string, error) {
+	records, _, err := c.Store.refs.all()
+	if err != nil {
+		return nil, fmt.Errorf("reading what is in the cache: %w", fsx.Cause(err))
+	}
+	var tags []string
+	for _, r := range records {
+		if tag, err := name.NewTag(r.Reference); err == nil && tag.Context().Name() == repo.Name() {
+			tags = append(tags, tag.TagStr())
+		}
+	}
+	if len(tags) == 0 {
+		return nil, hint.Wrap(fmt.Errorf("no image of %q is in the cache, and none must be fetched", repo.Name()), useOnline)
+	}
+	return tags, nil
 }

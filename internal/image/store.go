@@ -18,26 +18,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/blobs"
 )
 
-// parallel is how many requests are under way at once.
+// parallel is the number of concurrent requests.
 const parallel = 4
 
-// A Policy says when a registry is asked for an image. The words are those of
-// Docker and Kubernetes.
+// A Policy is a pull policy of Docker and Kubernetes.
 type Policy string
 
 // The policies.
 const (
-	// IfNotPresent asks for what the cache has not got. A tag in the cache
-	// means what it meant when it was pulled.
+	// IfNotPresent requests only images and tags that are not in the cache.
 	IfNotPresent Policy = "IfNotPresent"
-	// Always asks what a reference means now, and for what the cache has not
-	// got of that.
+	// Always resolves the reference by the registry, and fetches missing
+	// blobs.
 	Always Policy = "Always"
-	// Never asks for nothing.
+	// Never requests nothing.
 	Never Policy = "Never"
 )
 
-// ParsePolicy reads a policy. Nothing is IfNotPresent.
+// ParsePolicy parses a policy. An empty string is IfNotPresent.
 func ParsePolicy(s string) (Policy, error) {
 	switch p := Policy(s); p {
 	case "":
@@ -49,18 +47,18 @@ func ParsePolicy(s string) (Policy, error) {
 	}
 }
 
-// A Request asks for an image.
+// A Request describes a wanted image.
 type Request struct {
 	Reference name.Reference
-	// Platform chooses from an index. The zero value is Linux on the processor
-	// of this machine.
+	// Platform selects an image of an index. The zero value is Linux on
+	// this machine's processor.
 	Platform v1.Platform
-	// Policy is IfNotPresent if it is empty.
+	// Policy defaults to IfNotPresent.
 	Policy Policy
 }
 
-// A Store is a cache of images in a directory. Processes may share it, and
-// goroutines a Store.
+// A Store is a cache of images in a directory. Processes and goroutines may
+// share it.
 type Store struct {
 	blobs *blobs.Dir
 	refs  refs
@@ -69,8 +67,7 @@ type Store struct {
 	held map[v1.Hash]io.Closer
 }
 
-// Open returns the cache in dir, which is made if it is not there. Closing the
-// Store lets go of its images.
+// Open opens the cache in dir, and creates it if it does not exist.
 func Open(dir string) (*Store, error) {
 	b, err := blobs.Open(dir)
 	if err != nil {
@@ -83,7 +80,7 @@ func Open(dir string) (*Store, error) {
 	return &Store{blobs: b, refs: r, held: map[v1.Hash]io.Closer{}}, nil
 }
 
-// Close lets go of all images. What they are made of may be pruned from then on.
+// Close releases all images, which may be pruned afterwards.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,12 +92,11 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Image returns the image that r asks for. All of it is in the cache then, and
-// nothing prunes it while the Store is open. Its layers are read from there,
-// and reading one to its end fails if it has not its digest.
+// Image returns the requested image. All its blobs are in the cache, and cannot
+// be pruned while the Store is open. Reading a layer to its end verifies its
+// digest.
 //
-// With Options.Offline, and by the policy Never, nothing is fetched: what is
-// missing is a MissingError.
+// With Options.Offline or the policy Never, a missing image is a MissingError.
 func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, error) {
 	images, err := s.Images(ctx, []Request{r}, o)
 	if err != nil {
@@ -109,9 +105,9 @@ func (s *Store) Image(ctx context.Context, r Request, o Options) (v1.Image, erro
 	return images[0], nil
 }
 
-// Images is Image for several, in their order. It fetches what they share
-// once, and no layer before it knows that it may have all of them: a
-// MissingError names every image that is missing.
+// Images is Image for several requests, in order. It fetches shared blobs once.
+// It fetches no layers if any image is missing: the MissingError names all of
+// them.
 func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1.Image, error) {
 	o.Remote = o.client()
 	plans, err := s.planAll(ctx, requests, o)
@@ -141,7 +137,8 @@ func (s *Store) Images(ctx context.Context, requests []Request, o Options) ([]v1
 	return images, nil
 }
 
-// planAll plans all requests. The first of them that fails is the error.
+// planAll plans all requests. It returns the error of the first request that
+// failed.
 func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*plan, error) {
 	plans, errs := make([]*plan, len(requests)), make([]error, len(requests))
 	var g errgroup.Group
@@ -152,7 +149,7 @@ func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*
 			return nil
 		})
 	}
-	_ = g.Wait() // Errors have their places.
+	_ = g.Wait() // All errors are in errs.
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -161,7 +158,7 @@ func (s *Store) planAll(ctx context.Context, requests []Request, o Options) ([]*
 	return plans, nil
 }
 
-// finish notes what a reference means, now that it is all there.
+// finish records the resolved reference of a complete image.
 func (s *Store) finish(ctx context.Context, p *plan) (_ v1.Image, err error) {
 	now := time.Now()
 	if rec, ok := s.refs.find(p.name()); ok && rec.Digest == p.top && !p.fresh {

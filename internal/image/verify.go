@@ -18,33 +18,32 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A Verification lists what was checked.
+// A Verification lists what was verified.
 type Verification struct {
-	// Digest is that of the image or index, and MediaType its manifest's.
+	// Digest and MediaType are those of the image or index.
 	Digest    v1.Hash
 	MediaType types.MediaType
-	// Platforms are those of the images, in their order. An image without a
-	// platform has no entry.
+	// Platforms are those of the images, in order. Images without a
+	// platform have no entry.
 	Platforms []string
-	// Signatures is how many there are, and By how many of them each key made.
+	// Signatures is the number of signatures, and By the number made by
+	// each key.
 	Signatures int
 	By         []int
-	// Blobs counts the manifests, configs and layers that were checked, each once,
-	// and Bytes theirs.
+	// Blobs is the number of verified manifests, configs and layers, and
+	// Bytes their total size. Each digest is counted once.
 	Blobs int
 	Bytes int64
-	// Elsewhere are layers that were not checked, as registries do not have them:
-	// their manifest says where to get them (OCI image spec, "Non-Distributable
-	// Layers").
+	// Elsewhere are layers that registries need not store (OCI image spec,
+	// "Non-Distributable Layers"). They were not verified.
 	Elsewhere []v1.Hash
 }
 
-// Verify checks that one of the keys has signed what is at ref, and then every
-// manifest, every config, and the layers of all platforms by their digests. Layers
-// are read and not kept. Of the package, only the manifest at ref is read before
-// its signature is known to be good.
+// Verify verifies that one of the keys signed the artifact at ref, and then the
+// digests of all manifests, configs and layers. Before the signature is
+// verified, it reads only the manifest at ref. Layers are not kept.
 //
-// An error is one sentence that names ref, without any credential.
+// An error is one sentence that names ref, without credentials.
 func Verify(ctx context.Context, ref name.Reference, keys []*signature.PublicKey, client *remote.Client, report progress.Func) (Verification, error) {
 	v := verification{ref: ref, client: client, report: report}
 	err := v.checkSignature(ctx, keys)
@@ -57,7 +56,7 @@ func Verify(ctx context.Context, ref name.Reference, keys []*signature.PublicKey
 	return v.Verification, nil
 }
 
-// A verification is what is known so far.
+// A verification is a Verification in progress.
 type verification struct {
 	Verification
 	ref    name.Reference
@@ -68,7 +67,7 @@ type verification struct {
 	layers []v1.Descriptor
 }
 
-// checkSignature checks the signature of what is at the reference.
+// checkSignature verifies the signature of the manifest at the reference.
 func (v *verification) checkSignature(ctx context.Context, keys []*signature.PublicKey) error {
 	from, err := v.client.Repository(ctx, v.ref.Context())
 	if err != nil {
@@ -88,8 +87,8 @@ func (v *verification) checkSignature(ctx context.Context, keys []*signature.Pub
 	return err
 }
 
-// checkDigests verifies all digests. Those of manifests and configs are verified
-// when they are fetched.
+// checkDigests verifies all digests. Manifests and configs are verified when
+// they are fetched.
 func (v *verification) checkDigests(ctx context.Context) error {
 	f, a, err := fetch(ctx, v.ref.Context().Digest(v.Digest.String()), v.client)
 	if err != nil {
@@ -126,7 +125,7 @@ func (v *verification) checkDigests(ctx context.Context) error {
 	return g.Wait()
 }
 
-// add counts a manifest and its blobs, each once, and lists the layers to read.
+// add counts a manifest and its blobs, and lists the layers to read.
 func (v *verification) add(m *oci.Manifest) error {
 	v.count(m.Digest, int64(len(m.Raw)))
 	if m.Config != nil {
@@ -144,7 +143,7 @@ func (v *verification) add(m *oci.Manifest) error {
 	return nil
 }
 
-// count returns false for a digest that was counted before.
+// count returns false for a digest that was already counted.
 func (v *verification) count(h v1.Hash, size int64) bool {
 	if v.seen[h] {
 		return false
@@ -155,8 +154,8 @@ func (v *verification) count(h v1.Hash, size int64) bool {
 	return true
 }
 
-// readBlob reads a blob to its end and verifies its digest. moved is called with
-// each change of the number of bytes that were read.
+// readBlob reads a blob to its end and verifies its digest. It calls moved with
+// each change of the number of bytes.
 func readBlob(ctx context.Context, from *remote.Repository, d v1.Descriptor, moved func(bytes int64)) (err error) {
 	blob, err := oci.Verify(from.Stream(ctx, d, 0), d.Digest, d.Size)
 	if err != nil {
@@ -170,11 +169,29 @@ func readBlob(ctx context.Context, from *remote.Repository, d v1.Descriptor, mov
 	return err
 }
 
-// A counter calls itself with the number of bytes that are written to it.
+// A counter is called with the number of bytes of each Write.
 type counter func(bytes int64)
 
-// Write implements io.Writer.
 func (c counter) Write(p []byte) (int, error) {
 	c(int64(len(p)))
 	return len(p), nil
+}
+
+// Signatures returns the signatures of a digest in repo, and the image with
+// them, or nil if there is none. Errors are for remote.Client.Explain.
+func Signatures(ctx context.Context, repo name.Repository, digest v1.Hash, client *remote.Client) (v1.Image, []signature.Signature, error) {
+	tag := signature.Tag(repo, digest)
+	_, a, err := fetch(ctx, tag, client)
+	if remote.NotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	img, ok := a.(v1.Image)
+	if !ok {
+		return nil, nil, fmt.Errorf("tag %q is an index and not an image of signatures", tag.TagStr())
+	}
+	all, err := signature.Read(img)
+	return img, all, err
 }

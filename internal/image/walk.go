@@ -10,18 +10,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A candidate is an image of an index, or the one image that there is.
+// A candidate is an image of an index, or a single image.
 type candidate struct {
 	desc     v1.Descriptor
 	platform v1.Platform
-	// manifest and config are nil until they are read: an index tells the platforms
-	// of its images.
+	// manifest and config are nil until they are read. An index has the
+	// platforms of its images.
 	manifest *oci.Manifest
 	config   []byte
 }
 
-// find returns the image below top for a platform. Of other images it reads only
-// those whose index does not tell their platform.
+// find returns the image below top for a platform. It reads other images only
+// if their index does not have their platform.
 func find(ctx context.Context, w oci.Walk, top v1.Descriptor, want v1.Platform) (candidate, error) {
 	all, err := candidates(ctx, w, top)
 	if err != nil {
@@ -45,8 +45,8 @@ func find(ctx context.Context, w oci.Walk, top v1.Descriptor, want v1.Platform) 
 	return load(ctx, w, m)
 }
 
-// candidates returns the images below top. Attestations and other artifacts in an
-// index are left out.
+// candidates returns the images below top, without attestations and other
+// artifacts.
 func candidates(ctx context.Context, w oci.Walk, top v1.Descriptor) (all []candidate, err error) {
 	w.Descend = func(d v1.Descriptor) (bool, error) {
 		switch {
@@ -85,8 +85,7 @@ func load(ctx context.Context, w oci.Walk, m *oci.Manifest) (candidate, error) {
 	return candidate{v1.Descriptor{Digest: m.Digest}, oci.PlatformOf(c), m, config}, nil
 }
 
-// assemble returns the image whose layers open opens. It must return readers that
-// verify the digest.
+// assemble returns the image. open must return readers that verify the digest.
 func (c candidate) assemble(open func(h v1.Hash, size int64) (io.ReadCloser, error)) (v1.Image, error) {
 	return c.manifest.Image(c.config, func(d v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 		return oci.Trusted(func() (io.ReadCloser, error) { return open(d.Digest, d.Size) },

@@ -29,7 +29,8 @@ func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
-		f := field{index: i, name: tag.Get("json"), doc: tag.Get("doc"), enum: splitList(tag.Get("enum"))}
+		name, _, _ := strings.Cut(tag.Get("json"), ",")
+		f := field{index: i, name: name, doc: tag.Get("doc"), enum: splitList(tag.Get("enum"))}
 		_, f.required = tag.Lookup("required")
 		_, f.short = tag.Lookup("short")
 		_, f.single = tag.Lookup("single")

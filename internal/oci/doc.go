@@ -1,5 +1,4 @@
-// Package oci puts OCI images together from their parts: the exact bytes of a
-// manifest and a config, and layers that are read from where they lie and
-// checked as they are read. It is where go-containerregistry's own ways to
-// make an image would change its bytes or hold it in memory.
+// Package oci assembles OCI images from the exact bytes of a manifest and a config,
+// and from layers that are read in place and verified while they are read. The
+// functions of go-containerregistry would change these bytes or buffer them.
 package oci

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +18,8 @@ type image struct {
 	layers           map[v1.Hash]v1.Layer
 }
 
-// Image returns an image whose manifest and config are these very bytes.
-// layers holds a layer for each digest that the manifest names; one that is
-// missing is an error, as is a config that is not the manifest's.
+// Image returns an image with exactly these bytes as its manifest and config. A
+// digest in the manifest without its layer is an error, as is another config.
 func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	m, err := v1.ParseManifest(bytes.NewReader(manifest))
 	if err != nil {
@@ -28,10 +28,7 @@ func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	if digest, _, err := v1.SHA256(bytes.NewReader(config)); err != nil || digest != m.Config.Digest {
 		return nil, fmt.Errorf("the image's config is %s, its manifest says %s", digest, m.Config.Digest)
 	}
-	img := &image{manifest: manifest, config: config, mediaType: m.MediaType, layers: map[v1.Hash]v1.Layer{}}
-	if img.mediaType == "" {
-		img.mediaType = types.OCIManifestSchema1
-	}
+	img := &image{manifest, config, cmp.Or(m.MediaType, types.OCIManifestSchema1), map[v1.Hash]v1.Layer{}}
 	for _, l := range layers {
 		digest, err := l.Digest()
 		if err != nil {
@@ -49,7 +46,7 @@ func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	return partial.CompressedToImage(img)
 }
 
-// A typed layer has the media type that its manifest says.
+// A typed layer has the media type in its manifest.
 type typed struct {
 	v1.Layer
 	mediaType types.MediaType
@@ -68,15 +65,15 @@ func (i *image) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return nil, fmt.Errorf("the image has no layer %s", h)
 }
 
-// IsImage tells whether m is the manifest of an image, and not of an artifact
-// that is only stored like one, such as a signature: those have a config of
-// another type (OCI image spec, "Guidelines for Artifact Usage").
+// IsImage reports whether m is the manifest of an image, and not of another artifact
+// such as a signature, which has a config of another type (OCI image spec,
+// "Guidelines for Artifact Usage").
 func IsImage(m *v1.Manifest) bool {
 	return m.Config.MediaType == "" || m.Config.MediaType.IsConfig()
 }
 
 // Assemble returns an image with an OCI manifest of these descriptors and this
-// config. Each descriptor needs its layer among layers.
+// config. Each descriptor needs its layer.
 func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
 	digest, size, err := v1.SHA256(bytes.NewReader(config))
 	if err != nil {
@@ -97,15 +94,15 @@ func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Imag
 	return Image(manifest, config, layers...)
 }
 
-// Parts are what an image is made of.
+// Parts are the parts of an image.
 type Parts struct {
 	Config []byte
-	// Descriptors are those of Layers, in their order.
+	// Descriptors are those of Layers, in order.
 	Descriptors []v1.Descriptor
 	Layers      []v1.Layer
 }
 
-// PartsOf takes an image apart. Assemble makes an image of parts again.
+// PartsOf returns the parts of an image. Assemble is the inverse.
 func PartsOf(img v1.Image) (p Parts, err error) {
 	if p.Config, err = img.RawConfigFile(); err != nil {
 		return p, fmt.Errorf("reading its config: %w", err)
@@ -121,8 +118,7 @@ func PartsOf(img v1.Image) (p Parts, err error) {
 	return p, nil
 }
 
-// ConfigObject decodes the config whole, fields that no type of ours knows and
-// numbers included, for those who change it.
+// ConfigObject decodes the config for changes, with unknown fields and exact numbers.
 func (p Parts) ConfigObject() (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(p.Config))
 	dec.UseNumber()
@@ -133,8 +129,8 @@ func (p Parts) ConfigObject() (map[string]any, error) {
 	return config, nil
 }
 
-// Describe returns the descriptor of an image, index or layer, with nothing
-// in it but its media type, size and digest.
+// Describe returns the descriptor of an image, index or layer. It has only a media
+// type, a size and a digest.
 func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 	if desc.Digest, err = d.Digest(); err != nil {
 		return desc, fmt.Errorf("finding a digest: %w", err)
@@ -146,4 +142,31 @@ func Describe(d partial.Describable) (desc v1.Descriptor, err error) {
 		return desc, fmt.Errorf("finding the media type of %s: %w", desc.Digest, err)
 	}
 	return desc, nil
+}
+
+// Annotate returns img with these annotations of its manifest instead of its own.
+// All other fields of the manifest are kept, including unknown ones.
+func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
+	raw, err := img.RawManifest()
+	if err != nil {
+		return nil, fmt.Errorf("reading a manifest: %w", err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return nil, errors.New("reading a manifest: it is not a JSON object")
+	}
+	delete(fields, "annotations")
+	if len(annotations) > 0 {
+		if fields["annotations"], err = json.Marshal(annotations); err != nil {
+			return nil, fmt.Errorf("encoding annotations: %w", err)
+		}
+	}
+	if raw, err = json.Marshal(fields); err != nil {
+		return nil, fmt.Errorf("encoding a manifest: %w", err)
+	}
+	p, err := PartsOf(img)
+	if err != nil {
+		return nil, err
+	}
+	return Image(raw, p.Config, p.Layers...)
 }

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -9,26 +10,39 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// An Artifact is a v1.Image or a v1.ImageIndex, which a tag of a registry refers to.
+type Artifact interface {
+	partial.Describable
+	partial.WithRawManifest
+}
+
+// Child returns the artifact in idx that desc describes. A descriptor of neither an
+// image nor an index is an error.
+func Child(idx v1.ImageIndex, desc v1.Descriptor) (Artifact, error) {
+	switch {
+	case desc.MediaType.IsImage():
+		return idx.Image(desc.Digest)
+	case desc.MediaType.IsIndex():
+		return idx.ImageIndex(desc.Digest)
+	default:
+		return nil, fmt.Errorf("%s has media type %q, which is neither an image nor an index", desc.Digest, desc.MediaType)
+	}
+}
+
 type index struct {
 	manifest  []byte
 	mediaType types.MediaType
 	children  map[v1.Hash]Artifact
 }
 
-var _ v1.ImageIndex = (*index)(nil)
-
-// Index returns an index whose manifest is these very bytes. children holds an
-// artifact for each digest that the manifest names; one that is missing is an
-// error.
+// Index returns an index with exactly these bytes as its manifest. A digest in the
+// manifest without its child is an error.
 func Index(manifest []byte, children ...Artifact) (v1.ImageIndex, error) {
 	m, err := v1.ParseIndexManifest(bytes.NewReader(manifest))
 	if err != nil {
 		return nil, fmt.Errorf("reading an image index: %w", err)
 	}
-	idx := &index{manifest: manifest, mediaType: m.MediaType, children: map[v1.Hash]Artifact{}}
-	if idx.mediaType == "" {
-		idx.mediaType = types.OCIImageIndex
-	}
+	idx := &index{manifest, cmp.Or(m.MediaType, types.OCIImageIndex), map[v1.Hash]Artifact{}}
 	for _, c := range children {
 		digest, err := c.Digest()
 		if err != nil {

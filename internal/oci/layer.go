@@ -13,48 +13,47 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// A Blob says what the bytes of a layer are.
+// A Blob describes the bytes of a layer.
 type Blob struct {
 	// Digest and Size are those of the layer as it is stored.
 	Digest v1.Hash
 	Size   int64
-	// DiffID is the digest of the layer's tar, not compressed.
+	// DiffID is the digest of the layer's uncompressed tar.
 	DiffID v1.Hash
-	// MediaType says how the layer is compressed, if it is.
+	// MediaType includes the compression.
 	MediaType types.MediaType
 }
 
 type layer struct {
 	Blob
 	open func() (io.ReadCloser, error)
-	// known is true for bytes that need no check.
-	known bool
+	// trusted is true if the digest need not be verified.
+	trusted bool
 }
 
-// Layer returns a layer whose bytes, as stored, are the first b.Size of r. A
-// reader of it fails at the end if they are fewer or have another digest.
+// Layer returns a layer that is stored in the first b.Size bytes of r. Its readers
+// verify the digest at the end.
 func Layer(r io.ReaderAt, b Blob) (v1.Layer, error) {
 	return Stored(first(r, b.Size), b)
 }
 
-// Stored returns a layer whose bytes, as stored, are what open opens: each time
-// that they are read, from the first one on. A reader of it fails at the end if
-// they are more or fewer than b.Size or have another digest.
+// Stored returns a layer that open opens as it is stored, from its first byte. Its
+// readers verify the size and, at the end, the digest.
 func Stored(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, false})
 }
 
-// OwnLayer returns a layer as Layer does, of bytes that this process has written
-// and whose digest it has computed: it is not computed again.
+// OwnLayer is Layer for bytes that this process wrote and hashed. Readers do not
+// verify the digest.
 func OwnLayer(r io.ReaderAt, b Blob) (v1.Layer, error) { return Trusted(first(r, b.Size), b) }
 
-// Trusted returns a layer as Stored does, whose digest the readers that open
-// returns verify themselves, if it has to be verified.
+// Trusted is Stored for an open whose readers verify the digest themselves, if
+// necessary.
 func Trusted(open func() (io.ReadCloser, error), b Blob) (v1.Layer, error) {
 	return partial.CompressedToLayer(&layer{b, open, true})
 }
 
-// first returns what opens the first size bytes of r.
+// first returns a function that opens the first size bytes of r.
 func first(r io.ReaderAt, size int64) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, size)), nil }
 }
@@ -69,7 +68,7 @@ func (l *layer) Compressed() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.known {
+	if l.trusted {
 		return &verifier{stored, nil, l.Blob.Digest, l.Blob.Size}, nil
 	}
 	checked, err := Verify(stored, l.Blob.Digest, l.Blob.Size)
@@ -81,15 +80,14 @@ func (l *layer) Compressed() (io.ReadCloser, error) {
 
 type verifier struct {
 	io.ReadCloser
-	sum    hash.Hash // nil if the digest is known to be right
+	sum    hash.Hash // nil if the digest is not verified
 	digest v1.Hash
 	left   int64
 }
 
-// Verify returns a reader of r that fails where r holds more or fewer bytes
-// than size, and at the end if they do not have the digest. The digest must be
-// a SHA-256 sum. Closing it closes r. A reader that does so already is returned
-// as it is.
+// Verify returns a reader of r that fails if r does not have exactly size bytes, and
+// at the end if they do not have the digest, a SHA-256 sum. Closing it closes r. A
+// reader that already verifies this is returned unchanged.
 func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) {
 	if v, ok := r.(*verifier); ok && v.digest == digest && v.left == size {
 		return v, nil
@@ -100,8 +98,8 @@ func Verify(r io.ReadCloser, digest v1.Hash, size int64) (io.ReadCloser, error) 
 	return &verifier{r, sha256.New(), digest, size}, nil
 }
 
-// Unverified returns what Verify was given for a reader of its own, for those
-// who take the sum themselves and compare it. Any other stays as it is.
+// Unverified returns the reader below a reader of Verify, for callers that compute
+// and compare the digest themselves. It returns any other reader unchanged.
 func Unverified(r io.ReadCloser) io.ReadCloser {
 	if v, ok := r.(*verifier); ok {
 		return v.ReadCloser
@@ -136,10 +134,9 @@ func (v *verifier) atEnd() error {
 	return io.EOF
 }
 
-// A MismatchError is that of content which has another digest than it should.
+// A MismatchError is the error of content with a wrong digest.
 type MismatchError struct {
-	// Digest is what it should have, and Sum the hexadecimal digits of what it
-	// has.
+	// Digest is the expected digest, and Sum the hexadecimal digits of the other.
 	Digest v1.Hash
 	Sum    string
 }
@@ -150,8 +147,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s has other content than its digest says: its %s sum is %s", e.Digest, algorithm, e.Sum)
 }
 
-// RetryMismatch calls fetch, and once more if the content arrived with another
-// digest: it may have been corrupted on the way.
+// RetryMismatch calls fetch, and once more after a MismatchError, because the content
+// may have been corrupted in transit.
 func RetryMismatch(fetch func() error) error {
 	err := fetch()
 	if errors.As(err, new(*MismatchError)) {

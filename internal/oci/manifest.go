@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,16 +12,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// A Manifest is a manifest of any kind: of an image, of an index, or of another
-// artifact.
+// A Manifest is the manifest of an image, an index or another artifact.
 type Manifest struct {
 	Digest v1.Hash
 	// MediaType is the manifest's own, or else that of its descriptor.
 	MediaType types.MediaType
-	// Raw are the exact bytes.
-	Raw []byte
-	// IsIndex is true if the manifest has a list of other manifests, which is
-	// Manifests. It has no blobs then.
+	Raw       []byte
+	// IsIndex is true if the manifest lists other manifests. It has no blobs then.
 	IsIndex   bool
 	Manifests []v1.Descriptor
 	// Config is nil if the manifest has none.
@@ -37,9 +35,9 @@ func (m *Manifest) Blobs() []v1.Descriptor {
 	return append(slices.Clone(m.Layers), *m.Config)
 }
 
-// parseManifest reads a manifest of any kind by its content, and not by the media
-// type that a registry returns. A manifest that clients could read as an image or
-// as an index is an error (CVE-2021-41190).
+// parseManifest determines the kind of a manifest from its content, not from the
+// media type that a registry returns. A manifest that clients could read as an image
+// or as an index is an error (CVE-2021-41190).
 func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	var has struct {
 		// Blobs is a field of the artifact manifest of image spec v1.1-rc1, and
@@ -59,10 +57,7 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("reading a manifest: it is not valid: %w", err)
 	}
 	index, image := has.Manifests != nil, has.Layers != nil || has.Config != nil || has.Blobs != nil
-	mediaType := fields.MediaType
-	if mediaType == "" {
-		mediaType = d.MediaType
-	}
+	mediaType := cmp.Or(fields.MediaType, d.MediaType)
 	switch {
 	case has.FSLayers != nil:
 		return nil, fmt.Errorf("its manifest %s has Docker's schema 1, which is not supported", d.Digest)
@@ -79,10 +74,9 @@ func parseManifest(d v1.Descriptor, raw []byte) (*Manifest, error) {
 	}, nil
 }
 
-// IsImage reports whether m is the manifest of an image, and not of an artifact
-// that is stored like one, such as a signature.
+// IsImage reports whether m is the manifest of an image, as the function IsImage does.
 func (m *Manifest) IsImage() bool {
-	return m.Config != nil && (m.Config.MediaType == "" || m.Config.MediaType.IsConfig())
+	return m.Config != nil && IsImage(&v1.Manifest{Config: *m.Config})
 }
 
 // A LayerFunc returns the layer that a descriptor names. The diff ID is the digest
@@ -104,8 +98,8 @@ func (m *Manifest) Image(config []byte, layer LayerFunc) (v1.Image, error) {
 	return Image(m.Raw, config, layers...)
 }
 
-// diffIDs returns the diff IDs of the layers. An artifact that is not an image has
-// none, and layers of any content: their own digests are returned.
+// diffIDs returns the diff IDs of the layers. For an artifact that is not an image,
+// which has none, it returns the digests of the layers.
 func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 	if m.IsImage() {
 		c, err := ParseConfig(config, len(m.Layers))
@@ -121,8 +115,8 @@ func (m *Manifest) diffIDs(config []byte) ([]v1.Hash, error) {
 	return ids, nil
 }
 
-// ParseConfig reads an image's config, which must list so many layers, or else the
-// error is an IncompleteError.
+// ParseConfig decodes the config of an image. Another number of layers is an
+// IncompleteError.
 func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
 	if err != nil {
@@ -134,27 +128,27 @@ func ParseConfig(raw []byte, layers int) (*v1.ConfigFile, error) {
 	return c, nil
 }
 
-// An IncompleteError says what is missing from an image or a layout.
+// An IncompleteError names a missing part of an image or a layout.
 type IncompleteError string
 
 // Error implements error.
 func (e IncompleteError) Error() string { return string(e) }
 
-// PlatformOf returns the platform that an image's config names.
+// PlatformOf returns the platform of an image's config.
 func PlatformOf(c *v1.ConfigFile) v1.Platform {
 	return v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant, OSVersion: c.OSVersion, OSFeatures: c.OSFeatures}
 }
 
-// IsAttestation reports whether an index's entry is not to be run: Docker's
-// attestations have the platform "unknown".
+// IsAttestation reports whether an index's entry is one of Docker's attestations,
+// which have the platform "unknown".
 func IsAttestation(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.OS == "unknown" }
 
-// IsElsewhere reports whether a registry need not store a layer, as its
-// descriptor's URLs say where it is (OCI image spec, "Non-Distributable Layers").
+// IsElsewhere reports whether a registry need not store a layer, because the
+// descriptor has its URLs (OCI image spec, "Non-Distributable Layers").
 func IsElsewhere(d v1.Descriptor) bool { return !d.MediaType.IsDistributable() && len(d.URLs) > 0 }
 
-// IsEmbedded reports whether a descriptor contains what it describes (OCI image
-// spec, descriptor.md, "data"): a registry need not store it.
+// IsEmbedded reports whether a descriptor contains the content that it describes (OCI
+// image spec, descriptor.md, "data"), which a registry need not store.
 func IsEmbedded(d v1.Descriptor) bool {
 	sum, err := v1.Hasher(d.Digest.Algorithm)
 	if err != nil || d.Data == nil || int64(len(d.Data)) != d.Size {

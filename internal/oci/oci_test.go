@@ -284,10 +284,7 @@ func TestCompressor(t *testing.T) {
 func compress(t *testing.T, data []byte) ([]byte, oci.Blob) {
 	t.Helper()
 	var b bytes.Buffer
-	zw, err := oci.NewCompressor(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zw := oci.NewCompressor(&b)
 	// Uneven writes: the blocks must not depend on them.
 	for rest := data; len(rest) > 0; {
 		n := min(len(rest), 1+len(rest)%70000)
@@ -351,11 +348,8 @@ func (f full) Write([]byte) (int, error) { return 0, f.err }
 
 func TestCompressorSaysWhenFull(t *testing.T) {
 	want := errors.New("no space left on device")
-	zw, err := oci.NewCompressor(full{want})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = zw.Write(make([]byte, 10<<20))
+	zw := oci.NewCompressor(full{want})
+	_, err := zw.Write(make([]byte, 10<<20))
 	if err := errors.Join(err, zw.Close()); !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}

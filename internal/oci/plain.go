@@ -13,20 +13,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is the memory in bytes that decompressing zstd may take; RFC 8878
-// asks decoders to support 8 MiB.
+// maxWindow limits the memory in bytes for decompressing zstd; RFC 8878 asks
+// decoders to support 8 MiB.
 const maxWindow = 64 << 20
 
-// MaxUnpacked limits the bytes that the layers of an image unpack to.
+// MaxUnpacked limits the uncompressed bytes of all layers of an image.
 const MaxUnpacked = 64 << 30
 
-// ErrTooLarge is the error of a layer that unpacks to more than it may.
+// ErrTooLarge is the error of a layer that unpacks to more bytes than allowed.
 var ErrTooLarge = errors.New("it unpacks to more bytes than may be read")
 
-// Plain returns the tar of a stranger's layer, decompressed if its first bytes
-// say so: media types are often wrong. A reader of it fails with the cause of
-// ctx once that is done, and with ErrTooLarge once left bytes have been read.
-// It counts left down, so that layers may share a bound.
+// Plain returns the tar of an untrusted layer, decompressed by its first bytes,
+// because media types are often wrong. Reading fails with the cause of ctx once ctx
+// is done, and with ErrTooLarge after left bytes. It decrements left, so that layers
+// can share a limit.
 func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	stored, err := l.Compressed()
 	if err != nil {
@@ -39,18 +39,18 @@ func Plain(ctx context.Context, l v1.Layer, left *int64) (*Tar, error) {
 	return &Tar{Reader(ctx, tar), left, tar, stored}, nil
 }
 
-// Decompress returns what is in r, which its first bytes tell: gzip, zstd, or r
-// itself. Closing it does not close r.
+// Decompress returns the content of r: decompressed if its first bytes are those of
+// gzip or zstd, or else r itself. Closing it does not close r.
 func Decompress(r io.Reader) (io.ReadCloser, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	magic, err := br.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	switch {
-	case IsGzip(magic):
+	switch Compression(magic) {
+	case Gzip:
 		return gzip.NewReader(br)
-	case IsZstd(magic):
+	case Zstd:
 		zr, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
@@ -61,13 +61,25 @@ func Decompress(r io.Reader) (io.ReadCloser, error) {
 	}
 }
 
-// IsGzip tells whether a file that begins so is compressed with gzip (RFC 1952).
-func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
+// The compressions that Compression recognizes.
+const (
+	Gzip = "gzip" // RFC 1952
+	Zstd = "zstd" // RFC 8878
+)
 
-// IsZstd tells whether a file that begins so is compressed with zstd (RFC 8878).
-func IsZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) }
+// Compression returns the compression of a file that begins with head, or "".
+func Compression(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return Gzip
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return Zstd
+	default:
+		return ""
+	}
+}
 
-// A Tar is a layer that is being read.
+// A Tar is the uncompressed content of a layer.
 type Tar struct {
 	in     io.Reader
 	left   *int64
@@ -85,19 +97,18 @@ func (p *Tar) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Finish reads what is left of the layer as it is stored, without unpacking it:
-// only at its end can it be seen that the layer has the digest that it should
-// have. Nothing can be read after that.
+// Finish reads the rest of the layer as it is stored, because the digest is verified
+// at the end only. Nothing can be read afterwards.
 func (p *Tar) Finish() error {
 	_, err := io.Copy(io.Discard, p.stored)
 	return err
 }
 
-// Close frees what reading took.
+// Close closes the layer.
 func (p *Tar) Close() error { return errors.Join(p.tar.Close(), p.stored.Close()) }
 
-// CheckDiffID makes sure that a layer unpacks to the tar that its config says:
-// container engines refuse one that does not. It reads the layer as Plain does.
+// CheckDiffID verifies a layer's diff ID, as container engines do. It reads the layer
+// as Plain does.
 func CheckDiffID(ctx context.Context, l v1.Layer, left *int64) (err error) {
 	want, err := l.DiffID()
 	if err != nil {

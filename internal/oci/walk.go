@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// MaxDepth is how deep indexes may be nested.
+	// MaxDepth limits the nesting of indexes.
 	MaxDepth = 4
 	// MaxManifest is the size that the OCI distribution spec ("Pushing Manifests")
 	// asks registries to accept at least, and few accept more.
@@ -23,8 +23,8 @@ const (
 	maxLayers = 16 << 30
 )
 
-// A Budget limits what is read of foreign manifests. Walks that share one may run
-// at the same time. A nil Budget has no limits.
+// A Budget limits the bytes and parts of untrusted manifests. Walks may share one
+// concurrently. A nil Budget has no limits.
 type Budget struct {
 	mu           sync.Mutex
 	bytes, parts int64
@@ -33,7 +33,7 @@ type Budget struct {
 // NewBudget returns a Budget of MaxMetadata bytes.
 func NewBudget() *Budget { return &Budget{bytes: MaxMetadata, parts: maxParts} }
 
-// spend subtracts a manifest or config of so many bytes, and its blobs.
+// spend subtracts a manifest or config of this size, and its blobs.
 func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 	if b == nil {
 		return nil
@@ -60,13 +60,12 @@ func (b *Budget) spend(size int64, blobs ...v1.Descriptor) error {
 // A Walk reads a graph of manifests from where it is stored.
 type Walk struct {
 	// Read returns a manifest or config after checking its digest.
-	Read func(ctx context.Context, d v1.Descriptor) ([]byte, error)
-	// Budget limits what is read.
+	Read   func(ctx context.Context, d v1.Descriptor) ([]byte, error)
 	Budget *Budget
 	// Descend reports whether to read what an index lists. Nil reads everything.
 	Descend func(v1.Descriptor) (bool, error)
-	// Before is called with each manifest before those that it lists, and After
-	// when all of those were visited. Both may be nil.
+	// Before is called with each manifest before its children, and After when all of
+	// them were visited. Both may be nil.
 	Before, After func(*Manifest) error
 }
 
@@ -152,8 +151,8 @@ func (w Walk) read(ctx context.Context, d v1.Descriptor) ([]byte, error) {
 	return raw, err
 }
 
-// Load returns the image or index that top describes. All manifests and configs
-// are read now: these bytes, and no others, are checked and written later.
+// Load returns the image or index that top describes. It reads all manifests and
+// configs now, so that later checks and writes use the same bytes.
 func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Artifact, error) {
 	all := map[v1.Hash]Artifact{}
 	w.Descend = func(d v1.Descriptor) (bool, error) {
@@ -186,23 +185,21 @@ func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Art
 	return all[top.Digest], nil
 }
 
-// A Tree finds the parts of an artifact, for a Walk over its manifests.
-type Tree struct {
-	parents map[v1.Hash]v1.ImageIndex
-	found   map[v1.Hash]Artifact
-}
+// A Tree is the Read of a Walk over the manifests of an artifact. It has the parts
+// that were found so far.
+type Tree map[v1.Hash]Artifact
 
-// TreeOf returns the Tree of an artifact and the descriptor to begin with.
-func TreeOf(a Artifact) (*Tree, v1.Descriptor, error) {
+// TreeOf returns the Tree of an artifact and the descriptor of its root.
+func TreeOf(a Artifact) (Tree, v1.Descriptor, error) {
 	top, err := Describe(a)
-	return &Tree{map[v1.Hash]v1.ImageIndex{}, map[v1.Hash]Artifact{top.Digest: a}}, top, err
+	return Tree{top.Digest: a}, top, err
 }
 
 // Read implements Walk.Read.
-func (t *Tree) Read(_ context.Context, d v1.Descriptor) ([]byte, error) {
-	a, err := t.Artifact(d)
-	if err != nil {
-		return nil, err
+func (t Tree) Read(_ context.Context, d v1.Descriptor) ([]byte, error) {
+	a := t[d.Digest]
+	if a == nil {
+		return nil, fmt.Errorf("the artifact has no manifest %s", d.Digest)
 	}
 	raw, err := a.RawManifest()
 	if err != nil {
@@ -217,30 +214,16 @@ func (t *Tree) Read(_ context.Context, d v1.Descriptor) ([]byte, error) {
 		return nil, fmt.Errorf("reading an index: %w", err)
 	}
 	for _, child := range m.Manifests {
-		t.parents[child.Digest] = idx
+		if t[child.Digest], err = Child(idx, child); err != nil {
+			return nil, err
+		}
 	}
 	return raw, nil
 }
 
-// Artifact returns the part that a descriptor names, whose index was read before.
-func (t *Tree) Artifact(d v1.Descriptor) (a Artifact, err error) {
-	if a = t.found[d.Digest]; a != nil {
-		return a, nil
-	}
-	idx := t.parents[d.Digest]
-	if idx == nil {
-		return nil, fmt.Errorf("the artifact has no manifest %s", d.Digest)
-	}
-	if a, err = Child(idx, d); err != nil {
-		return nil, err
-	}
-	t.found[d.Digest] = a
-	return a, nil
-}
-
-// Image returns the image that has a manifest.
-func (t *Tree) Image(m *Manifest) (v1.Image, error) {
-	if img, ok := t.found[m.Digest].(v1.Image); ok {
+// Image returns the image with a manifest.
+func (t Tree) Image(m *Manifest) (v1.Image, error) {
+	if img, ok := t[m.Digest].(v1.Image); ok {
 		return img, nil
 	}
 	return nil, fmt.Errorf("the artifact has no image %s", m.Digest)

@@ -32,7 +32,7 @@ const (
 // minimal returns, for each platform, an image of one layer with the files that
 // a static program needs.
 func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image, error) {
-	l, b, err := s.layer(func(w io.Writer) error { return writeTar(w, baseFiles()) })
+	l, err := s.draft.Compress(func(w io.Writer) error { return writeTar(w, baseFiles()) })
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +42,12 @@ func (s *spool) minimal(platforms []v1.Platform, created time.Time) ([]v1.Image,
 			OS: p.OS, Architecture: p.Architecture, Variant: p.Variant, OSVersion: p.OSVersion, OSFeatures: p.OSFeatures,
 			Config:  v1.Config{Env: []string{searchPath}, User: nonRoot, WorkingDir: "/"},
 			History: []v1.History{{Created: timestamp(created)}},
-			RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{b.DiffID}},
+			RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{l.Blob.DiffID}},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("encoding a config: %w", err)
 		}
-		if images[i], err = oci.Assemble(raw, []v1.Descriptor{descriptor(b)}, l); err != nil {
+		if images[i], err = oci.Assemble(raw, []v1.Descriptor{descriptor(l.Blob)}, l); err != nil {
 			return nil, err
 		}
 	}

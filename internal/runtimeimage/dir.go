@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // DefaultWorkdir is the default directory of a function in an image. Common
@@ -83,7 +84,7 @@ func (s *spool) fromDir(ctx context.Context, d Dir, opts Options) (*Images, erro
 		return nil, err
 	}
 	defer t.Close()
-	m := &mounter{Dir: d, tree: t, spool: s, opts: opts, layers: map[string]blobLayer{}}
+	m := &mounter{Dir: d, tree: t, spool: s, opts: opts, layers: map[string]archive.Layer{}}
 	all := &Images{spool: s}
 	for _, base := range d.Base.All {
 		img, err := m.image(ctx, base)
@@ -103,7 +104,7 @@ type mounter struct {
 	opts  Options
 	// layers are the layers made so far, by the directories of their base
 	// images.
-	layers map[string]blobLayer
+	layers map[string]archive.Layer
 }
 
 func (m *mounter) image(ctx context.Context, base v1.Image) (v1.Image, error) {
@@ -127,17 +128,16 @@ func (m *mounter) image(ctx context.Context, base v1.Image) (v1.Image, error) {
 	})
 }
 
-func (m *mounter) layer(ctx context.Context, beneath folders) (blobLayer, error) {
+func (m *mounter) layer(ctx context.Context, beneath folders) (archive.Layer, error) {
 	key := fmt.Sprint(beneath) // in lexical order
-	if made, ok := m.layers[key]; ok {
-		return made, nil
+	if l, ok := m.layers[key]; ok {
+		return l, nil
 	}
-	l, b, err := m.spool.layer(func(w io.Writer) error { return m.tree.write(ctx, w, beneath) })
-	if err != nil {
-		return blobLayer{}, err
+	l, err := m.spool.draft.Compress(func(w io.Writer) error { return m.tree.write(ctx, w, beneath) })
+	if err == nil {
+		m.layers[key] = l
 	}
-	m.layers[key] = blobLayer{l, b}
-	return m.layers[key], nil
+	return l, err
 }
 
 // fits returns an error if no program among the files runs on a platform.

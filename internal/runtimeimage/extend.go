@@ -3,7 +3,6 @@ package runtimeimage
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 )
 
 // port is the port on which Crossplane calls a function.
@@ -19,7 +19,7 @@ const port = "9443/tcp"
 // settings are the changes to the config of a base image.
 type settings struct {
 	entrypoint []string
-	workdir    string // empty keeps the variables of the base
+	workdir    string // empty keeps that of the base
 	env        []string
 	labels     map[string]string
 }
@@ -27,7 +27,7 @@ type settings struct {
 // extend adds a layer to a base image. It keeps the base's config, including
 // unknown fields, except the command, its arguments, and a user who is root,
 // because the control plane runs functions as another user.
-func extend(base v1.Image, created time.Time, layer blobLayer, s settings) (v1.Image, error) {
+func extend(base v1.Image, created time.Time, layer archive.Layer, s settings) (v1.Image, error) {
 	p, err := oci.PartsOf(base)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func extend(base v1.Image, created time.Time, layer blobLayer, s settings) (v1.I
 	if len(diffIDs) != len(p.Layers) {
 		return nil, fmt.Errorf("the base image's config is of %d layers, and its manifest of %d", len(diffIDs), len(p.Layers))
 	}
-	rootfs["diff_ids"] = append(diffIDs, layer.blob.DiffID.String())
+	rootfs["diff_ids"] = append(diffIDs, layer.Blob.DiffID.String())
 	history, _ := config["history"].([]any)
 	config["history"] = append(history, map[string]any{"created": timestamp(created)})
 	config["created"] = timestamp(created)
@@ -50,7 +50,7 @@ func extend(base v1.Image, created time.Time, layer blobLayer, s settings) (v1.I
 	if err != nil {
 		return nil, fmt.Errorf("encoding a config: %w", err)
 	}
-	descs := append(slices.Clone(p.Descriptors), descriptor(layer.blob))
+	descs := append(slices.Clone(p.Descriptors), descriptor(layer.Blob))
 	return oci.Assemble(raw, descs, append(slices.Clone(p.Layers), layer.Layer)...)
 }
 
@@ -70,11 +70,8 @@ func (s settings) apply(config map[string]any) {
 		old, _ := config["Env"].([]any)
 		config["Env"] = override(old, s.env)
 	}
-	if len(s.labels) > 0 {
-		labels := child(config, "Labels")
-		for _, key := range slices.Sorted(maps.Keys(s.labels)) {
-			labels[key] = s.labels[key]
-		}
+	for key, value := range s.labels {
+		child(config, "Labels")[key] = value
 	}
 }
 
@@ -99,7 +96,8 @@ func override(old []any, more []string) []any {
 	var env []any
 	for _, v := range old {
 		text, _ := v.(string)
-		if !slices.ContainsFunc(more, func(m string) bool { return variable(m) == variable(text) }) {
+		name, _, _ := strings.Cut(text, "=")
+		if !slices.ContainsFunc(more, func(m string) bool { return m == name || strings.HasPrefix(m, name+"=") }) {
 			env = append(env, v)
 		}
 	}
@@ -107,11 +105,6 @@ func override(old []any, more []string) []any {
 		env = append(env, m)
 	}
 	return env
-}
-
-func variable(kv string) string {
-	name, _, _ := strings.Cut(kv, "=")
-	return name
 }
 
 // timestamp returns the time in a config. The zero time becomes the epoch.

@@ -16,7 +16,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
-	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/xpkg"
@@ -137,9 +136,4 @@ func (s *spool) Close() error {
 	}
 	s.open = nil
 	return errors.Join(errs...)
-}
-
-// layer compresses the tar that fill writes, in one pass.
-func (s *spool) layer(fill func(io.Writer) error) (v1.Layer, oci.Blob, error) {
-	return s.draft.Compress(fill)
 }

@@ -43,15 +43,11 @@ func only(all []v1.Image, wanted []v1.Platform) ([]v1.Image, error) {
 
 // of returns the image that runs on a platform.
 func (i *Images) of(want v1.Platform) (v1.Image, error) {
-	there, err := platforms(i.All)
+	images, err := only(i.All, []v1.Platform{want})
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(there, want)
-	if err != nil {
-		return nil, err
-	}
-	return i.All[n], nil
+	return images[0], nil
 }
 
 // index returns the index of the platform that can run want.

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 )
 
@@ -93,12 +93,6 @@ func checkPlatforms(platforms []v1.Platform) error {
 	return nil
 }
 
-// A blobLayer is a layer and its blob.
-type blobLayer struct {
-	v1.Layer
-	blob oci.Blob
-}
-
 // A compiler compiles one source to layers.
 type compiler struct {
 	Source
@@ -108,8 +102,8 @@ type compiler struct {
 
 // run prepares the parts of each platform's image, with as much concurrency as
 // there are cores.
-func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []blobLayer, err error) {
-	programs = make([]blobLayer, len(c.Platforms))
+func (c *compiler) run(ctx context.Context) (bases []v1.Image, programs []archive.Layer, err error) {
+	programs = make([]archive.Layer, len(c.Platforms))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
 	g.Go(func() (err error) {
@@ -143,7 +137,7 @@ func (c *compiler) bases() ([]v1.Image, error) {
 }
 
 // compile returns the layer with the program for platform number n.
-func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (blobLayer, error) {
+func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (archive.Layer, error) {
 	c.opts.Progress.Step("compiling " + c.Dir + " for " + p.String())
 	out := filepath.Join(c.spool.dir, fmt.Sprintf("program-%d", n))
 	err := gobuild.Build(ctx, gobuild.Options{
@@ -151,13 +145,10 @@ func (c *compiler) compile(ctx context.Context, p v1.Platform, n int) (blobLayer
 		LDFlags: c.LDFlags, Flags: c.GoFlags, Env: c.opts.Env,
 	})
 	if err != nil {
-		return blobLayer{}, err
+		return archive.Layer{}, err
 	}
-	l, b, err := c.spool.layer(func(w io.Writer) error { return writeProgram(w, out) })
-	if err := errors.Join(err, os.Remove(out)); err != nil {
-		return blobLayer{}, err
-	}
-	return blobLayer{l, b}, nil
+	l, err := c.spool.draft.Compress(func(w io.Writer) error { return writeProgram(w, out) })
+	return l, errors.Join(err, os.Remove(out))
 }
 
 // writeProgram writes a tar with the program at path.

@@ -64,7 +64,7 @@ func isStream(file string) (_ bool, err error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return false, nil // Too short for anything: archive.Open says so.
 	}
-	return oci.IsGzip(head) || oci.IsZstd(head), nil
+	return oci.Compression(head) != "", nil
 }
 
 func (s *spool) fromStream(ctx context.Context, file string) (_ *Images, err error) {
@@ -176,7 +176,7 @@ func (s *spool) copyLayers(ctx context.Context, images ...oci.Parts) (*Images, e
 type copier struct {
 	spool *spool
 	count *progress.Counter
-	// read is false as long as the spool had all layers.
+	// read is false while the spool has all layers.
 	read bool
 }
 
@@ -188,64 +188,63 @@ func (c *copier) image(ctx context.Context, p oci.Parts) (v1.Image, error) {
 		case types.OCIUncompressedLayer, types.DockerUncompressedLayer:
 			add = c.compress
 		}
-		l, blob, err := add(ctx, layers[i], descs[i])
+		l, err := add(ctx, layers[i], descs[i])
 		if err != nil {
 			return nil, err
 		}
 		layers[i] = l
-		descs[i].MediaType, descs[i].Size, descs[i].Digest = blob.MediaType, blob.Size, blob.Digest
+		descs[i].MediaType, descs[i].Size, descs[i].Digest = l.Blob.MediaType, l.Blob.Size, l.Blob.Digest
 	}
 	return oci.Assemble(p.Config, descs, layers...)
 }
 
 // compress adds a layer that is an uncompressed tar: its digest is its diff ID.
-func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (v1.Layer, oci.Blob, error) {
+func (c *copier) compress(ctx context.Context, l v1.Layer, desc v1.Descriptor) (archive.Layer, error) {
 	want, err := l.DiffID()
 	if err != nil {
-		return nil, oci.Blob{}, fmt.Errorf("finding the digest of a layer's tar: %w", err)
+		return archive.Layer{}, fmt.Errorf("finding the digest of a layer's tar: %w", err)
 	}
-	done, blob, ok := c.spool.draft.Compressed(want)
+	done, ok := c.spool.draft.Compressed(want)
 	if !ok {
-		done, blob, err = c.spool.layer(func(w io.Writer) error { return c.write(ctx, w, l) })
+		done, err = c.spool.draft.Compress(func(w io.Writer) error { return c.write(ctx, w, l) })
 	}
-	switch {
+	switch got := done.Blob.DiffID; {
 	case err != nil:
-		return nil, blob, err
-	case desc.Digest != (v1.Hash{}) && blob.DiffID != desc.Digest:
-		return nil, blob, &oci.MismatchError{Digest: desc.Digest, Sum: blob.DiffID.Hex}
-	case blob.DiffID != want:
-		return nil, blob, fmt.Errorf("its layer %s is %s in its config", blob.DiffID, want)
+		return done, err
+	case desc.Digest != (v1.Hash{}) && got != desc.Digest:
+		return done, &oci.MismatchError{Digest: desc.Digest, Sum: got.Hex}
+	case got != want:
+		return done, fmt.Errorf("its layer %s is %s in its config", got, want)
 	default:
-		return done, blob, nil
+		return done, nil
 	}
 }
 
 // copy adds a layer as it is stored.
-func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (_ v1.Layer, blob oci.Blob, err error) {
-	blob = oci.Blob{Digest: desc.Digest, Size: desc.Size, MediaType: desc.MediaType}
+func (c *copier) copy(ctx context.Context, l v1.Layer, desc v1.Descriptor) (done archive.Layer, err error) {
+	blob := oci.Blob{Digest: desc.Digest, Size: desc.Size, MediaType: desc.MediaType}
 	if blob.DiffID, err = l.DiffID(); err != nil {
-		return nil, blob, fmt.Errorf("finding the digest of a layer's tar: %w", err)
+		return done, fmt.Errorf("finding the digest of a layer's tar: %w", err)
 	}
 	rc, err := l.Compressed()
 	if err != nil {
-		return nil, blob, fmt.Errorf("opening a layer: %w", err)
+		return done, fmt.Errorf("opening a layer: %w", err)
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	var done v1.Layer
 	g, ctx := errgroup.WithContext(ctx)
 	if desc.Digest == (v1.Hash{}) {
 		// A Docker archive has only the diff ID. It costs more to verify than the digest.
 		left := int64(oci.MaxUnpacked)
 		g.Go(func() error { return oci.CheckDiffID(ctx, l, &left) })
 	} else if rc, err = oci.Verify(rc, desc.Digest, desc.Size); err != nil {
-		return nil, blob, err
+		return done, err
 	}
 	g.Go(func() (err error) {
-		done, err = c.spool.draft.Copy(ctx, c.counted(rc), &blob)
+		done, err = c.spool.draft.Copy(ctx, io.TeeReader(rc, c), blob)
 		return err
 	})
-	err = g.Wait()
-	return done, blob, err
+	err = g.Wait() // before done is read
+	return done, err
 }
 
 func (c *copier) write(ctx context.Context, w io.Writer, l v1.Layer) (err error) {
@@ -254,22 +253,12 @@ func (c *copier) write(ctx context.Context, w io.Writer, l v1.Layer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, rc.Close()) }()
-	_, err = io.Copy(w, oci.Reader(ctx, c.counted(oci.Unverified(rc))))
+	_, err = oci.Copy(w, oci.Reader(ctx, io.TeeReader(oci.Unverified(rc), c)))
 	return err
 }
 
-// counted returns a reader of r that tells of what is read.
-func (c *copier) counted(r io.Reader) io.Reader {
-	return readerFunc(func(p []byte) (int, error) {
-		n, err := r.Read(p)
-		if n > 0 {
-			c.read = true
-			_, _ = c.count.Write(p[:n])
-		}
-		return n, err
-	})
+// Write counts bytes that were read.
+func (c *copier) Write(p []byte) (int, error) {
+	c.read = true
+	return c.count.Write(p)
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -1,12 +1,17 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"io"
+	"time"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/image/rootfs"
 )
 
-// Cmd is the group.
+// Cmd is the command group.
 type Cmd struct {
 	Info  InfoCmd  `cmd:"" help:"Show what is in the cache."`
 	Prune PruneCmd `cmd:"" help:"Remove from the cache what is not needed."`
@@ -22,10 +27,111 @@ Example:
 `
 }
 
-// A format is how results are printed.
+// A format is an output format.
 type format struct{ terminal.Format }
 
-// print prints a value for a machine, or by text for people.
+// print prints a value in a machine-readable format, or as text.
 func (f format) print(w io.Writer, value any, text func(io.Writer) error) error {
 	return f.Print(w, value, text)
+}
+
+// A store is a part of the cache with its own files.
+type store struct {
+	name  string
+	info  func(ctx context.Context, dir string) (content, error)
+	prune func(ctx context.Context, dir string, o old) (content, error)
+}
+
+// stores returns all parts of the cache.
+func stores() []store {
+	return []store{{"images", imagesInfo, imagesPrune}, {"roots", rootsInfo, rootsPrune}}
+}
+
+// old selects what to prune.
+type old struct {
+	all    bool
+	before time.Time
+	dry    bool
+}
+
+// content is the content of a store, or what was removed from it.
+type content struct {
+	Store string `json:"store"`
+	// Files is the number of files or unpacked images, and Bytes their
+	// total size.
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+	// Leftovers is the number of unfinished files.
+	Leftovers     int     `json:"leftovers"`
+	LeftoverBytes int64   `json:"leftoverBytes"`
+	Entries       []entry `json:"entries"`
+	// noun is what Files counts. Empty means files.
+	noun string
+}
+
+// An entry is a named item of a store.
+type entry struct {
+	Name     string    `json:"name"`
+	Digest   string    `json:"digest"`
+	Bytes    int64     `json:"bytes"`
+	Resolved time.Time `json:"resolved"`
+	Used     time.Time `json:"used"`
+}
+
+// contents calls of for each store.
+func contents(of func(store) (content, error)) ([]content, error) {
+	var all []content
+	for _, s := range stores() {
+		c, err := of(s)
+		if err != nil {
+			return nil, err
+		}
+		c.Store = s.name
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func imagesInfo(ctx context.Context, dir string) (content, error) {
+	return images(dir, func(s *image.Store) (image.Info, error) { return s.Info(ctx) })
+}
+
+func imagesPrune(ctx context.Context, dir string, o old) (content, error) {
+	return images(dir, func(s *image.Store) (image.Info, error) {
+		return s.Prune(ctx, image.Old{All: o.all, Before: o.before}, o.dry)
+	})
+}
+
+func images(dir string, do func(*image.Store) (image.Info, error)) (c content, err error) {
+	s, err := image.Open(dir)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	info, err := do(s)
+	c = content{Files: info.Blobs, Bytes: info.Bytes, Leftovers: info.Leftovers, LeftoverBytes: info.LeftoverBytes, Entries: []entry{}}
+	for _, r := range info.Refs {
+		c.Entries = append(c.Entries, entry{r.Reference, r.Digest, r.Bytes, r.Resolved, r.Used.UTC()})
+	}
+	return c, err
+}
+
+func rootsInfo(ctx context.Context, dir string) (content, error) {
+	u, err := rootfs.Used(ctx, dir)
+	return roots(u), err
+}
+
+// rootsPrune removes old unpacked images. They can be unpacked again from
+// cached images.
+func rootsPrune(ctx context.Context, dir string, o old) (content, error) {
+	before := o.before
+	if o.all {
+		before = time.Now().AddDate(1, 0, 0)
+	}
+	u, err := rootfs.Prune(ctx, dir, before, o.dry)
+	return roots(u), err
+}
+
+func roots(u rootfs.Usage) content {
+	return content{Files: u.Roots, Bytes: u.Bytes, Entries: []entry{}, noun: "unpacked image"}
 }

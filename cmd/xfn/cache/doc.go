@@ -1,3 +1,3 @@
-// Package cache has the commands for what renders fetched: `xfn cache` and
-// `xfn lock`.
+// Package cache has the commands for fetched images: `xfn cache` and `xfn
+// lock`.
 package cache

@@ -28,13 +28,13 @@ Example:
 `
 }
 
-// holdings is what the cache has, for machines.
+// holdings is the machine-readable content of the cache.
 type holdings struct {
 	Directory string    `json:"directory"`
 	Stores    []content `json:"stores"`
 }
 
-// Run prints what is in the cache.
+// Run prints the content of the cache.
 func (c *InfoCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	dir, err := c.Path()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *InfoCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	})
 }
 
-// list prints each store in a line, and what has a name in a table.
+// list prints one line for each store, and a table of the entries.
 func list(w io.Writer, dir string, all []content, now time.Time) error {
 	fmt.Fprintln(w, dir)
 	for _, c := range all {
@@ -66,7 +66,7 @@ func list(w io.Writer, dir string, all []content, now time.Time) error {
 	return tw.Flush()
 }
 
-// count says how much there is in a few words.
+// count returns the number and size of a store's files.
 func count(c content) string {
 	text := fmt.Sprintf("%s, %s", terminal.Count(c.Files, cmp.Or(c.noun, "file")), terminal.Size(c.Bytes))
 	if c.Leftovers > 0 {
@@ -75,7 +75,7 @@ func count(c content) string {
 	return text
 }
 
-// age is a time that has passed, for people.
+// age returns a duration in its largest unit.
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/spf13/afero"
@@ -37,13 +39,13 @@ type LockCmd struct {
 	terminal.Format
 }
 
-// names is a flag that may have names as its values.
+// names is a flag with optional names as its values.
 type names struct {
 	on    bool
 	names []string
 }
 
-// Decode takes --update and --update=NAME.
+// Decode decodes --update and --update=NAME.
 func (n *names) Decode(ctx *kong.DecodeContext) error {
 	n.on = true
 	if next := ctx.Scan.Peek(); next.Type == kong.FlagValueToken {
@@ -56,7 +58,7 @@ func (n *names) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// IsBool says that the flag needs no value.
+// IsBool returns true because the flag needs no value.
 func (*names) IsBool() bool { return true }
 
 // Help is shown by --help.
@@ -78,7 +80,7 @@ Examples:
 // Validate checks the flags.
 func (c *LockCmd) Validate() error { return c.Patience.Check() }
 
-// Run brings the lock file up to date, and prints what changed.
+// Run updates the lock file and prints the changes.
 func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
 	before, text, err := c.read()
 	if err != nil {
@@ -106,8 +108,7 @@ func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	return c.print(term, lock.Compare(before, after))
 }
 
-// read returns the lock that there is, and its text. A file that is not there is
-// an empty one.
+// read returns the lock and its text. A missing file is an empty lock.
 func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	l, text, err := lock.ReadText(c.LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,8 +117,7 @@ func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	return l, text, err
 }
 
-// collect returns what is to be locked, and the files that say so as the lock
-// file names them.
+// collect returns the wants, and the names of their files in the lock file.
 func (c *LockCmd) collect(ctx context.Context, term *terminal.Terminal, before *lock.Lock) ([]lock.Want, []string, error) {
 	files, bases := c.Files, c.BaseImage
 	if len(files)+len(bases) == 0 {
@@ -160,7 +160,7 @@ func (c *LockCmd) beside(file string) string {
 	return filepath.Join(filepath.Dir(c.LockFile), file)
 }
 
-// name is the reverse of beside.
+// name is the inverse of beside.
 func (c *LockCmd) name(path string) string {
 	if path == manifest.Stdin {
 		return path
@@ -179,7 +179,7 @@ func (c *LockCmd) name(path string) string {
 	return filepath.ToSlash(to)
 }
 
-// plan tells what of before stays. A name that nothing has is an error.
+// plan returns what of before is kept. An unknown name is an error.
 func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) {
 	for _, name := range c.Update.names {
 		named := func(i lock.Image) bool { return i.Named(name) }
@@ -192,7 +192,7 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 	}), nil
 }
 
-// resolve asks for what a plan lacks.
+// resolve resolves the missing wants of a plan.
 func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program terminal.Program, plan lock.Plan) (_ *lock.Lock, err error) {
 	if len(plan.Missing) == 0 {
 		return &plan.Kept, nil
@@ -217,7 +217,7 @@ func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program 
 	return r.Resolve(ctx, plan)
 }
 
-// write writes the lock file, unless it has that text.
+// write writes the lock file, unless its text is unchanged.
 func (c *LockCmd) write(l *lock.Lock, before []byte) error {
 	text, err := l.Encode()
 	if err != nil || bytes.Equal(text, before) {
@@ -225,6 +225,106 @@ func (c *LockCmd) write(l *lock.Lock, before []byte) error {
 	}
 	if err := fsx.WriteFile(c.LockFile, 0o644, text); err != nil {
 		return fmt.Errorf("writing lock file %q: %w", c.LockFile, err)
+	}
+	return nil
+}
+
+// checked is the result of --check.
+type checked struct {
+	LockFile string       `json:"lockFile"`
+	UpToDate bool         `json:"upToDate"`
+	Missing  []string     `json:"missing"`
+	Unused   []lock.Image `json:"unused"`
+}
+
+// check prints what a plan would change. Any change is an error.
+func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Plan, text []byte) error {
+	result := checked{LockFile: c.LockFile, Missing: []string{}, Unused: []lock.Image{}}
+	for _, w := range plan.Missing {
+		result.Missing = append(result.Missing, w.String())
+	}
+	result.Unused = append(result.Unused, lock.Compare(before, &plan.Kept).Removed...)
+	want, err := plan.Kept.Encode()
+	if err != nil {
+		return err
+	}
+	same := bytes.Equal(body(want), body(text))
+	result.UpToDate = len(result.Missing)+len(result.Unused) == 0 && same
+	err = c.Print(term.Stdout, result, func(w io.Writer) error {
+		var lines []string
+		for _, name := range result.Missing {
+			lines = append(lines, "missing "+name)
+		}
+		for _, i := range result.Unused {
+			lines = append(lines, "unused "+describe(i))
+		}
+		return write(w, lines)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("printing the result: %w", err)
+	case result.UpToDate:
+		return nil
+	default:
+		return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), "run xfn lock "+strings.Join(c.Files, " "))
+	}
+}
+
+// body returns a lock file's text without the comment in its first line, and
+// with the line endings of Encode.
+func body(text []byte) []byte {
+	if bytes.HasPrefix(text, []byte("#")) {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+}
+
+func outdated(c checked) string {
+	if len(c.Missing)+len(c.Unused) == 0 {
+		return "xfn lock would write the same images otherwise"
+	}
+	return fmt.Sprintf("%s missing, %d unused", terminal.Count(len(c.Missing), "image"), len(c.Unused))
+}
+
+func describe(i lock.Image) string {
+	text := i.Reference + " " + i.Digest
+	if i.Constraint != "" {
+		text += " for " + i.Constraint
+	}
+	return text
+}
+
+// print prints the changes of the lock file.
+func (c *LockCmd) print(term *terminal.Terminal, changes lock.Changes) error {
+	value := struct {
+		LockFile string `json:"lockFile"`
+		lock.Changes
+	}{c.LockFile, changes}
+	err := c.Print(term.Stdout, value, func(w io.Writer) error {
+		var lines []string
+		for _, i := range changes.Added {
+			lines = append(lines, "added "+describe(i))
+		}
+		for _, u := range changes.Updated {
+			lines = append(lines, "updated "+describe(u.Image)+", was "+describe(u.Was))
+		}
+		for _, i := range changes.Removed {
+			lines = append(lines, "removed "+describe(i))
+		}
+		return write(w, lines)
+	})
+	if err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	term.Note(fmt.Sprintf("%s: %d added, %d updated, %d removed, %d kept", c.LockFile, len(changes.Added), len(changes.Updated), len(changes.Removed), changes.Kept))
+	return nil
+}
+
+func write(w io.Writer, lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
 	}
 	return nil
 }

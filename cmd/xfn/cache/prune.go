@@ -31,14 +31,14 @@ Example:
 `
 }
 
-// outcome is what was removed, for machines.
+// outcome is the machine-readable result.
 type outcome struct {
 	Directory string    `json:"directory"`
 	DryRun    bool      `json:"dryRun"`
 	Removed   []content `json:"removed"`
 }
 
-// Run removes, and prints what it removed.
+// Run prunes the cache and prints what it removed.
 func (c *PruneCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	dir, err := c.Path()
 	if err != nil {
@@ -53,12 +53,12 @@ func (c *PruneCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 		return err
 	}
 	return c.print(term.Stdout, outcome{dir, c.DryRun, all}, func(w io.Writer) error {
-		return c.tell(w, all)
+		return c.printRemoved(w, all)
 	})
 }
 
-// tell prints the names that are gone, and how much that was.
-func (c *PruneCmd) tell(w io.Writer, all []content) error {
+// printRemoved prints the removed names and sizes.
+func (c *PruneCmd) printRemoved(w io.Writer, all []content) error {
 	did := "removed"
 	if c.DryRun {
 		did = "would remove"
@@ -76,7 +76,7 @@ func (c *PruneCmd) tell(w io.Writer, all []content) error {
 	return nil
 }
 
-// A duration is that of Go, or a number of days.
+// A duration is a duration of Go or a number of days.
 type duration time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -94,7 +94,7 @@ func parseDuration(text string) (time.Duration, error) {
 	if !isDays {
 		return time.ParseDuration(text)
 	}
-	const most = 36500 // A century; more would not fit.
+	const most = 36500 // A century. More would overflow.
 	days, err := strconv.ParseUint(digits, 10, 32)
 	return time.Duration(min(days, most)) * 24 * time.Hour, err
 }

@@ -13,27 +13,27 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 )
 
 const (
-	blobsFolder    = "blobs"
-	partsFolder    = "partial"
-	usesFolder     = "uses"
-	lockFile       = "lock"
-	fileMode       = 0o600
-	folderMode     = 0o700
-	sumFolder      = "sha256"
-	temporaryFiles = ".tmp"
+	blobsFolder = "blobs"
+	partsFolder = "partial"
+	usesFolder  = "uses"
+	lockFile    = "lock"
+	sumFolder   = "sha256"
+	fileMode    = 0o600
+	folderMode  = 0o700
 )
 
-// A Dir is a directory of blobs that can be added to and swept: blobs/sha256
-// has the blobs, partial what is still being fetched, and uses is for locks.
+// A Dir is a directory of blobs: blobs/sha256 has complete blobs, partial has
+// blobs that are being fetched, and uses has locks.
 type Dir struct {
 	Reader
 	path string
 }
 
-// Open returns the Dir at path, which is made if it is not there.
+// Open opens the Dir at path, and creates it if it does not exist.
 func Open(path string) (*Dir, error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder, usesFolder} {
 		if err := os.MkdirAll(filepath.Join(path, folder), folderMode); err != nil {
@@ -45,16 +45,15 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(h v1.Hash) string { return filepath.Join(d.path, blobsFolder, sumFolder, h.Hex) }
 
-// Has tells whether there is a blob of that digest and size. It does not read
-// it: nothing gets a name without having the digest, and what is read later is
-// checked then.
+// Has reports whether a blob of that digest and size exists. It does not read
+// the blob, because blobs are verified before they are named and when they are
+// read.
 func (d *Dir) Has(h v1.Hash, size int64) bool {
 	there, err := d.Size(h)
 	return err == nil && there == size
 }
 
-// Read is Reader.Read for a directory that mends itself: a blob that was
-// damaged since is removed, and is fs.ErrNotExist.
+// Read is Reader.Read, but removes a damaged blob and returns fs.ErrNotExist.
 func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	data, err := d.Reader.Read(h, limit)
 	if err != nil && d.mend(h) {
@@ -63,8 +62,8 @@ func (d *Dir) Read(h v1.Hash, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Open is Reader.Open for a directory that mends itself: a blob that is found
-// to be damaged is removed, so that it can be fetched again.
+// Open is Reader.Open, but its reader removes a damaged blob, which can then be
+// fetched again.
 func (d *Dir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	rc, err := d.Reader.Open(h, size)
 	if err != nil {
@@ -79,7 +78,6 @@ type mender struct {
 	hash v1.Hash
 }
 
-// Read implements io.Reader.
 func (m *mender) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && m.dir.mend(m.hash) {
@@ -88,7 +86,7 @@ func (m *mender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mend removes the blob h if it has not the digest, and tells whether it did.
+// mend removes a blob with a wrong digest, and reports whether it did.
 func (d *Dir) mend(h v1.Hash) bool {
 	f, err := os.Open(d.file(h))
 	if err != nil {
@@ -99,7 +97,7 @@ func (d *Dir) mend(h v1.Hash) bool {
 	return err == nil && got != h && os.Remove(d.file(h)) == nil
 }
 
-// Put adds a blob whose digest the caller has checked.
+// Put adds a blob whose digest the caller has verified.
 func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	if d.Has(h, int64(len(data))) {
 		return nil
@@ -110,4 +108,68 @@ func (d *Dir) Put(ctx context.Context, h v1.Hash, data []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, use.Close()) }()
 	return fsx.WriteFile(d.file(h), fileMode, data)
+}
+
+// A Reader reads blobs at sha256/HEX in a folder, as in an OCI image layout
+// (image-spec, image-layout.md, "Blobs").
+type Reader struct{ folder fs.FS }
+
+// NewReader returns a Reader of a folder.
+func NewReader(folder fs.FS) Reader { return Reader{folder} }
+
+// Size returns the size of a blob. A missing blob is fs.ErrNotExist.
+func (r Reader) Size(h v1.Hash) (int64, error) {
+	name, err := nameOf(h)
+	if err != nil {
+		return 0, err
+	}
+	info, err := fs.Stat(r.folder, name)
+	if err != nil {
+		return 0, fmt.Errorf("finding blob %s: %w", h, fsx.Cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("finding blob %s: it is not a regular file", h)
+	}
+	return info.Size(), nil
+}
+
+// Read returns a blob of at most limit bytes, and verifies its digest.
+func (r Reader) Read(h v1.Hash, limit int64) (_ []byte, err error) {
+	size, err := r.Size(h)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, fmt.Errorf("reading blob %s: it has %d bytes, more than the limit of %d", h, size, limit)
+	}
+	rc, err := r.Open(h, size)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	data, err := io.ReadAll(rc)
+	if err != nil {
+		return nil, fmt.Errorf("reading blob %s: %w", h, fsx.Cause(err))
+	}
+	return data, nil
+}
+
+// Open returns a reader of a blob that verifies its size and, at the end, its
+// digest.
+func (r Reader) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
+	if _, err := r.Size(h); err != nil {
+		return nil, err
+	}
+	f, err := r.folder.Open("sha256/" + h.Hex)
+	if err != nil {
+		return nil, fmt.Errorf("opening blob %s: %w", h, fsx.Cause(err))
+	}
+	return oci.Verify(f, h, size)
+}
+
+func nameOf(h v1.Hash) (string, error) {
+	if h.Algorithm != "sha256" {
+		return "", fmt.Errorf("digest %q is not a SHA-256 sum", h)
+	}
+	return "sha256/" + h.Hex, nil
 }

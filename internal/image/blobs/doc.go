@@ -1,4 +1,4 @@
-// Package blobs keeps blobs in a directory by their digests. What has a name
-// there is whole: it was checked and forced to disk before it got it. Processes
-// may share the directory, and may be killed.
+// Package blobs stores blobs in a directory by digest. A blob gets its name
+// only after it was verified and synced. Several processes may use the
+// directory, and may be killed.
 package blobs

@@ -16,14 +16,13 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// An Opener returns the bytes of a blob at its source, from one on, and exactly as
-// many as its descriptor names. It goes on where a connection breaks.
+// An Opener returns the bytes of a blob, beginning at from, up to the size of
+// its descriptor. It resumes broken connections.
 type Opener func(ctx context.Context, from int64) io.ReadCloser
 
-// Fetch adds the blob that desc describes. It continues what an earlier Fetch left
-// of it, and what this one leaves is left for the next. Another process that
-// fetches the same blob is neither waited for nor disturbed. moved is called with
-// each change of the number of bytes that are there.
+// Fetch adds the blob that desc describes. It resumes an earlier Fetch, and can
+// be resumed. It does not wait for other processes that fetch the same blob. It
+// calls moved with each change of the number of stored bytes.
 func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved func(bytes int64)) (err error) {
 	if _, err := nameOf(desc.Digest); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (d *Dir) Fetch(ctx context.Context, desc v1.Descriptor, open Opener, moved 
 	return d.publish(ctx, p)
 }
 
-// A partial is a file that a blob is written to, locked by its process.
+// A partial is a partially written blob, locked by its process.
 type partial struct {
 	file  *os.File
 	desc  v1.Descriptor
@@ -53,7 +52,7 @@ type partial struct {
 	moved func(int64)
 }
 
-// claim returns what is there of a blob and nobody writes to, or a new file.
+// claim returns an unlocked partial blob, or a new one.
 func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	paths, err := filepath.Glob(filepath.Join(d.path, partsFolder, desc.Digest.Hex+".*"))
 	if err != nil {
@@ -81,8 +80,8 @@ func (d *Dir) claim(ctx context.Context, desc v1.Descriptor) (*partial, error) {
 	}
 }
 
-// newPartial locks f and reads what is in it. It is nil if another process has
-// it, or has finished it.
+// newPartial locks f and reads its content. It returns nil if another process
+// has locked or finished it.
 func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, error) {
 	mine, err := fsx.TryLock(f, fsx.ExclusiveLock)
 	if err != nil {
@@ -103,7 +102,6 @@ func newPartial(ctx context.Context, f *os.File, desc v1.Descriptor) (*partial, 
 	return p, nil
 }
 
-// Write implements io.Writer.
 func (p *partial) Write(b []byte) (int, error) {
 	n, err := p.file.Write(b)
 	p.sum.Write(b[:n])
@@ -123,20 +121,21 @@ func (p *partial) reset() error {
 	return fsx.Cause(p.file.Truncate(0))
 }
 
-// abandon leaves what there is to the next Fetch, unless that is nothing.
+// abandon keeps the file for the next Fetch, unless it is empty.
 func (p *partial) abandon() error {
 	if p.file == nil {
 		return nil
 	}
 	if p.size == 0 {
-		// Windows removes no open file, and an empty one harms nobody.
+		// Windows does not remove open files. An empty file is
+		// harmless.
 		_ = os.Remove(p.file.Name())
 	}
 	return p.file.Close()
 }
 
-// fill fetches what is missing and verifies the digest. It empties the file if that
-// is another one.
+// fill fetches the missing bytes and verifies the digest. It empties the file
+// after a mismatch.
 func (p *partial) fill(ctx context.Context, open Opener) error {
 	if p.size < p.desc.Size || p.size == 0 {
 		if err := p.receive(ctx, open); err != nil {
@@ -160,13 +159,12 @@ func (p *partial) receive(ctx context.Context, open Opener) (err error) {
 	return err
 }
 
-// A source remembers an error of reading, to distinguish it from one of writing.
+// A source records an error of reading, to distinguish it from one of writing.
 type source struct {
 	in  io.Reader
 	err error
 }
 
-// Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.in.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -175,8 +173,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// publish gives the finished file the name of its blob. Whoever finished the
-// same one first has done no harm.
+// publish renames the complete file to its blob's name. Another process may
+// have done so before.
 func (d *Dir) publish(ctx context.Context, p *partial) (err error) {
 	use, err := d.Share(ctx)
 	if err != nil {

@@ -14,26 +14,25 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// A Usage counts what is in a directory, or what was taken out of it.
+// Usage counts the files in a directory, or those removed from it.
 type Usage struct {
-	// Blobs is how many blobs there are, and Bytes how large they are together.
+	// Blobs is the number of blobs, and Bytes their total size.
 	Blobs int
 	Bytes int64
-	// Leftovers is how many files there are of blobs that are not whole, and
-	// LeftoverBytes how large those are together.
+	// Leftovers is the number of incomplete files, and LeftoverBytes their
+	// total size.
 	Leftovers     int
 	LeftoverBytes int64
 }
 
-// Usage returns what is there. Files that come or go meanwhile are counted or
-// not.
+// Usage counts the files in the directory.
 func (d *Dir) Usage() (Usage, error) {
 	return d.each(func(string) (bool, error) { return true, nil })
 }
 
-// Sweep removes all blobs but those of keep, and what killed processes have
-// left. It returns what it removed, or would remove if dry is set. It needs
-// the directory by Seize.
+// Sweep removes all blobs except keep, and files that killed processes left. It
+// returns what it removed, or would remove if dry is set. The caller must have
+// called Seize.
 func (d *Dir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
 	return d.each(func(path string) (bool, error) {
 		folder, name := filepath.Split(path)
@@ -52,9 +51,9 @@ func (d *Dir) Sweep(keep map[v1.Hash]bool, dry bool) (Usage, error) {
 
 var digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 
-// each calls take for every file that is the directory's own, and counts those
-// that it takes.
-func (d *Dir) each(take func(path string) (bool, error)) (u Usage, err error) {
+// each calls match for every file of the directory, and counts those for which
+// it returns true.
+func (d *Dir) each(match func(path string) (bool, error)) (u Usage, err error) {
 	for _, folder := range []string{filepath.Join(blobsFolder, sumFolder), partsFolder} {
 		entries, err := os.ReadDir(filepath.Join(d.path, folder))
 		if err != nil {
@@ -72,33 +71,28 @@ func (d *Dir) each(take func(path string) (bool, error)) (u Usage, err error) {
 			if err != nil {
 				return u, fsx.Cause(err)
 			}
-			taken, err := take(filepath.Join(d.path, folder, e.Name()))
+			matched, err := match(filepath.Join(d.path, folder, e.Name()))
 			if err != nil {
 				return u, err
 			}
-			if taken {
-				u.add(blob, info.Size())
+			switch {
+			case matched && blob:
+				u.Blobs++
+				u.Bytes += info.Size()
+			case matched:
+				u.Leftovers++
+				u.LeftoverBytes += info.Size()
 			}
 		}
 	}
 	return u, nil
 }
 
-// isLeftover knows the names of files that are being written.
+// isLeftover reports whether a name is that of an incomplete file.
 func isLeftover(folder, name string) bool {
 	if folder == partsFolder {
 		sum, _, _ := strings.Cut(name, ".")
 		return digits().MatchString(sum)
 	}
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporaryFiles)
-}
-
-func (u *Usage) add(blob bool, size int64) {
-	if blob {
-		u.Blobs++
-		u.Bytes += size
-		return
-	}
-	u.Leftovers++
-	u.LeftoverBytes += size
+	return fsx.IsTemporary(name)
 }

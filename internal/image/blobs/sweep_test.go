@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,7 +151,7 @@ func TestSweep(t *testing.T) {
 	d := open(t, dir)
 	kept, gone := put(t, d, []byte("kept")), put(t, d, []byte("gone"))
 	sums := filepath.Join(dir, "blobs", "sha256")
-	must(t, os.WriteFile(filepath.Join(sums, "."+gone.Digest.Hex+".1.tmp"), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(sums, ".xfn-"+strings.Repeat("a", 26)+".tmp"), []byte("half"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "partial", gone.Digest.Hex+".1"), []byte("half"), 0o600))
 	for _, mine := range []string{filepath.Join(sums, "notes.txt"), filepath.Join(dir, "partial", "notes.txt"), filepath.Join(dir, "notes.txt")} {
 		must(t, os.WriteFile(mine, []byte("of the user"), 0o600))

@@ -9,14 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/inspect"
+	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
@@ -25,45 +27,48 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// Follow says whose dependencies are packages to collect from, too.
+// Follow selects the packages whose dependencies are collected too.
 type Follow string
 
 const (
-	// FollowNone stays with what is named.
+	// FollowNone collects no dependencies.
 	FollowNone Follow = "none"
-	// FollowConfigurations follows Configurations, as deep as they go, and
-	// package metadata in files. It is the zero value, too.
+	// FollowConfigurations follows Configurations, at any depth, and
+	// package metadata in files. It is the default.
 	FollowConfigurations Follow = "configurations"
-	// FollowAll follows Providers and Functions besides.
+	// FollowAll also follows Providers and Functions.
 	FollowAll Follow = "all"
 )
 
-// Options say how to collect. The zero value works.
+// Options are options for collecting. The zero value works.
 type Options struct {
 	// Files reads files and standard input.
 	Files manifest.Reader
-	// Remote reaches registries, and Registry is that of references without one.
+	// Remote is the client of registries, and Registry the default registry
+	// of references.
 	Remote   *remote.Client
 	Registry string
 	Follow   Follow
-	// Offline reads no package of a registry: those that something else names are
-	// passed over, and one that is a source is an error.
+	// Offline prevents reads of packages in registries: as dependencies
+	// they are skipped, and as sources they are an error.
 	Offline bool
-	// Faulty, if not nil, is told of each document and definition that cannot be
-	// read, and the others count all the same. If it is nil, the first is an error.
+	// Faulty, if not nil, receives the error of each unreadable document
+	// and definition, which are then skipped. If it is nil, the first is
+	// returned.
 	Faulty func(error)
-	// Progress is told which packages are read, and warned of CRDs that are
-	// delivered twice.
+	// Progress receives the packages that are read, and a warning for each
+	// CRD that is delivered twice.
 	Progress progress.Func
 }
 
-// maxPackages bounds how many packages are read: dependencies are a stranger's.
+// maxPackages limits the packages that are read, because dependencies are
+// untrusted.
 const maxPackages = 200
 
-// A Definition is a CRD and where it comes from.
+// A Definition is a CRD and its source.
 type Definition struct {
 	crd.Definition
-	// Name is that of the CRD, and Object all of it.
+	// Name is the name of the CRD, and Object its content.
 	Name   string
 	Object map[string]any
 	// Path and Line are the file and line, or the package and 0.
@@ -71,12 +76,12 @@ type Definition struct {
 	Line int
 }
 
-// From is where the CRD comes from, for people.
+// From returns the source of the CRD.
 func (d Definition) From() string {
 	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
 }
 
-// Storage is the version that objects are stored in, or else the first.
+// Storage returns the storage version, or else the first version.
 func (d Definition) Storage() string {
 	for _, v := range d.Versions {
 		if v.Storage {
@@ -86,11 +91,11 @@ func (d Definition) Storage() string {
 	return d.Versions[0].Name
 }
 
-// Collect returns the CRDs of sources, in the order in which they are found. A
-// source is a package file, a file or folder of YAML, "-" for standard input, or a
-// package in a registry. In YAML count CRDs, XRDs, MRDs, package metadata, whose
-// dependencies are read, and Providers, Functions and Configurations, whose
-// packages are. Of two CRDs of one name the first counts.
+// Collect returns the CRDs of sources, in order. A source is a package file, a
+// file or folder of YAML, "-" for standard input, or a package in a registry.
+// YAML may contain CRDs, XRDs, MRDs, Providers, Functions and Configurations,
+// whose packages are read, and package metadata, whose dependencies are read.
+// The first of several CRDs with one name is used.
 func Collect(ctx context.Context, sources []string, o Options) ([]Definition, error) {
 	c := &collector{Options: o, packages: map[string]bool{}, known: map[string]Definition{}}
 	for _, s := range sources {
@@ -98,7 +103,7 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 			return nil, err
 		}
 	}
-	// Packages may name more of them while they are read.
+	// Packages may add packages to the queue.
 	for len(c.queue) > 0 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
@@ -109,8 +114,8 @@ func Collect(ctx context.Context, sources []string, o Options) ([]Definition, er
 	return c.found, nil
 }
 
-// FromDocuments returns the CRDs of documents. It does not read the packages that
-// they name. The first document or definition that cannot be read is an error.
+// FromDocuments returns the CRDs of documents, without those of packages that
+// they name. The first unreadable document or definition is an error.
 func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	c := &collector{Options: Options{Offline: true}, known: map[string]Definition{}}
 	for _, doc := range docs {
@@ -121,7 +126,7 @@ func FromDocuments(docs []manifest.Document) ([]Definition, error) {
 	return c.found, nil
 }
 
-// Validator returns a Validator of objects by definitions.
+// Validator returns a Validator for objects of definitions.
 func Validator(all []Definition, o validate.Options) *validate.Validator {
 	definitions := make([]validate.Definition, len(all))
 	for i, d := range all {
@@ -134,12 +139,12 @@ type collector struct {
 	Options
 	found []Definition
 	known map[string]Definition
-	// queue are packages to read, and packages all that ever were in it.
+	// queue are packages to read, and packages all that were ever queued.
 	queue    []requirement
 	packages map[string]bool
 }
 
-// A requirement is a package, and who asks for it.
+// A requirement is a package and the source that requires it.
 type requirement struct{ pkg, version, by string }
 
 func (c *collector) source(ctx context.Context, name string) error {
@@ -169,7 +174,7 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// folder reads the YAML files of a folder and of those in it, by name.
+// folder reads the YAML files of a folder and its sub-folders, by name.
 func (c *collector) folder(ctx context.Context, name string) error {
 	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -214,7 +219,7 @@ func (c *collector) document(doc manifest.Document) error {
 	return nil
 }
 
-// faulty returns err, unless somebody else wants it.
+// faulty returns err, unless Faulty receives it.
 func (c *collector) faulty(err error) error {
 	if c.Faulty == nil {
 		return err
@@ -223,7 +228,7 @@ func (c *collector) faulty(err error) error {
 	return nil
 }
 
-// object takes what there is to take of an object in a file.
+// object adds the CRDs or packages of an object in a file.
 func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	apiVersion, _ := obj["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
@@ -241,7 +246,7 @@ func (c *collector) object(obj map[string]any, from manifest.Document) error {
 	return nil
 }
 
-// add takes the CRDs of a definition.
+// add adds the CRDs of a definition.
 func (c *collector) add(obj map[string]any, at manifest.Document) error {
 	all, err := crd.All(obj)
 	if err != nil {
@@ -273,7 +278,7 @@ func (c *collector) depend(all []inspect.Dependency, by string) {
 	}
 }
 
-// enqueue notes a package to read, once.
+// enqueue queues a package once.
 func (c *collector) enqueue(d requirement) {
 	key := d.pkg + " " + d.version
 	if !c.packages[key] && !c.Offline {
@@ -302,7 +307,7 @@ func (c *collector) registry(ctx context.Context, d requirement) error {
 	return err
 }
 
-// artifact takes the CRDs of a package, and notes what it depends on.
+// artifact adds the CRDs of a package, and queues its dependencies.
 func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) error {
 	d, err := inspect.Artifact(ctx, a, inspect.Options{Search: true})
 	if err != nil {
@@ -328,12 +333,22 @@ func (c *collector) artifact(ctx context.Context, a xpkg.Artifact, name string) 
 	return nil
 }
 
-// Names returns the names of definitions, sorted.
-func Names(all []Definition) []string {
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.Name
+// fetch adds the CRDs of a package in a registry.
+func (c *collector) fetch(ctx context.Context, r requirement) error {
+	client := c.Remote
+	if client == nil {
+		client = remote.New(remote.Options{})
 	}
-	slices.Sort(names)
-	return names
+	ref, err := lock.Dependency{Package: r.pkg, Version: r.version}.Resolve(ctx, image.Tags{Remote: client}, func(s string) (name.Reference, error) {
+		return remote.ParseReference(s, c.Registry)
+	})
+	if err != nil {
+		return err
+	}
+	c.Progress.Step("reading " + ref.Name())
+	a, err := image.Artifact(ctx, ref, image.Options{Remote: client})
+	if err != nil {
+		return err
+	}
+	return client.Explain(ref, c.artifact(ctx, a, ref.Name()))
 }

@@ -3,6 +3,7 @@ package crds_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,7 +98,7 @@ func TestCollect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(append([]string{}, tc.want...), crds.Names(all)); diff != "" {
+			if diff := cmp.Diff(append([]string{}, tc.want...), names(all)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -168,4 +169,14 @@ func TestCollectFaulty(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" || len(all) != 2 {
 		t.Errorf("got %d definitions (-want +got):\n%s", len(all), diff)
 	}
+}
+
+// names returns the names of definitions, sorted.
+func names(all []crds.Definition) []string {
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = d.Name
+	}
+	slices.Sort(names)
+	return names
 }

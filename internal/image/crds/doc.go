@@ -1,4 +1,4 @@
-// Package crds collects the CustomResourceDefinitions that packages deliver, and
-// those that Crossplane makes of their XRDs, from files, package roots and
-// registries, with the packages that those depend on.
+// Package crds collects the CustomResourceDefinitions of packages and their
+// dependencies, and those that Crossplane creates from their XRDs, from files,
+// package roots and registries.
 package crds

@@ -7,83 +7,85 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// The ways in which something may change.
+// The kinds of changes.
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// A Diff is what changes from one package to another. As JSON it is what `xfn xpkg
-// diff --format json` prints: fields may be added to it, and keep their names
-// and meaning.
+// A Diff is the difference of two packages. Its JSON is the output of `xfn xpkg
+// diff --format json`: fields may be added, but not renamed.
 type Diff struct {
 	From Side `json:"from"`
 	To   Side `json:"to"`
-	// Breaking is whether anything in it is breaking, and Changed whether there is
-	// anything in it.
+	// Breaking is true if any change is breaking, and Changed if there is
+	// any change.
 	Breaking bool `json:"breaking"`
 	Changed  bool `json:"changed"`
-	// Metadata are the fields of the package's metadata that differ.
+	// Metadata are the changed fields of the package metadata.
 	Metadata []Field `json:"metadata,omitempty"`
-	// Objects are those that differ.
+	// Objects are the changed objects.
 	Objects []ObjectDiff `json:"objects,omitempty"`
-	// Images are those that differ, by platform.
+	// Images are the changed images, by platform.
 	Images []ImageDiff `json:"images,omitempty"`
 }
 
-// A Side is a package that is compared.
+// A Side is one of the compared packages.
 type Side struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
 }
 
-// An ObjectDiff is an object that is not the same.
+// An ObjectDiff is a changed object.
 type ObjectDiff struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 	Change     string `json:"change"`
-	// Breaking is whether one of Schema is, or the object itself is gone and
-	// others depend on it: what it defines, or a Composition.
+	// Breaking is true if a change in Schema is breaking, or if the object
+	// was removed and is a definition or a Composition.
 	Breaking bool `json:"breaking"`
-	// Fields are those that differ. A schema counts as one field, whose changes
-	// are in Schema.
+	// Fields are the changed fields. A schema is one field, with its
+	// changes in Schema.
 	Fields []Field      `json:"fields,omitempty"`
 	Schema []crd.Change `json:"schema,omitempty"`
 }
 
-// An ImageDiff is an image that is not the same.
+// An ImageDiff is a changed image.
 type ImageDiff struct {
 	Platform string `json:"platform,omitempty"`
 	Change   string `json:"change"`
-	// Breaking is whether the platform is gone.
+	// Breaking is true if the platform was removed.
 	Breaking bool `json:"breaking"`
-	// FromSize and ToSize are those of all that it consists of, in bytes.
+	// FromSize and ToSize are the sizes of manifest, config and layers, in
+	// bytes.
 	FromSize int64 `json:"fromSize"`
 	ToSize   int64 `json:"toSize"`
-	// Config are the differing fields of the config, the manifest's annotations
-	// and the creation time.
+	// Config are the changed fields of the config, the manifest's
+	// annotations and the creation time.
 	Config []Field     `json:"config,omitempty"`
 	Layers []LayerDiff `json:"layers,omitempty"`
-	// Same is how many layers are the same, and SameSize their size.
+	// Same is the number of unchanged layers, and SameSize their size.
 	Same     int   `json:"same"`
 	SameSize int64 `json:"sameSize"`
 }
 
-// A LayerDiff is a layer that only one of two images has.
+// A LayerDiff is a layer of only one of two images.
 type LayerDiff struct {
 	Layer
 	Change string `json:"change"`
 }
 
-// Compare returns what changes from one package to another. Either may be a
-// plain image.
+// Compare returns the difference of two packages or plain images.
 func Compare(from, to Description) Diff {
 	d := Diff{From: Side{Digest: from.Digest, Size: from.Size}, To: Side{Digest: to.Digest, Size: to.Size}}
 	was, is := cmp.Or(from.Package, &Package{}), cmp.Or(to.Package, &Package{})
@@ -101,7 +103,7 @@ func Compare(from, to Description) Diff {
 	return d
 }
 
-// wrap is a map of texts as the value of a key.
+// wrap returns a map with m at key.
 func wrap(key string, m map[string]string) map[string]any {
 	if len(m) == 0 {
 		return nil
@@ -113,11 +115,16 @@ func wrap(key string, m map[string]string) map[string]any {
 	return map[string]any{key: all}
 }
 
-// An identity tells objects of a package apart. A version of its API that has
-// changed does not make it another object.
-type identity struct{ group, kind, name string }
+// An identity identifies an object of a package. It does not include the API
+// version.
+type identity struct {
+	schema.GroupKind
+	name string
+}
 
-func identify(o Object) identity { return identity{groupOf(o.APIVersion), o.Kind, o.Name} }
+func identify(o Object) identity {
+	return identity{schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind(), o.Name}
+}
 
 func objects(from, to []Object) []ObjectDiff {
 	was, is := byIdentity(from), byIdentity(to)
@@ -140,8 +147,7 @@ func objects(from, to []Object) []ObjectDiff {
 	return all
 }
 
-// byIdentity returns objects by what they are. Of two that are the same the last
-// counts.
+// byIdentity returns objects by identity. The last of several is used.
 func byIdentity(objects []Object) map[identity]Object {
 	all := make(map[identity]Object, len(objects))
 	for _, o := range objects {
@@ -184,8 +190,8 @@ func images(from, to []Image) []ImageDiff {
 	return all
 }
 
-// forPlatform returns the image for a platform. Two images that are alone and of
-// which one has no platform are for each other.
+// forPlatform returns the image for a platform. Two single images match if one
+// of them has no platform.
 func forPlatform(images []Image, platform string, alone bool) (Image, bool) {
 	for _, img := range images {
 		if img.Platform == platform || alone && len(images) == 1 && (img.Platform == "" || platform == "") {
@@ -216,7 +222,8 @@ func between(from, to Image) ImageDiff {
 	return d
 }
 
-// config are the fields of an image besides its layers and their marks.
+// config returns the compared fields of an image, without its layers and their
+// marks.
 func config(img Image) map[string]any {
 	all := map[string]any{}
 	for key, value := range map[string]string{"platform": img.Platform, "created": img.Created, "user": img.User, "mediaType": img.MediaType} {
@@ -237,4 +244,58 @@ func config(img Image) map[string]any {
 		}
 	}
 	return all
+}
+
+// A Field is a field that differs between two objects.
+type Field struct {
+	// Path is as in "spec.pipeline[run].input". An element of a list has
+	// its name or index.
+	Path   string `json:"path"`
+	Change string `json:"change"`
+	// From and To are the values, except of schemas.
+	From     any  `json:"from,omitempty"`
+	To       any  `json:"to,omitempty"`
+	Breaking bool `json:"breaking,omitempty"`
+}
+
+// maxFields limits the number of compared fields.
+const maxFields = 1000
+
+// schemaField is the field of a schema, which crd.Compare compares.
+const schemaField = "openAPIV3Schema"
+
+// Fields returns the fields that differ between two objects, by name. A field
+// of only one object is one difference. Beyond 1000 fields, the rest of an
+// object is one difference.
+func Fields(from, to map[string]any) []Field {
+	differ := fieldpath.Differ{
+		Whole: true, Raw: true, Limit: maxFields, Name: nameOf,
+		Opaque: func(key string) bool { return key == schemaField },
+	}
+	var all []Field
+	for _, c := range differ.Diff(notNil(from), notNil(to)) {
+		f := Field{Path: c.Path, Change: string(c.Op), From: c.Old, To: c.New}
+		if strings.HasSuffix("."+c.Path, "."+schemaField) {
+			f.From, f.To = nil, nil
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// nameOf returns the name of a list's element, or "". Dependencies have the
+// names of their packages.
+func nameOf(element any) string {
+	name := ""
+	for _, key := range []string{"name", "step", "package", "provider", "function", "configuration"} {
+		name = cmp.Or(name, text(element, key))
+	}
+	return name
+}
+
+func notNil(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
 }

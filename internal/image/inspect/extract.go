@@ -17,10 +17,9 @@ import (
 // maxLayer limits the bytes of a layer's tar.
 const maxLayer = 16 << 30
 
-// WriteLayer writes the tar of a layer of an image to w, decompressed: up to 16
-// GiB. The layer is named by its digest, by the first of its digits, or by its
-// mark. After an error, that its content is not of its digest included, w may
-// have got a part.
+// WriteLayer writes the decompressed tar of a layer to w, up to 16 GiB. The
+// name is a digest, at least its first digits, or a mark. After an error, such
+// as a wrong digest, w may have received a part.
 func WriteLayer(ctx context.Context, w io.Writer, img v1.Image, name string) (err error) {
 	l, err := find(img, name)
 	if err != nil {
@@ -41,8 +40,8 @@ func WriteLayer(ctx context.Context, w io.Writer, img v1.Image, name string) (er
 	return nil
 }
 
-// find returns the layer of an image that a digest, the beginning of one, or a
-// mark names. Two that differ are an error.
+// find returns the layer with a digest, a prefix of a digest, or a mark.
+// Several different layers are an error.
 func find(img v1.Image, name string) (v1.Layer, error) {
 	described, err := describe(xpkg.PlatformImage{Image: img})
 	if err != nil {
@@ -74,7 +73,8 @@ func find(img v1.Image, name string) (v1.Layer, error) {
 	return l, nil
 }
 
-// minDigits is how many digits name a layer. Fewer may be a mark that it has not.
+// minDigits is the minimum length of a digest's prefix. Shorter names are
+// marks.
 const minDigits = 6
 
 func isDigits(name string) bool {

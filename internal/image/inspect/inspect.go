@@ -11,79 +11,81 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A Description is what a package, or a plain image, consists of. As JSON it is
-// what `xfn xpkg inspect --format json` prints: fields may be added to it, and
-// keep their names and meaning.
+// A Description describes a package or a plain image. Its JSON is the output of
+// `xfn xpkg inspect --format json`: fields may be added, but not renamed.
 type Description struct {
-	// Digest and MediaType are those of the index, or of the image alone.
+	// Digest and MediaType are those of the index, or of a single image.
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
-	// Size is how many bytes a registry keeps for it: manifests, configs and
+	// Size is the number of bytes in a registry: manifests, configs and
 	// layers, each once.
 	Size int64 `json:"size"`
 	// Annotations are those of the index. Those of an image are in Images.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Package is what the control plane would read, or nil for a plain image.
+	// Package is the package that the control plane reads, or nil for a
+	// plain image.
 	Package *Package `json:"package,omitempty"`
-	// Images has one for each platform, in the order of the index.
+	// Images are the images of all platforms, in the order of the index.
 	Images []Image `json:"images"`
-	// Notes are what is wrong or unusual, a sentence each.
+	// Notes are sentences about problems and unusual properties.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// An Image is what a package has for a platform.
+// An Image is the image of one platform.
 type Image struct {
-	// Platform is OS/ARCHITECTURE[/VARIANT], or empty if the config has none.
+	// Platform is OS/ARCHITECTURE[/VARIANT], or empty if the config has
+	// none.
 	Platform  string `json:"platform,omitempty"`
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
-	// Size is that of manifest, config and layers, in bytes.
+	// Size is the size of manifest, config and layers, in bytes.
 	Size int64 `json:"size"`
-	// Created is a time as in RFC 3339, or empty.
+	// Created is an RFC 3339 time, or empty.
 	Created string `json:"created,omitempty"`
 	// Annotations are those of the manifest, and Labels those of the config.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	// Entrypoint, Cmd and User say how the runtime is started.
+	// Entrypoint, Cmd and User start the runtime.
 	Entrypoint []string `json:"entrypoint,omitempty"`
 	Cmd        []string `json:"cmd,omitempty"`
 	User       string   `json:"user,omitempty"`
-	// PackageDigest is that of package.yaml, or empty if there is none, or it was
-	// not looked for.
+	// PackageDigest is the digest of package.yaml. It is empty if there is
+	// none, or if it was not searched.
 	PackageDigest string `json:"packageDigest,omitempty"`
 	// Layers begin with the lowest.
 	Layers []Layer `json:"layers"`
 }
 
-// A Layer is a layer of an image, as it is stored.
+// A Layer is a stored layer of an image.
 type Layer struct {
 	Digest    string `json:"digest"`
 	MediaType string `json:"mediaType"`
 	Size      int64  `json:"size"`
-	// Mark says what a layer of the package itself holds: "base" for
-	// package.yaml, "upbound" for examples. It comes from Annotations, or else
-	// from the labels of the config.
+	// Mark is the kind of a package's own layer: "base" for package.yaml,
+	// "upbound" for examples. It is from Annotations, or else from the
+	// labels of the config.
 	Mark        string            `json:"mark,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Options say how to look. The zero value is for a package in a registry.
+// Options are options for reading packages. The zero value is for packages in
+// registries.
 type Options struct {
-	// Search looks for package.yaml in all layers of an image of which none is
-	// marked, as the control plane does: cheap in a file, and in a registry all
-	// of the image.
+	// Search searches all layers of an unmarked image for package.yaml, as
+	// the control plane does. In a registry this fetches the whole image.
 	Search bool
 }
 
-// controlPlane is the platform whose image the control plane reads of an index,
-// whatever it runs on itself.
+// controlPlane is the platform whose image the control plane reads from an
+// index, on any platform.
 const controlPlane = "linux/amd64"
 
-// Artifact describes a package or a plain image. Of its layers only those marked
-// as the base layer are read, each once.
+// Artifact describes a package or a plain image. It reads only base layers,
+// each once.
 func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, error) {
 	images, err := xpkg.Images(a)
 	if err != nil {
@@ -114,17 +116,13 @@ func Artifact(ctx context.Context, a xpkg.Artifact, o Options) (Description, err
 	return d, nil
 }
 
-// head describes a itself. Its size is that of an index.
+// head describes a without its images. Its size is that of an index.
 func head(a xpkg.Artifact) (d Description, err error) {
-	digest, err := a.Digest()
+	desc, err := oci.Describe(a)
 	if err != nil {
-		return d, fmt.Errorf("finding its digest: %w", err)
+		return d, err
 	}
-	mediaType, err := a.MediaType()
-	if err != nil {
-		return d, fmt.Errorf("finding its media type: %w", err)
-	}
-	d.Digest, d.MediaType = digest.String(), string(mediaType)
+	d.Digest, d.MediaType = desc.Digest.String(), string(desc.MediaType)
 	idx, ok := a.(v1.ImageIndex)
 	if !ok {
 		return d, nil
@@ -133,12 +131,11 @@ func head(a xpkg.Artifact) (d Description, err error) {
 	if err != nil {
 		return d, fmt.Errorf("reading its index: %w", err)
 	}
-	d.Annotations = m.Annotations
-	d.Size, err = a.Size()
-	return d, err
+	d.Annotations, d.Size = m.Annotations, desc.Size
+	return d, nil
 }
 
-// sizeOf is what images take, layers that they share once.
+// sizeOf returns the total size of images. Shared layers count once.
 func sizeOf(images []Image) int64 {
 	var sum int64
 	seen := map[string]bool{}
@@ -154,14 +151,13 @@ func sizeOf(images []Image) int64 {
 	return sum
 }
 
-// A reader reads images, and of those for several platforms each package.yaml
-// once.
+// A reader reads images, and each package.yaml once.
 type reader struct {
 	Options
-	// seen are digests of package.yaml by that of its layer.
+	// seen are the digests of package.yaml, by the digest of its layer.
 	seen map[string]string
-	// yaml is what the control plane would read: that of its platform, or else
-	// of the first. sum is its digest.
+	// yaml is the package.yaml that the control plane reads: that of its
+	// platform, or else the first. sum is its digest.
 	yaml []byte
 	sum  string
 }
@@ -199,7 +195,7 @@ func (r *reader) image(ctx context.Context, from xpkg.PlatformImage) (Image, err
 	return img, nil
 }
 
-// packageYAML reads package.yaml where the layers' marks say that it is.
+// packageYAML reads package.yaml from the marked layer.
 func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, error) {
 	if labelled(layers) {
 		var err error
@@ -210,16 +206,11 @@ func packageYAML(ctx context.Context, img v1.Image, layers []Layer) ([]byte, err
 	return xpkg.PackageYAML(ctx, img)
 }
 
-// labelled reports whether only the config's labels mark a base layer.
+// labelled reports whether only labels of the config mark a base layer.
 func labelled(layers []Layer) bool {
-	marked := false
-	for _, l := range layers {
-		if l.Annotations[xpkg.Annotation] == xpkg.BaseMark {
-			return false
-		}
-		marked = marked || l.Mark == xpkg.BaseMark
-	}
-	return marked
+	annotated := func(l Layer) bool { return l.Annotations[xpkg.Annotation] == xpkg.BaseMark }
+	marked := func(l Layer) bool { return l.Mark == xpkg.BaseMark }
+	return slices.ContainsFunc(layers, marked) && !slices.ContainsFunc(layers, annotated)
 }
 
 // describe reads an image's manifest and config.
@@ -232,20 +223,12 @@ func describe(from xpkg.PlatformImage) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("reading its config: %w", err)
 	}
-	digest, err := from.Image.Digest()
+	own, err := oci.Describe(from.Image)
 	if err != nil {
-		return Image{}, fmt.Errorf("finding its digest: %w", err)
-	}
-	mediaType, err := from.Image.MediaType()
-	if err != nil {
-		return Image{}, fmt.Errorf("finding its media type: %w", err)
-	}
-	size, err := from.Image.Size()
-	if err != nil {
-		return Image{}, fmt.Errorf("finding its size: %w", err)
+		return Image{}, err
 	}
 	img := Image{
-		Digest: digest.String(), MediaType: string(mediaType), Size: size + m.Config.Size,
+		Digest: own.Digest.String(), MediaType: string(own.MediaType), Size: own.Size + m.Config.Size,
 		Annotations: m.Annotations, Labels: c.Config.Labels,
 		Entrypoint: c.Config.Entrypoint, Cmd: c.Config.Cmd, User: c.Config.User,
 	}
@@ -266,7 +249,7 @@ func describe(from xpkg.PlatformImage) (Image, error) {
 	return img, nil
 }
 
-// remarks says what is unusual.
+// remarks returns the Notes.
 func (d Description) remarks() []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -275,7 +258,13 @@ func (d Description) remarks() []string {
 	for _, img := range d.Images {
 		sums[img.PackageDigest] = true
 		platforms = append(platforms, img.Platform)
-		if n := len(marked(img.Layers, xpkg.BaseMark)); n > 1 {
+		n := 0
+		for _, l := range img.Layers {
+			if l.Mark == xpkg.BaseMark {
+				n++
+			}
+		}
+		if n > 1 {
 			add("%s has %d base layers: the control plane reads the first, and crossplane xpkg extract refuses it", img.name(), n)
 		}
 		if labelled(img.Layers) {
@@ -297,15 +286,4 @@ func (i Image) name() string {
 		return "the image"
 	}
 	return "the image for " + i.Platform
-}
-
-// marked returns the layers that have a mark.
-func marked(layers []Layer, mark string) []Layer {
-	var all []Layer
-	for _, l := range layers {
-		if l.Mark == mark {
-			all = append(all, l)
-		}
-	}
-	return all
 }

@@ -36,23 +36,24 @@ type Dependency struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Kind is Function, Configuration or Provider.
 	Kind string `json:"kind"`
-	// Package is a repository, and Version a constraint on its tags, or a digest.
+	// Package is a repository, and Version a constraint on its tags or a
+	// digest.
 	Package string `json:"package"`
 	Version string `json:"version"`
 }
 
-// An Object is something that a package delivers.
+// An Object is an object of a package.
 type Object struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
-	// Defines is what a CRD, XRD or MRD defines, else nil.
+	// Defines is the definition in a CRD, XRD or MRD, else nil.
 	Defines *crd.Definition `json:"defines,omitempty"`
 
 	data map[string]any
 }
 
-// Data is the whole object. It must not be changed.
+// Data returns the object's content, which must not be changed.
 func (o Object) Data() map[string]any { return o.data }
 
 const (
@@ -60,7 +61,7 @@ const (
 	metaGroup    = "meta.pkg.crossplane.io/"
 )
 
-// parse reads package.yaml. It must hold one metadata object.
+// parse reads package.yaml, which must have one metadata object.
 func parse(data []byte) (*Package, error) {
 	docs, err := manifest.Split(metadataFile, data)
 	if err != nil {
@@ -93,7 +94,7 @@ func objectOf(data map[string]any) Object {
 	if !crd.Defines(data) {
 		return o
 	}
-	// One that defines nothing is still an object; the API server refuses it.
+	// An invalid definition is still an object. The API server rejects it.
 	if d, err := crd.Read(data); err == nil {
 		o.Defines = &d
 	}
@@ -113,8 +114,8 @@ func (p *Package) describe(o Object) {
 	p.DependsOn = Dependencies(o.data)
 }
 
-// Dependencies returns what a package's metadata depends on. A dependency is
-// named by its kind's own field, or by apiVersion, kind and package.
+// Dependencies returns the dependencies in package metadata. A dependency has
+// the field of its kind, or apiVersion, kind and package.
 func Dependencies(meta map[string]any) []Dependency {
 	var all []Dependency
 	list, _ := at(meta, "spec", "dependsOn").([]any)
@@ -148,25 +149,14 @@ func text(v any, path ...string) string {
 	return s
 }
 
-// texts returns a map of texts, or nil.
+// texts returns the strings of a map.
 func texts(v any, path ...string) map[string]string {
 	m, _ := at(v, path...).(map[string]any)
-	var all map[string]string
+	all := map[string]string{}
 	for key, value := range m {
 		if s, ok := value.(string); ok {
-			if all == nil {
-				all = map[string]string{}
-			}
 			all[key] = s
 		}
 	}
 	return all
-}
-
-func groupOf(apiVersion string) string {
-	group, _, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		return ""
-	}
-	return group
 }

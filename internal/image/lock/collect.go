@@ -12,33 +12,31 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A Want is something to lock: a dependency, or what is named by a reference,
-// which has no version then.
+// A Want is a dependency or a reference to lock. A reference has no version.
 type Want struct {
 	Dependency
-	// Base tells a base image from a function.
+	// Base is true for a base image, and false for a function.
 	Base bool
 	key  key
 }
 
-// String names it for people.
+// String returns the reference, or the repository and constraint.
 func (w Want) String() string { return strings.TrimSpace(w.key.name + " " + w.key.constraint) }
 
-// Sources are where to look for what to lock.
+// Sources read what to lock.
 type Sources struct {
 	// Reader reads files.
 	Reader manifest.Reader
-	// Parse reads a reference to what can be pulled.
+	// Parse parses a reference.
 	Parse func(string) (name.Reference, error)
-	// ImageAnnotation of a Function names an image that may run in place of its
-	// package. It may be "".
+	// ImageAnnotation is the annotation of a Function with an image that
+	// may run instead of its package. It may be "".
 	ImageAnnotation string
 }
 
-// Collect returns what Functions and package metadata name in files: the
-// packages of Functions that are references, and the Functions that packages
-// depend on. A file may be a folder, too: of a package root its metadata counts,
-// and of any other all YAML files in it. A file that names neither Functions nor
+// Collect returns the wants in files: references in Functions, and Functions
+// that packages depend on. For a package root it reads the metadata, and for
+// another folder all YAML files in it. A file with neither Functions nor
 // metadata is an error.
 func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	var all []Want
@@ -52,7 +50,7 @@ func (s Sources) Collect(ctx context.Context, files ...string) ([]Want, error) {
 	return all, nil
 }
 
-// Base returns the want of a base image, by its reference.
+// Base returns the want of a base image.
 func (s Sources) Base(reference string) (Want, error) {
 	w, err := s.want(Dependency{Package: reference})
 	w.Base = true
@@ -90,8 +88,8 @@ func (s Sources) file(ctx context.Context, path string) ([]Want, error) {
 	return all, nil
 }
 
-// dependencies returns what an object names. It is false if the object is
-// neither a Function nor metadata.
+// dependencies returns the dependencies of an object. It returns false if the
+// object is neither a Function nor metadata.
 func (s Sources) dependencies(doc manifest.Document, obj map[string]any) ([]Dependency, bool, error) {
 	if IsMetadata(obj) {
 		deps, err := Functions(doc, obj)
@@ -121,7 +119,7 @@ func (s Sources) want(d Dependency) (Want, error) {
 	return Want{Dependency: d, key: k}, err
 }
 
-// wish is what a dependency is locked by.
+// wish returns the key by which a dependency is locked.
 func wish(d Dependency, parse func(string) (name.Reference, error)) (key, error) {
 	if d.Version == "" {
 		ref, err := parse(d.Package)

@@ -16,13 +16,13 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A Dependency is a package that another one needs.
+// A Dependency is a package that another package needs.
 type Dependency struct {
-	// Package is its repository, and Version a constraint of semantic versions or
-	// a digest. If Version is empty, Package is a whole reference.
+	// Package is its repository, and Version a version constraint or a
+	// digest. If Version is empty, Package is a reference.
 	Package, Version string
-	// Path and Line say where it is written down, as in manifest.Error; Path may
-	// be empty.
+	// Path and Line are its position, as in manifest.Error. Path may be
+	// empty.
 	Path string
 	Line int
 }
@@ -33,9 +33,8 @@ func IsMetadata(obj map[string]any) bool {
 	return strings.HasPrefix(apiVersion, "meta.pkg.crossplane.io/")
 }
 
-// Functions returns the Functions that the package depends on whose metadata is
-// obj, the object of doc, in every form that a version of the metadata has had.
-// An error is a *manifest.Error.
+// Functions returns the Functions that the package metadata obj of doc depends
+// on, in all versions of the metadata. Errors are *manifest.Error.
 func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) {
 	spec, _ := obj["spec"].(map[string]any)
 	lines := doc.Lines()
@@ -63,15 +62,15 @@ func Functions(doc manifest.Document, obj map[string]any) ([]Dependency, error) 
 	return functions, nil
 }
 
-// IsPath reports whether the spec.package of a Function names a file or folder of
-// this machine, and not a reference.
+// IsPath reports whether the spec.package of a Function is a local path, not a
+// reference.
 func IsPath(pkg string) bool {
 	return filepath.IsAbs(pkg) || pkg == "." || pkg == ".." ||
 		strings.HasPrefix(pkg, "./") || strings.HasPrefix(pkg, "../") ||
 		strings.HasSuffix(pkg, ".xpkg")
 }
 
-// At says where err has come about, if that is known.
+// At adds the position to err, if it is known.
 func (d Dependency) At(err error) error {
 	if err == nil || d.Path == "" {
 		return err
@@ -79,13 +78,13 @@ func (d Dependency) At(err error) error {
 	return &manifest.Error{Path: d.Path, Line: d.Line, Err: err}
 }
 
-// ObjectName is the name that Crossplane's package manager gives to what it
-// installs for a dependency: the label of its repository's path, without the
-// registry's host. It is "" for what is no repository.
+// ObjectName is the name that Crossplane's package manager gives to the object
+// of a dependency: the label of its repository's path, without the host. It is
+// "" for an invalid repository.
 func (d Dependency) ObjectName() string { return xpkg.Label(d.repositoryPath()) }
 
-// repositoryPath is the path of the package's repository. Any registry but the
-// library's default one leaves a short path as it is.
+// repositoryPath returns the path of the repository. A registry other than the
+// library's default keeps short paths unchanged.
 func (d Dependency) repositoryPath() string {
 	ref, err := name.ParseReference(d.Package, name.WithDefaultRegistry("localhost"))
 	if err != nil {
@@ -94,9 +93,9 @@ func (d Dependency) repositoryPath() string {
 	return ref.Context().RepositoryStr()
 }
 
-// Named returns the dependency that a pipeline's functionRef names: the one with
-// that ObjectName, or else the one whose repository ends in the name. It is false
-// if there is none, or several are as good.
+// Named returns the dependency for a functionRef of a pipeline: the one with
+// that ObjectName, or else the one whose repository ends in the name. It
+// returns false if none or several match.
 func Named(all []Dependency, name string) (Dependency, bool) {
 	if name == "" {
 		return Dependency{}, false
@@ -108,7 +107,7 @@ func Named(all []Dependency, name string) (Dependency, bool) {
 	return d, n == 1
 }
 
-// only returns the last dependency that fits, and how many do.
+// only returns the last matching dependency, and the number of matches.
 func only(all []Dependency, fits func(Dependency) bool) (found Dependency, n int) {
 	for _, d := range all {
 		if fits(d) {
@@ -119,8 +118,8 @@ func only(all []Dependency, fits func(Dependency) bool) (found Dependency, n int
 	return found, n
 }
 
-// Metadata returns the file that holds a package's metadata if path is a package
-// root, and else path itself.
+// Metadata returns the metadata file of a package root, or path itself for
+// other paths.
 func Metadata(fsys afero.Fs, path string) string {
 	file := filepath.Join(path, "crossplane.yaml")
 	if dir, err := afero.IsDir(fsys, path); err != nil || !dir {

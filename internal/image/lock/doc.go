@@ -1,5 +1,4 @@
-// Package lock reads and writes the lock file: the digest of each image that
-// functions files, package metadata and builds name by a tag or a version
-// constraint. It also reads those dependencies from package metadata, resolves
-// their versions, and answers from the lock file without a network.
+// Package lock reads and writes the lock file, which has the digests of the
+// images that functions files, package metadata and builds refer to. It also
+// resolves the versions of dependencies, from registries or from the lock file.
 package lock

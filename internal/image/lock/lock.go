@@ -15,7 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// FileName is the lock file's, unless the user says otherwise.
+// FileName is the default name of a lock file.
 const FileName = "xfn.lock"
 
 const (
@@ -23,33 +23,33 @@ const (
 	kind       = "Lock"
 )
 
-// A Lock is what a lock file holds.
+// A Lock is the content of a lock file.
 type Lock struct {
-	// Path is the file, for messages.
+	// Path is the path of the file, for errors.
 	Path string
-	// Files are those that were locked, as Collect takes them, but relative to
-	// the folder of the lock file, with slashes.
+	// Files are the locked files, as for Collect, relative to the folder of
+	// the lock file and with slashes.
 	Files []string
-	// Functions are the packages of functions, and BaseImages what packages are
-	// built on.
+	// Functions are packages of functions, and BaseImages the base images
+	// of packages.
 	Functions, BaseImages []Image
 }
 
-// An Image is what a reference or a version constraint was resolved to.
+// An Image is a resolved reference or version constraint.
 type Image struct {
-	// Reference is the full name: REGISTRY/REPOSITORY:TAG or
-	// REGISTRY/REPOSITORY@DIGEST.
-	Reference string `json:"reference" yaml:"reference"`
-	// Constraint is what a dependency of a package allows, of which Reference is
-	// the highest version that there was. It is "" if Reference itself is named.
+	// Reference is REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST.
+	Reference string `json:"reference" yaml:"reference" required:""`
+	// Constraint is the version constraint of a dependency. Reference is
+	// its highest version then. It is "" if Reference itself is named.
 	Constraint string `json:"constraint,omitempty" yaml:"constraint,omitempty"`
 	// Digest is that of the manifest or index.
-	Digest string `json:"digest" yaml:"digest"`
-	// Platforms are those that there are images for, for those who review it.
+	Digest string `json:"digest" yaml:"digest" required:""`
+	// Platforms are the platforms of its images, for reviewers.
 	Platforms []string `json:"platforms,omitempty" yaml:"platforms,omitempty,flow"`
 }
 
-// key names what an image was asked for by.
+// A key identifies what was resolved: a reference, or a repository and a
+// constraint.
 type key struct{ name, constraint string }
 
 func (i Image) key() key {
@@ -59,7 +59,7 @@ func (i Image) key() key {
 	return key{i.repository().Name(), i.Constraint}
 }
 
-// ref is what Reference says; that it can be read was checked.
+// ref returns the parsed Reference, which was validated.
 func (i Image) ref() (name.Reference, error) { return remote.ParseReference(i.Reference, "") }
 
 func (i Image) repository() name.Repository {
@@ -70,8 +70,8 @@ func (i Image) repository() name.Repository {
 	return ref.Context()
 }
 
-// Named reports whether people call an image so: by its reference, its
-// repository, that's last part, or as Crossplane names the object of a package.
+// Named reports whether name is the image's reference, its repository, the last
+// part of that, or Crossplane's name for the object of the package.
 func (i Image) Named(name string) bool {
 	repo := i.repository()
 	return slices.Contains([]string{i.Reference, repo.Name(), repo.RepositoryStr(), path.Base(repo.RepositoryStr()), xpkg.Label(repo.RepositoryStr())}, name)
@@ -83,8 +83,8 @@ func (i Image) compare(other Image) int {
 
 func (l *Lock) images() []Image { return slices.Concat(l.Functions, l.BaseImages) }
 
-// Pin returns the digest that is locked for ref. A digest is returned as it is,
-// if it is locked. An error is a sentence that names ref.
+// Pin returns the locked digest of ref. A locked digest is returned unchanged.
+// Errors name ref in one sentence.
 func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	for _, i := range l.images() {
 		_, isDigest := ref.(name.Digest)
@@ -101,9 +101,8 @@ func (l *Lock) Pin(ref name.Reference) (name.Reference, error) {
 	return nil, l.refuse(ref.Name(), "")
 }
 
-// Reference returns the version of a dependency that is locked: the full name of
-// its tag or digest. Parse reads a reference. An error is a sentence that names the
-// dependency, and where it is written down.
+// Reference returns the locked version of a dependency, as the full name of its
+// tag or digest. Errors name the dependency and its position in one sentence.
 func (l *Lock) Reference(d Dependency, parse func(string) (name.Reference, error)) (string, error) {
 	w, err := wish(d, parse)
 	if err != nil {
@@ -130,16 +129,17 @@ func (l *Lock) refuse(what, but string) error {
 	return hint.Wrap(err, "run xfn lock, and look at what it changes")
 }
 
-// file is a Lock as it is written down.
+// A file is the format of a Lock.
 type file struct {
-	APIVersion string   `yaml:"apiVersion"`
-	Kind       string   `yaml:"kind"`
-	Files      []string `yaml:"files,omitempty"`
-	Functions  []Image  `yaml:"functions,omitempty"`
-	BaseImages []Image  `yaml:"baseImages,omitempty"`
+	APIVersion string   `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string   `json:"kind" yaml:"kind"`
+	Files      []string `json:"files" yaml:"files,omitempty"`
+	Functions  []Image  `json:"functions" yaml:"functions,omitempty"`
+	BaseImages []Image  `json:"baseImages" yaml:"baseImages,omitempty"`
 }
 
-// Encode returns the file's text, the same for the same images in any order.
+// Encode returns the text of the file, which does not depend on the order of
+// images.
 func (l *Lock) Encode() ([]byte, error) {
 	text := bytes.NewBufferString("# The digests that xfn lock resolved. Commit this file, and update it with xfn lock.\n")
 	enc := yamlv3.NewEncoder(text)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -19,47 +18,38 @@ import (
 )
 
 const (
-	// maxSize bounds a lock file: many thousand images.
+	// maxSize limits a lock file. It has room for thousands of images.
 	maxSize = 4 << 20
-	// maxImages bounds the images of a list.
+	// maxImages limits the images of a list.
 	maxImages = 10_000
 )
 
-// Read reads a lock file of up to 4 MiB. A missing file is fs.ErrNotExist. What is
-// wrong in it is an error with its line.
+// Read reads a lock file of up to 4 MiB. A missing file is fs.ErrNotExist.
+// Errors have lines.
 func Read(path string) (*Lock, error) {
 	l, _, err := ReadText(path)
 	return l, err
 }
 
-// ReadText is Read, and returns the text of the file too.
-func ReadText(path string) (*Lock, []byte, error) {
-	data, err := readFile(path)
+// ReadText is Read, and also returns the text of the file.
+func ReadText(path string) (_ *Lock, data []byte, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(f, maxSize+1))
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil && len(data) > maxSize {
+		err = fmt.Errorf("it is larger than %d MiB", maxSize>>20)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("reading lock file %q: %w", path, fsx.Cause(err))
 	}
 	l, err := Parse(path, data)
 	return l, data, err
 }
 
-func readFile(path string) (_ []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading lock file %q: %w", path, fsx.Cause(err))
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading lock file %q: %w", path, fsx.Cause(err))
-	}
-	if len(data) > maxSize {
-		return nil, fmt.Errorf("reading lock file %q: it is larger than %d MiB", path, maxSize>>20)
-	}
-	return data, nil
-}
-
-// Parse reads the text of the lock file at path. Every fault is an error with its
-// line: there is nothing in a lock file that may be passed over.
+// Parse parses the text of the lock file at path. Unknown fields and other
+// problems are errors with lines.
 func Parse(path string, data []byte) (*Lock, error) {
 	l, err := parse(path, data)
 	if err != nil {
@@ -89,13 +79,24 @@ func parse(path string, data []byte) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{doc: docs[0], lines: docs[0].Lines()}
-	l := p.lock(obj)
-	l.Path = path
-	return l, p.err
+	fault := func(field string, err error) error {
+		return &manifest.Error{Path: path, Line: docs[0].Lines().Of(field), Err: err}
+	}
+	if obj["apiVersion"] != apiVersion || obj["kind"] != kind {
+		return nil, fault("apiVersion", fmt.Errorf("expected a %s of %s, got kind %v of %v", kind, apiVersion, obj["kind"], obj["apiVersion"]))
+	}
+	var f file
+	for _, wrong := range manifest.DecodeStrict(obj, &f) {
+		return nil, fault(wrong.Field(), wrong)
+	}
+	l := &Lock{Path: path, Files: f.Files, Functions: f.Functions, BaseImages: f.BaseImages}
+	if field, err := l.check(); err != nil {
+		return nil, fault(field, err)
+	}
+	return l, nil
 }
 
-// conflict returns the line at which git marks a conflict, or 0.
+// conflict returns the line of git's conflict marker, or 0.
 func conflict(data []byte) int {
 	line := 0
 	for l := range bytes.Lines(data) {
@@ -109,137 +110,51 @@ func conflict(data []byte) int {
 	return 0
 }
 
-// A parser keeps the first fault that it finds.
-type parser struct {
-	doc   manifest.Document
-	lines manifest.Lines
-	err   error
-}
-
-func (p *parser) fault(field, format string, args ...any) {
-	if p.err == nil {
-		p.err = &manifest.Error{Path: p.doc.Path, Line: p.lines.Of(field), Err: fmt.Errorf(format, args...)}
+// check returns an error for the first entry that contradicts itself or
+// another, and its field.
+func (l *Lock) check() (field string, err error) {
+	if n := slices.Index(l.Files, ""); n >= 0 {
+		return fmt.Sprintf("files[%d]", n), errors.New("the name of a file is empty")
 	}
-}
-
-func (p *parser) lock(obj map[string]any) *Lock {
-	if obj["apiVersion"] != apiVersion || obj["kind"] != kind {
-		p.fault("apiVersion", "expected a %s of %s, got kind %v of %v", kind, apiVersion, obj["kind"], obj["apiVersion"])
-		return &Lock{}
-	}
-	p.known("", obj, "apiVersion", "kind", "files", "functions", "baseImages")
-	l := &Lock{
-		Files:      p.texts("files", obj["files"]),
-		Functions:  p.images("functions", obj["functions"]),
-		BaseImages: p.images("baseImages", obj["baseImages"]),
-	}
-	p.agree(l)
-	return l
-}
-
-// known refuses fields that say something which this version cannot know.
-func (p *parser) known(at string, obj map[string]any, fields ...string) {
-	for _, field := range slices.Sorted(maps.Keys(obj)) {
-		if !slices.Contains(fields, field) {
-			where := strings.TrimPrefix(at+"."+field, ".")
-			p.fault(where, "unknown field %s", where)
+	digests := map[string]string{}
+	for n, images := range [][]Image{l.Functions, l.BaseImages} {
+		list := []string{"functions", "baseImages"}[n]
+		if len(images) > maxImages {
+			return list, fmt.Errorf("%s has more than %d entries", list, maxImages)
+		}
+		seen := map[key]bool{}
+		for n, i := range images {
+			at := fmt.Sprintf("%s[%d]", list, n)
+			if field, err := i.check(); err != nil {
+				return at + "." + field, err
+			}
+			if seen[i.key()] {
+				return at, fmt.Errorf("%s is locked twice", strings.TrimSpace(i.key().name+" "+i.Constraint))
+			}
+			if before, ok := digests[i.Reference]; ok && before != i.Digest {
+				return at + ".digest", fmt.Errorf("%s is locked with two digests", i.Reference)
+			}
+			seen[i.key()], digests[i.Reference] = true, i.Digest
 		}
 	}
+	return "", nil
 }
 
-func (p *parser) list(at string, v any) []any {
-	list, ok := v.([]any)
-	if !ok && v != nil {
-		p.fault(at, "%s has to be a list", at)
-	}
-	if len(list) > maxImages {
-		p.fault(at, "%s has more than %d entries", at, maxImages)
-		return nil
-	}
-	return list
-}
-
-func (p *parser) texts(at string, v any) []string {
-	var all []string
-	for i, v := range p.list(at, v) {
-		all = append(all, p.text(fmt.Sprintf("%s[%d]", at, i), v))
-	}
-	return all
-}
-
-func (p *parser) text(at string, v any) string {
-	s, ok := v.(string)
-	if !ok || s == "" {
-		p.fault(at, "%s has to be a text", at)
-	}
-	return s
-}
-
-func (p *parser) images(at string, v any) []Image {
-	var all []Image
-	seen := map[key]bool{}
-	for i, v := range p.list(at, v) {
-		at := fmt.Sprintf("%s[%d]", at, i)
-		image := p.image(at, v)
-		if p.err == nil && seen[image.key()] {
-			p.fault(at, "%s is locked twice", strings.TrimSpace(image.key().name+" "+image.Constraint))
-		}
-		if p.err != nil {
-			return nil
-		}
-		seen[image.key()] = true
-		all = append(all, image)
-	}
-	return all
-}
-
-func (p *parser) image(at string, v any) Image {
-	obj, ok := v.(map[string]any)
-	if !ok {
-		p.fault(at, "%s has to be an object", at)
-		return Image{}
-	}
-	p.known(at, obj, "reference", "constraint", "digest", "platforms")
-	i := Image{Reference: p.text(at+".reference", obj["reference"]), Digest: p.text(at+".digest", obj["digest"]), Platforms: p.texts(at+".platforms", obj["platforms"])}
-	if obj["constraint"] != nil {
-		i.Constraint = p.text(at+".constraint", obj["constraint"])
-	}
-	if p.err == nil {
-		p.check(at, i)
-	}
-	return i
-}
-
-// check finds what an image cannot be.
-func (p *parser) check(at string, i Image) {
+// check returns an error for an entry that contradicts itself, and its field.
+func (i Image) check() (field string, err error) {
 	ref, err := remote.ParseReference(i.Reference, "")
 	if err != nil || ref.Name() != i.Reference {
-		p.fault(at+".reference", "%q is not a full reference, REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST", i.Reference)
-		return
+		return "reference", fmt.Errorf("%q is not a full reference, REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST", i.Reference)
 	}
 	_, isDigest := ref.(name.Digest)
 	switch {
 	case !IsDigest(i.Digest):
-		p.fault(at+".digest", "%q is not a digest", i.Digest)
+		return "digest", fmt.Errorf("%q is not a digest", i.Digest)
 	case isDigest && ref.Identifier() != i.Digest:
-		p.fault(at+".digest", "%s is not the digest of %s", i.Digest, i.Reference)
+		return "digest", fmt.Errorf("%s is not the digest of %s", i.Digest, i.Reference)
 	case i.Constraint == "":
 	case isDigest && i.Constraint != i.Digest, !isDigest && !Allows(i.Constraint, ref.Identifier()):
-		p.fault(at+".constraint", "the constraint %s does not allow %s", i.Constraint, i.Reference)
+		return "constraint", fmt.Errorf("the constraint %s does not allow %s", i.Constraint, i.Reference)
 	}
-}
-
-// agree finds two digests of one reference.
-func (p *parser) agree(l *Lock) {
-	digests := map[string]string{}
-	for n, i := range l.images() {
-		at := fmt.Sprintf("functions[%d].digest", n)
-		if n >= len(l.Functions) {
-			at = fmt.Sprintf("baseImages[%d].digest", n-len(l.Functions))
-		}
-		if before, ok := digests[i.Reference]; ok && before != i.Digest {
-			p.fault(at, "%s is locked with two digests", i.Reference)
-		}
-		digests[i.Reference] = i.Digest
-	}
+	return "", nil
 }

@@ -39,12 +39,12 @@ func TestParse(t *testing.T) {
 		"List":             {"a list is no lock", "- a\n", "l:1: expected an object, got a list"},
 		"NoYAML":           {"a file may be broken", head + "functions: [\n", "l:3: "},
 		"TwiceInOne":       {"a key may be there twice", head + "functions: []\nfunctions: []\n", "l:4: key \"functions\" already set in map"},
-		"UnknownField":     {"what is not known may matter", head + "images: []\n", "l:3: unknown field images"},
-		"UnknownEntry":     {"also in an entry", head + "functions:\n- reference: " + ref + "\n  digest: '" + one + "'\n  size: 1\n", "l:6: unknown field functions[0].size"},
-		"NoList":           {"functions are several", head + "functions: {a: b}\n", "l:3: functions has to be a list"},
-		"NoObject":         {"an entry has fields", head + "functions:\n- a\n", "l:4: functions[0] has to be an object"},
-		"NoReference":      {"without a reference nothing is locked", head + "functions:\n- digest: '" + one + "'\n", "l:4: functions[0].reference has to be a text"},
-		"NumberAsDigest":   {"a digest is a text", head + "functions:\n- reference: " + ref + "\n  digest: 12\n", "l:5: functions[0].digest has to be a text"},
+		"UnknownField":     {"what is not known may matter", head + "images: []\n", "l:3: images: there is no such field"},
+		"UnknownEntry":     {"also in an entry", head + "functions:\n- reference: " + ref + "\n  digest: '" + one + "'\n  size: 1\n", "l:6: functions[0].size: there is no such field"},
+		"NoList":           {"functions are several", head + "functions: {a: b}\n", "l:3: functions: expected a list, got an object"},
+		"NoObject":         {"an entry has fields", head + "functions:\n- a\n", "l:4: functions[0]: expected an object, got a string"},
+		"NoReference":      {"without a reference nothing is locked", head + "functions:\n- digest: '" + one + "'\n", "l:4: functions[0]: reference is missing"},
+		"NumberAsDigest":   {"a digest is a text", head + "functions:\n- reference: " + ref + "\n  digest: 12\n", "l:5: functions[0].digest: expected a string, got a number"},
 		"NoDigest":         {"a digest has 64 digits", head + "functions:\n- reference: " + ref + "\n  digest: sha256:12\n", `l:5: "sha256:12" is not a digest`},
 		"NoRegistry":       {"a name without a registry means another elsewhere", head + "functions:\n" + entry("acme/f:v1", one), `l:4: "acme/f:v1" is not a full reference`},
 		"NoTag":            {"a repository is many images", head + "baseImages:\n" + entry("registry.example.org/acme/f", one), `is not a full reference`},
@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 		"DuplicateRange":   {"two for one constraint are no better", head + "functions:\n" + entry(ref, one, ", constraint: '>=v1'") + entry("registry.example.org/acme/f:v1.3.0", one, ", constraint: '>=v1'"), "l:5: registry.example.org/acme/f >=v1 is locked twice"},
 		"TwoDigests":       {"a reference means one digest", head + "functions:\n" + good + "baseImages:\n" + entry(ref, two), "l:6: " + ref + " is locked with two digests"},
 		"Conflict":         {"git leaves its marks", head + "functions:\n<<<<<<< HEAD\n" + good + "=======\n>>>>>>> a\n", "l:4: it holds an unresolved merge conflict of git"},
-		"Files":            {"files are names", head + "files: [1]\n", "l:3: files[0] has to be a text"},
+		"Files":            {"files are names", head + "files: [1]\n", "l:3: files[0]: expected a string, got a number"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,16 +11,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
-// A Plan is what becomes of a lock.
+// A Plan is a lock with missing images.
 type Plan struct {
-	// Kept is the lock with what is wanted and need not be resolved.
+	// Kept is the lock of the wants that need not be resolved.
 	Kept Lock
-	// Missing are the wants that have to be resolved, each once.
+	// Missing are the wants to resolve, each once.
 	Missing []Want
 }
 
-// Plan tells what of l is wanted, and what is not there. Entries for which again
-// is true, if it is not nil, are resolved again. Nobody is asked for anything.
+// Plan compares l with wants, without requests. If again is not nil, images for
+// which it returns true are resolved again.
 func (l *Lock) Plan(wants []Want, again func(Image) bool) Plan {
 	p := Plan{Kept: Lock{Path: l.Path, Files: l.Files}}
 	type listed struct {
@@ -55,23 +55,23 @@ func (l *Lock) add(w Want, i Image) {
 	}
 }
 
-// A Resolver says what references mean now.
+// A Resolver resolves references.
 type Resolver struct {
-	// Store and Pull are who is asked.
+	// Store and Pull resolve references to digests.
 	Store *image.Store
 	Pull  image.Options
-	// Tags knows the versions that there are.
+	// Tags returns the existing versions.
 	Tags Tags
-	// Parse reads a reference.
+	// Parse parses a reference.
 	Parse func(string) (name.Reference, error)
 }
 
-// parallel is how many references are resolved at once.
+// parallel is the number of concurrent resolutions.
 const parallel = 4
 
-// Resolve returns the lock of a plan, with what it lacks. A reference that is in
-// it means the same digest everywhere: what was asked for last. Of several errors
-// the first counts; each is a sentence with the place of what is wanted.
+// Resolve resolves the missing wants of a plan and returns the complete lock. A
+// reference has the same digest everywhere, the newest one. It returns the
+// first error, with the position of its want.
 func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
 	images, errs := make([]Image, len(p.Missing)), make([]error, len(p.Missing))
 	var g errgroup.Group
@@ -82,7 +82,7 @@ func (r Resolver) Resolve(ctx context.Context, p Plan) (*Lock, error) {
 			return nil
 		})
 	}
-	_ = g.Wait() // Errors have their places.
+	_ = g.Wait() // All errors are in errs.
 	l := p.Kept
 	for i, w := range p.Missing {
 		if errs[i] != nil {
@@ -113,23 +113,23 @@ func (r Resolver) one(ctx context.Context, w Want) (Image, error) {
 	return Image{Reference: ref.Name(), Constraint: w.key.constraint, Digest: found.Digest.String(), Platforms: found.Platforms}, nil
 }
 
-// Changes are what tells two locks apart, sorted.
+// Changes are the differences of two locks, sorted.
 type Changes struct {
 	Added   []Image  `json:"added"`
 	Removed []Image  `json:"removed"`
 	Updated []Update `json:"updated"`
-	// Kept is how many images are the same.
+	// Kept is the number of unchanged images.
 	Kept int `json:"kept"`
 }
 
-// An Update is an image that means something else now.
+// An Update is an image with another digest or version.
 type Update struct {
 	Image
-	// Was is what it meant before.
+	// Was is the image before.
 	Was Image `json:"was"`
 }
 
-// Compare returns what has to happen to before for it to become after.
+// Compare returns the changes from before to after.
 func Compare(before, after *Lock) Changes {
 	c := Changes{Added: []Image{}, Removed: []Image{}, Updated: []Update{}}
 	c.compare(before.Functions, after.Functions)

@@ -13,18 +13,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// Tags knows the tags of repositories. Its errors are sentences for the user.
+// Tags returns tags of repositories. Errors are sentences for users.
 type Tags interface {
-	// Has tells whether there is a tag.
+	// Has reports whether a tag exists.
 	Has(ctx context.Context, tag name.Tag) (bool, error)
 	// List returns all tags of a repository.
 	List(ctx context.Context, repo name.Repository) ([]string, error)
 }
 
-// Resolve returns the reference of the version that a dependency means: its
-// digest, its tag, or of a constraint the highest tag that it allows, as for
-// Crossplane's package manager. Tags that are no semantic versions do not count,
-// and prereleases only where the constraint names one. Parse reads a reference.
+// Resolve returns the reference of a dependency: its digest, its tag, or the
+// highest tag that its constraint allows, as in Crossplane's package manager.
+// Tags that are not semantic versions are ignored, as are prereleases that the
+// constraint does not name.
 func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (name.Reference, error)) (name.Reference, error) {
 	switch {
 	case d.Version == "":
@@ -58,10 +58,9 @@ func (d Dependency) Resolve(ctx context.Context, tags Tags, parse func(string) (
 	return repo.Tag(tag), nil
 }
 
-// Repository returns the repository of a dependency that has a version. Parse
-// reads a reference.
+// Repository returns the repository of a dependency with a version.
 func (d Dependency) Repository(parse func(string) (name.Reference, error)) (name.Repository, error) {
-	ref, err := parse(d.Package + ":v0") // Any tag will do.
+	ref, err := parse(d.Package + ":v0") // Any tag works.
 	if err != nil {
 		return name.Repository{}, err
 	}
@@ -74,15 +73,15 @@ func IsDigest(version string) bool {
 	return err == nil
 }
 
-// IsExact reports whether a version is one that can be a tag as it is: build
-// metadata cannot be in any.
+// IsExact reports whether a version can be a tag. Tags cannot have build
+// metadata.
 func IsExact(version string) bool {
 	_, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	return err == nil && !strings.Contains(version, "+")
 }
 
-// Allows reports whether a constraint allows the version that a tag is. It is
-// false if either is none.
+// Allows reports whether a constraint allows a tag. It is false if either is
+// invalid.
 func Allows(constraint, tag string) bool {
 	c, err := semver.NewConstraint(constraint)
 	if err != nil {
@@ -93,8 +92,8 @@ func Allows(constraint, tag string) bool {
 }
 
 // highest returns the tag of the highest version that a constraint allows. Of
-// tags that are the same version, as v1 and v1.0.0, the longest counts, and then
-// the one that is last in the order of bytes.
+// tags with one version, such as v1 and v1.0.0, it returns the longest, and
+// then the last in byte order.
 func highest(tags []string, constraint *semver.Constraints) (string, bool) {
 	var best *semver.Version
 	for _, tag := range tags {

@@ -44,10 +44,10 @@ func Prune(ctx context.Context, dir string, before time.Time, dry bool) (Usage, 
 // prune removes the entry if it is old or incomplete, and not in use.
 func (e entry) prune(before time.Time, dry bool) (removed bool, err error) {
 	lock, err := e.lock(fsx.ExclusiveLock)
+	if errors.Is(err, errLocked) {
+		return false, nil
+	}
 	if err != nil {
-		if errors.Is(err, errLocked) {
-			err = nil
-		}
 		return false, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
@@ -73,43 +73,40 @@ func sweep(folder string) {
 	}
 }
 
-// each returns the total usage of the entries for which match returns true.
+// each returns the total usage of the entries for which match returns true. match may
+// remove the entry.
 func each(ctx context.Context, dir string, match func(entry) (bool, error)) (u Usage, err error) {
 	entries, err := entriesIn(filepath.Join(dir, rootsFolder))
 	for _, e := range entries {
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
+		if ctx.Err() != nil {
+			return u, context.Cause(ctx)
+		}
+		whole, err := e.whole()
+		if err != nil {
+			return u, err
+		}
+		size := sizeOf(e.dir)
+		matched, err := match(e)
+		if matched {
+			u.Bytes += size
+		}
+		if matched && whole {
+			u.Roots++
 		}
 		if err != nil {
 			return u, err
 		}
-		err = u.addIf(e, match)
 	}
 	return u, err
-}
-
-// addIf adds the usage of an entry if match returns true. It determines the
-// usage first, because match may remove the entry.
-func (u *Usage) addIf(e entry, match func(entry) (bool, error)) error {
-	whole, err := e.whole()
-	if err != nil {
-		return err
-	}
-	size := sizeOf(e.dir)
-	matched, err := match(e)
-	if matched {
-		u.Bytes += size
-	}
-	if matched && whole {
-		u.Roots++
-	}
-	return err
 }
 
 func entriesIn(folder string) ([]entry, error) {
 	found, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, ignoreMissing(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, fsx.Cause(err)
 	}
 	var entries []entry
 	for _, d := range found {
@@ -118,13 +115,6 @@ func entriesIn(folder string) ([]entry, error) {
 		}
 	}
 	return entries, nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return fsx.Cause(err)
 }
 
 // sizeOf returns the total size of the readable files in dir.

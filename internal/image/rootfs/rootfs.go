@@ -135,9 +135,13 @@ func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, 
 	if len(layers) != len(diffIDs) {
 		return fmt.Errorf("it has %d layers, but its config lists %d", len(layers), len(diffIDs))
 	}
-	meter, err := newMeter(layers, o.Progress)
-	if err != nil {
-		return err
+	count := &progress.Counter{Text: "unpacking", Report: o.Progress}
+	for _, l := range layers {
+		size, err := l.Size()
+		if err != nil {
+			return fmt.Errorf("reading the size of a layer: %w", err)
+		}
+		count.Total += size
 	}
 	t, err := newTree(dir, o.Owner, o.Limits.orDefaults())
 	if err != nil {
@@ -145,13 +149,11 @@ func unpack(ctx context.Context, img v1.Image, diffIDs []v1.Hash, dir *os.Root, 
 	}
 	left := t.limits.Bytes
 	for i, l := range layers {
-		if err := t.layer(ctx, metered{l, meter}, diffIDs[i], &left); err != nil {
-			t.abandon()
+		if err := t.layer(ctx, meteredLayer{l, count}, diffIDs[i], &left); err != nil {
+			_ = t.leaveTo(1)
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}
-	if err := t.finish(); err != nil {
-		return fsx.Cause(err)
-	}
-	return nil
+	count.Finish()
+	return fsx.Cause(t.finish())
 }

@@ -51,8 +51,7 @@ func entryOf(store string, diffIDs []v1.Hash, owner *Owner) entry {
 	return entry{filepath.Join(store, rootsFolder, hex.EncodeToString(sum.Sum(nil))), owner}
 }
 
-func (e entry) root() string    { return filepath.Join(e.dir, rootName) }
-func (e entry) partial() string { return filepath.Join(e.dir, partialName) }
+func (e entry) root() string { return filepath.Join(e.dir, rootName) }
 
 // whole reports whether the entry has a complete root.
 func (e entry) whole() (bool, error) {
@@ -131,7 +130,11 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 		return fsx.Cause(err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if err := e.prepare(dir); err != nil {
+	err = fsx.RemoveAll(dir, partialName) // a killed process may have left it
+	if err == nil {
+		err = dir.Mkdir(partialName, 0o700)
+	}
+	if err != nil {
 		return fsx.Cause(err)
 	}
 	root, err := dir.OpenRoot(partialName)
@@ -149,21 +152,15 @@ func (e entry) build(fill func(*os.Root) error) (err error) {
 	return fsx.Cause(dir.Rename(partialName, rootName))
 }
 
-// prepare creates an empty directory for the root, and removes what a killed
-// process left there.
-func (e entry) prepare(dir *os.Root) error {
-	if err := fsx.RemoveAll(dir, partialName); err != nil {
-		return err
-	}
-	return dir.Mkdir(partialName, 0o700)
-}
-
 // discard removes the entry. It first renames the root, so that an incomplete
 // root never has the name of a complete one.
 func (e entry) discard() error {
-	err := os.Rename(e.root(), e.partial())
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = e.removePartial()
+	dir, err := os.OpenRoot(e.dir)
+	if err == nil {
+		if err = dir.Rename(rootName, partialName); err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = fsx.RemoveAll(dir, partialName)
+		}
+		err = errors.Join(err, dir.Close())
 	}
 	if err == nil {
 		err = os.Remove(e.dir)
@@ -172,15 +169,6 @@ func (e entry) discard() error {
 		return fmt.Errorf("removing %q: %w", e.dir, fsx.Cause(err))
 	}
 	return nil
-}
-
-func (e entry) removePartial() (err error) {
-	dir, err := os.OpenRoot(e.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return fsx.RemoveAll(dir, partialName)
 }
 
 // errLocked says that another process has locked the entry.

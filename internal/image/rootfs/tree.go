@@ -58,9 +58,6 @@ func (t *tree) finish() error {
 	return errors.Join(err, t.trail[0].settle())
 }
 
-// abandon closes all directories except that of newTree.
-func (t *tree) abandon() { _ = t.leaveTo(1) }
-
 // here returns the current directory.
 func (t *tree) here() *os.Root { return t.trail[len(t.trail)-1].dir }
 
@@ -78,12 +75,13 @@ func (t *tree) path(base string) []string {
 // create is set, it creates other missing directories; otherwise they are an
 // fs.ErrNotExist.
 func (t *tree) enter(dir string, create bool) error {
-	todo := split(dir)
-	shared := t.shared(todo)
-	if err := t.leaveTo(1 + shared); err != nil {
+	todo, open := split(dir), 1
+	for len(todo) > 0 && open < len(t.trail) && t.trail[open].name == todo[0] {
+		todo, open = todo[1:], open+1
+	}
+	if err := t.leaveTo(open); err != nil {
 		return err
 	}
-	todo = todo[shared:]
 	links, linked := 0, 0 // linked is the number of elements of todo that come from links
 	for len(todo) > 0 {
 		target, err := t.step(todo[0], create && linked == 0)
@@ -106,8 +104,8 @@ func (t *tree) enter(dir string, create bool) error {
 	return nil
 }
 
-// step goes to a name in the current directory. If the name is a link, step
-// returns its target, which is relative to the new current directory.
+// step goes to a name in the current directory. If the name is a link, step returns its
+// target, relative to the new current directory: the root, if the target is absolute.
 func (t *tree) step(name string, create bool) (target string, err error) {
 	if name == ".." {
 		if len(t.trail) == 1 {
@@ -120,7 +118,10 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	case err == nil && info.IsDir():
 		return "", t.push(name, info.Mode(), info.ModTime())
 	case err == nil && info.Mode().Type() == fs.ModeSymlink:
-		return t.follow(name)
+		if target, err = t.here().Readlink(name); err == nil && path.IsAbs(target) {
+			err = t.leaveTo(1)
+		}
+		return target, err
 	case err == nil && !create:
 		return "", syscall.ENOENT // The name is a file.
 	case err == nil || create && errors.Is(err, fs.ErrNotExist):
@@ -128,16 +129,6 @@ func (t *tree) step(name string, create bool) (target string, err error) {
 	default:
 		return "", err
 	}
-}
-
-// follow returns the target of a link. If the target is absolute, the root
-// becomes the current directory.
-func (t *tree) follow(name string) (string, error) {
-	target, err := t.here().Readlink(name)
-	if err == nil && path.IsAbs(target) {
-		err = t.leaveTo(1)
-	}
-	return target, err
 }
 
 // pushNew creates and enters a directory that has no entry.
@@ -196,15 +187,6 @@ func (s step) settle() error {
 		return err
 	}
 	return s.dir.Chmod(".", s.mode)
-}
-
-// shared returns how many elements of a path are in the trail already.
-func (t *tree) shared(parts []string) int {
-	n := 0
-	for n < len(parts) && n+1 < len(t.trail) && t.trail[n+1].name == parts[n] {
-		n++
-	}
-	return n
 }
 
 // count adds entries and bytes of files, and returns an error above the limits.

@@ -3,17 +3,16 @@ package archive
 import (
 	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/xfn-dev/xfn/internal/oci"
 )
@@ -27,8 +26,7 @@ type dockerImage struct {
 	Layers   []string
 }
 
-// docker returns the one image of a Docker archive. Layers stay as they are
-// stored, compressed or not.
+// docker returns the image of a Docker archive, which must have exactly one.
 func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if _, ok := t.find(manifestFile); !ok {
 		return nil, fmt.Errorf("it is no image: it has neither %s nor %s", layoutFile, manifestFile)
@@ -52,7 +50,7 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers := make([]v1.Layer, 0, len(images[0].Layers))
+	u := &unhashed{config: config}
 	for i, name := range images[0].Layers {
 		stored, err := t.unhashedLayer(ctx, name, c.RootFS.DiffIDs[i])
 		if err != nil {
@@ -62,37 +60,162 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, l)
+		u.layers = append(u.layers, l)
 	}
-	return newUnhashed(config, layers)
+	u.hashed = sync.OnceValues(u.assemble)
+	img, err := partial.CompressedToImage(u)
+	return unhashedImage{img, u.layers}, err
 }
 
-// layerType tells from the first bytes of a layer how it is compressed, and
-// makes sure that there is a tar inside.
-func layerType(r io.Reader) (types.MediaType, error) {
-	br := bufio.NewReader(r)
-	magic, err := br.Peek(4)
+// An unhashed image is the image of a Docker archive, whose layers have known
+// digests of their tars but not of the stored files. It has no manifest until one is
+// needed; then all layers are read for their digests.
+type unhashed struct {
+	config []byte
+	layers []v1.Layer
+	hashed func() (v1.Image, error) // calls assemble once
+}
+
+func (u *unhashed) assemble() (v1.Image, error) {
+	descs := make([]v1.Descriptor, len(u.layers))
+	for i, l := range u.layers {
+		var err error
+		if descs[i], err = oci.Describe(l); err != nil {
+			return nil, err
+		}
+	}
+	return oci.Assemble(u.config, descs, u.layers...)
+}
+
+func (u *unhashed) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (u *unhashed) RawConfigFile() ([]byte, error)      { return u.config, nil }
+
+func (u *unhashed) RawManifest() ([]byte, error) {
+	img, err := u.hashed()
+	if err != nil {
+		return nil, err
+	}
+	return img.RawManifest()
+}
+
+func (u *unhashed) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	img, err := u.hashed()
+	if err != nil {
+		return nil, err
+	}
+	return img.LayerByDigest(h)
+}
+
+// An unhashedImage returns its layers without a manifest.
+type unhashedImage struct {
+	v1.Image
+	layers []v1.Layer
+}
+
+func (i unhashedImage) Layers() ([]v1.Layer, error) { return i.layers, nil }
+
+// An unhashedLayer computes its digest when it is first needed.
+type unhashedLayer struct {
+	ctx       context.Context // of Open
+	name      string          // for errors
+	stored    content
+	diffID    v1.Hash
+	mediaType types.MediaType
+
+	mu     sync.Mutex
+	hashed v1.Layer // set when the digest is known
+}
+
+func (t *tarball) unhashedLayer(ctx context.Context, name string, diffID v1.Hash) (*unhashedLayer, error) {
+	e, ok := t.find(name)
+	if !ok {
+		return nil, errors.New("the file is missing")
+	}
+	mediaType, err := layerType(e.content)
+	if err != nil {
+		return nil, err
+	}
+	l := &unhashedLayer{ctx: ctx, name: name, stored: e.content, diffID: diffID, mediaType: mediaType}
+	if e.digest != (v1.Hash{}) {
+		err = l.setDigest(e.digest)
+	}
+	return l, err
+}
+
+// layerType returns the media type of a layer by its first bytes. A file without a
+// tar is an error.
+func layerType(c content) (_ types.MediaType, err error) {
+	rc, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	r := bufio.NewReader(rc)
+	magic, err := r.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	mediaType, inner := types.OCIUncompressedLayer, io.Reader(br)
-	switch {
-	case oci.IsGzip(magic):
-		zr, err := gzip.NewReader(br)
-		if err != nil {
-			return "", errors.New("it is not valid gzip")
-		}
-		mediaType, inner = types.OCILayer, zr
-	case oci.IsZstd(magic):
-		zr, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-		if err != nil {
-			return "", errors.New("it is not valid zstd")
-		}
-		defer zr.Close()
-		mediaType, inner = types.OCILayerZStd, zr
+	compression := oci.Compression(magic)
+	plain, err := oci.Decompress(r)
+	if err != nil {
+		return "", fmt.Errorf("it is not valid %s", compression)
 	}
-	if _, err := tar.NewReader(inner).Next(); err != nil && !errors.Is(err, io.EOF) {
+	defer plain.Close()
+	if _, err := tar.NewReader(plain).Next(); err != nil && !errors.Is(err, io.EOF) {
 		return "", errors.New("it is not a tar file, compressed or not")
 	}
-	return mediaType, nil
+	switch compression {
+	case oci.Gzip:
+		return types.OCILayer, nil
+	case oci.Zstd:
+		return types.OCILayerZStd, nil
+	default:
+		return types.OCIUncompressedLayer, nil
+	}
+}
+
+func (l *unhashedLayer) setDigest(digest v1.Hash) (err error) {
+	if l.mediaType == types.OCIUncompressedLayer && digest != l.diffID {
+		return fmt.Errorf("its digest is %s, and the config says %s", digest, l.diffID)
+	}
+	l.hashed, err = oci.Stored(l.stored.open, oci.Blob{Digest: digest, Size: l.stored.size, DiffID: l.diffID, MediaType: l.mediaType})
+	return err
+}
+
+func (l *unhashedLayer) DiffID() (v1.Hash, error)            { return l.diffID, nil }
+func (l *unhashedLayer) Size() (int64, error)                { return l.stored.size, nil }
+func (l *unhashedLayer) MediaType() (types.MediaType, error) { return l.mediaType, nil }
+
+func (l *unhashedLayer) Digest() (v1.Hash, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hashed == nil {
+		if err := l.hash(); err != nil {
+			return v1.Hash{}, fmt.Errorf("its layer %s: %w", l.name, err)
+		}
+	}
+	return l.hashed.Digest()
+}
+
+// Compressed returns the stored bytes. They are verified if the digest is known.
+func (l *unhashedLayer) Compressed() (io.ReadCloser, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hashed != nil {
+		return l.hashed.Compressed()
+	}
+	return l.stored.open()
+}
+
+func (l *unhashedLayer) hash() (err error) {
+	rc, err := l.stored.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rc.Close()) }()
+	digest, _, err := v1.SHA256(oci.Reader(l.ctx, rc))
+	if err != nil {
+		return err
+	}
+	return l.setDigest(digest)
 }

@@ -32,7 +32,7 @@ func draft(t testing.TB) (*archive.Draft, *os.File) {
 func compressed(t testing.TB, d *archive.Draft, name string, size int) v1.Layer {
 	t.Helper()
 	data := tarOf(t, member{name: name, text: string(make([]byte, size))})
-	l, _, err := d.Compress(func(w io.Writer) error {
+	l, err := d.Compress(func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -147,7 +147,7 @@ func sizeOf(t *testing.T, f *os.File) int64 {
 func TestDraftAfterFailure(t *testing.T) {
 	d, f := draft(t)
 	broken := errors.New("broken")
-	_, _, err := d.Compress(func(w io.Writer) error {
+	_, err := d.Compress(func(w io.Writer) error {
 		_, err := w.Write(bytes.Repeat([]byte("0123456789"), 1<<20))
 		return errors.Join(err, broken)
 	})
@@ -189,7 +189,7 @@ func TestDraftCopy(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err = d.Copy(t.Context(), r, &blob)
+			l, err := d.Copy(t.Context(), r, blob)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
@@ -199,8 +199,8 @@ func TestDraftCopy(t *testing.T) {
 				}
 				return
 			}
-			if blob.Digest != digest || blob.Size != int64(len(text)) {
-				t.Errorf("got %+v", blob)
+			if l.Blob.Digest != digest || l.Blob.Size != int64(len(text)) {
+				t.Errorf("got %+v", l.Blob)
 			}
 		})
 	}
@@ -210,7 +210,7 @@ func TestDraftStops(t *testing.T) {
 	d, _ := draft(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Copy(ctx, bytes.NewReader([]byte("x")), &oci.Blob{}); !errors.Is(err, context.Canceled) {
+	if _, err := d.Copy(ctx, bytes.NewReader([]byte("x")), oci.Blob{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,12 +1,14 @@
 package archive
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -15,21 +17,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// FileMode is the mode of the files that are written here.
+// FileMode is the mode of written files.
 const FileMode = 0o644
 
-// A Target is the path of a file and what is written to it.
+// A Target is the path of a file and its content.
 type Target struct {
 	Path     string
 	Artifact oci.Artifact
 }
 
-// WriteFiles writes each target to its file as Write does. It writes all of them
-// before it renames the first to its path: a file is complete or absent, and after
-// an error such as that of a full disk there is none. The files have mode
-// FileMode; a device or pipe is written to. A file may be one that the layers of
-// its artifact are read from, except on Windows while that is open. What a killed
-// process left beside a file is removed.
+// WriteFiles writes targets as Write does. All are written before the first is renamed
+// to its path: files are complete or absent, and all absent after an error such as a
+// full disk. Devices and pipes are written directly. Except on Windows, a target may
+// replace the open file that its layers are read from. Temporary files of killed
+// processes are removed.
 func WriteFiles(ctx context.Context, report progress.Func, targets ...Target) (err error) {
 	var drafts []*FileDraft
 	defer func() {
@@ -70,7 +71,6 @@ func explainWrite(path string, err error) error {
 	return fmt.Errorf("writing package %q: %w", path, err)
 }
 
-// progressText is the text of events about writing the file at path.
 func progressText(path string) string { return "writing " + filepath.Base(path) }
 
 // A FileDraft is a Draft in a temporary file. It must be closed, which removes the
@@ -80,13 +80,12 @@ type FileDraft struct {
 
 	file *fsx.AtomicFile
 	dir  string
-	path string // empty if it is not known yet
-	// written is true once the draft was renamed, or partially finished.
+	path string // empty if unknown
+	// written is true when the draft was renamed, or partially finished.
 	written bool
 }
 
-// CreateDraft creates a draft in the directory of the file that it will become,
-// if that is known, or in any other directory.
+// CreateDraft creates a draft in a directory: that of its final file, if known.
 func CreateDraft(dir string) (*FileDraft, error) {
 	f, err := fsx.Create(dir)
 	if err != nil {
@@ -95,9 +94,9 @@ func CreateDraft(dir string) (*FileDraft, error) {
 	return &FileDraft{Draft: NewDraft(f), file: f, dir: dir}, nil
 }
 
-// ResumeDraft creates a draft of the file at path, which must be a regular file or
-// absent, or opens the draft that Keep kept of it; digest is that of the package.
-// Drafts that were kept for more than a day are removed.
+// ResumeDraft opens the draft that Keep kept for the file at path, or creates one. The
+// file must be regular or absent; digest is that of the package. Drafts older than a
+// day are removed.
 func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	dir, ok := fsx.TemporaryDir(path)
 	if !ok {
@@ -110,10 +109,9 @@ func ResumeDraft(path string, digest v1.Hash) (*FileDraft, error) {
 	return &FileDraft{Draft: NewDraft(f), file: f, dir: dir, path: path}, nil
 }
 
-// WriteFile writes a as WriteFiles does, to the same bytes. If the layers in the
-// draft are the first layers of the file, and path is in the draft's directory,
-// the draft is renamed to path, and nothing is copied. That happens at most once.
-// Except on Windows, the draft's layers can be read until it is closed.
+// WriteFile writes a as WriteFiles does, to the same bytes. It renames the draft to path
+// instead of copying it, at most once, if the draft's layers are the first of the file
+// and path is in its directory. Except on Windows, its layers can be read until Close.
 func (d *FileDraft) WriteFile(ctx context.Context, path string, a oci.Artifact, report progress.Func) error {
 	if dir, ok := fsx.TemporaryDir(path); !d.written && ok && isSameDir(dir, d.dir) {
 		done, err := d.Finish(ctx, a, progressText(path), report)
@@ -134,9 +132,9 @@ func isSameDir(dirA, dirB string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// Resume completes a draft of ResumeDraft to the file that WriteFiles would write
-// of a. Layers of a may be read from Blobs meanwhile: each blob is at its final
-// offset. After an error Resume may be called again.
+// Resume completes a draft of ResumeDraft to the file that WriteFiles would write of a.
+// Layers of a may read from Blobs, because each is at its final offset. Resume may be
+// called again after an error.
 func (d *FileDraft) Resume(ctx context.Context, a oci.Artifact, report progress.Func) error {
 	_, err := d.Finish(ctx, a, progressText(d.path), report)
 	if err == nil {
@@ -145,31 +143,24 @@ func (d *FileDraft) Resume(ctx context.Context, a oci.Artifact, report progress.
 	return explainWrite(d.path, err)
 }
 
-// Blobs returns the bytes of each blob that the draft was resumed with, complete or
-// not. They were not verified.
+// Blobs returns the unverified bytes of each blob in the draft, complete or not.
 func (d *FileDraft) Blobs() (map[v1.Hash]*io.SectionReader, error) {
 	size, err := d.file.Size()
-	if err != nil {
-		return nil, explainWrite(d.path, err)
-	}
-	blobs := map[v1.Hash]*io.SectionReader{}
-	for h, b := range ReadPartial(d.file, size) {
-		blobs[h] = io.NewSectionReader(d.file, b.Offset, b.Size)
-	}
-	return blobs, nil
+	return ReadPartial(d.file, size), explainWrite(d.path, err)
 }
 
 // Drop removes a blob and all blobs after it.
 func (d *FileDraft) Drop(h v1.Hash) error {
-	size, err := d.file.Size()
-	if b, ok := ReadPartial(d.file, size)[h]; ok && err == nil {
-		err = d.file.Truncate(b.Offset)
+	blobs, err := d.Blobs()
+	if b := blobs[h]; b != nil && err == nil {
+		_, offset, _ := b.Outer()
+		err = explainWrite(d.path, d.file.Truncate(offset))
 	}
-	return explainWrite(d.path, err)
+	return err
 }
 
-// Keep keeps the draft for the next ResumeDraft if it has at least atLeast bytes,
-// and returns its size. It may be called once, in place of Close.
+// Keep keeps a draft of at least atLeast bytes for the next ResumeDraft, and returns
+// its size. It may be called once, instead of Close.
 func (d *FileDraft) Keep(atLeast int64) (int64, error) {
 	size, err := d.file.Size()
 	if err != nil || size < atLeast {
@@ -184,3 +175,32 @@ func (d *FileDraft) Keep(atLeast int64) (int64, error) {
 
 // Close closes the draft. Its layers cannot be read after it.
 func (d *FileDraft) Close() error { return d.file.Close() }
+
+// ReadPartial returns the unverified blobs in the first size bytes of an archive. The
+// archive may end in the middle of a blob.
+func ReadPartial(r io.ReaderAt, size int64) map[v1.Hash]*io.SectionReader {
+	file := io.NewSectionReader(r, 0, size)
+	tr := tar.NewReader(file)
+	found := map[v1.Hash]*io.SectionReader{}
+	for range maxEntries {
+		h, err := tr.Next()
+		if err != nil {
+			break
+		}
+		at, err := file.Seek(0, io.SeekCurrent)
+		if err != nil || at > size {
+			break
+		}
+		if digest, ok := blobOf(h.Name); ok && h.Typeflag == tar.TypeReg {
+			found[digest] = io.NewSectionReader(r, at, min(h.Size, size-at))
+		}
+	}
+	return found
+}
+
+// blobOf returns the digest of the blob with this name in an archive.
+func blobOf(name string) (v1.Hash, bool) {
+	rest, ok := strings.CutPrefix(name, "blobs/")
+	h, err := v1.NewHash(strings.Replace(rest, "/", ":", 1))
+	return h, ok && err == nil && blobPath(h) == name
+}

@@ -3,14 +3,19 @@ package archive
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
@@ -19,31 +24,30 @@ const (
 	indexFile  = "index.json"
 )
 
-// files are those of an OCI image layout, in a tar or in a folder.
+// files are the files of an OCI image layout, in a tar or in a folder.
 type files interface {
-	// look finds a file by its path in the layout. One that is not there is
-	// fs.ErrNotExist.
+	// look returns a file by its path in the layout, or fs.ErrNotExist.
 	look(name string) (content, error)
 }
 
-// A content is that of a file.
+// A content is the content of a file.
 type content struct {
 	size int64
 	open func() (io.ReadCloser, error)
-	// digest is that of the file, if it is known already.
+	// digest is the digest of the file, if it is known.
 	digest v1.Hash
-	// held is true if the file is in memory, and the budget has paid for it.
+	// held is true for a file in memory, whose size was subtracted from the budget.
 	held bool
 }
 
 // A layout is an OCI image layout (image-spec, image-layout.md).
 type layout struct {
 	files files
-	// budget is how many bytes of metadata may still be read.
+	// budget is the number of bytes of metadata that may still be read.
 	budget *int64
 }
 
-// one returns the one artifact of a layout, which may have several names.
+// one returns the only artifact of a layout, which may have several names.
 func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	artifacts, err := l.index()
 	switch {
@@ -56,7 +60,7 @@ func (l layout) one(ctx context.Context) (oci.Artifact, error) {
 	}
 }
 
-// index reads index.json, and returns what it lists, each once.
+// index returns the descriptors in index.json, each digest once.
 func (l layout) index() (artifacts []v1.Descriptor, err error) {
 	raw, err := l.metadata(indexFile)
 	if err != nil {
@@ -84,7 +88,7 @@ func (l layout) load(ctx context.Context, top v1.Descriptor) (oci.Artifact, erro
 	return l.Walk().Load(ctx, top, l.Layer)
 }
 
-// lookup returns a blob, if it is there and as long as desc says.
+// lookup returns a blob. A missing blob, or one of another size, is an error.
 func (l layout) lookup(desc v1.Descriptor) (content, error) {
 	if desc.Digest.Algorithm != "sha256" {
 		return content{}, fmt.Errorf("its digest %s is not a SHA-256 sum", desc.Digest)
@@ -101,7 +105,7 @@ func (l layout) lookup(desc v1.Descriptor) (content, error) {
 	return c, nil
 }
 
-// blob reads and checks a manifest or config.
+// blob reads and verifies a manifest or config.
 func (l layout) blob(_ context.Context, desc v1.Descriptor) ([]byte, error) {
 	if _, err := l.lookup(desc); err != nil {
 		return nil, err
@@ -116,20 +120,19 @@ func (l layout) blob(_ context.Context, desc v1.Descriptor) ([]byte, error) {
 	return data, nil
 }
 
-// metadata reads a file whole, within the budget.
-func (l layout) metadata(name string) ([]byte, error) { return readMetadata(l.files, name, l.budget) }
-
-// readMetadata reads a file whole, and takes its size from a budget.
-func readMetadata(f files, name string, budget *int64) (_ []byte, err error) {
-	c, err := f.look(name)
+// metadata reads a file into memory, within the budget.
+func (l layout) metadata(name string) (_ []byte, err error) {
+	c, err := l.files.look(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("it has no %s", name)
 	case err != nil:
 		return nil, fmt.Errorf("its %s: %w", name, err)
 	}
-	if err := pay(c, budget); err != nil {
-		return nil, err
+	if !c.held {
+		if err := spend(l.budget, c.size); err != nil {
+			return nil, err
+		}
 	}
 	rc, err := c.open()
 	if err != nil {
@@ -143,18 +146,15 @@ func readMetadata(f files, name string, budget *int64) (_ []byte, err error) {
 	return data, nil
 }
 
-// pay takes the size of a file from a budget.
-func pay(c content, budget *int64) error {
-	if c.held {
-		return nil
-	}
-	if *budget -= c.size; *budget < 0 {
+// spend subtracts a size from a budget.
+func spend(budget *int64, size int64) error {
+	if *budget -= size; *budget < 0 {
 		return fmt.Errorf("its manifests and configs are larger than %d MiB", maxMetadata>>20)
 	}
 	return nil
 }
 
-// Layer returns a layer that is in the layout, in full.
+// Layer returns a layer of the layout.
 func (l layout) Layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 	c, err := l.lookup(desc)
 	if err != nil {
@@ -166,5 +166,87 @@ func (l layout) Layer(desc v1.Descriptor, diffID v1.Hash) (v1.Layer, error) {
 	return oci.Stored(c.open, oci.Blob{Digest: desc.Digest, Size: desc.Size, DiffID: diffID, MediaType: desc.MediaType})
 }
 
-// blobPath is where an OCI layout keeps a blob.
+// blobPath returns the path of a blob in an OCI layout.
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
+
+// A Folder is an open OCI image layout. Links out of its directory are not followed.
+type Folder struct {
+	layout
+	// Listed are the descriptors in index.json, each digest once.
+	Listed []v1.Descriptor
+
+	root *os.Root
+}
+
+// Close closes the folder. Its layers cannot be read afterwards.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// OpenFolder opens a directory with an OCI image layout (image-spec, image-layout.md)
+// and reads its index.json. Errors name the directory.
+func OpenFolder(dir string) (*Folder, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening %q: %w", dir, notFolder(dir, fsx.Cause(err)))
+	}
+	budget := int64(maxMetadata)
+	f := &Folder{layout: layout{folder{root}, &budget}, root: root}
+	if _, err = f.files.look(layoutFile); errors.Is(err, fs.ErrNotExist) {
+		err = hint.Wrap(fmt.Errorf("it is not an OCI image layout: it has no %s", layoutFile), layoutHint)
+	} else {
+		f.Listed, err = f.index()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %q: %w", dir, err), root.Close())
+	}
+	return f, nil
+}
+
+// Artifact returns the image or index in index.json, or an index of several of them.
+// It reads only metadata: layers are verified when they are read. Errors name the
+// directory.
+func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
+	top := f.Listed[0]
+	if len(f.Listed) > 1 {
+		raw, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: f.Listed})
+		if err != nil {
+			return nil, fmt.Errorf("encoding an index: %w", err)
+		}
+		top = oci.Embed(raw)
+	}
+	a, err := f.load(ctx, top)
+	if err != nil {
+		return nil, fmt.Errorf("opening %q: %w", f.root.Name(), err)
+	}
+	return a, nil
+}
+
+const layoutHint = "name the directory that contains oci-layout, index.json and blobs"
+
+// notFolder returns a better error for a path that is a file.
+func notFolder(path string, err error) error {
+	if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+		return hint.Wrap(errors.New("it is a file and not a directory"), layoutHint)
+	}
+	return err
+}
+
+// A folder has the files of a directory.
+type folder struct{ root *os.Root }
+
+// look implements files.
+func (f folder) look(name string) (content, error) {
+	info, err := f.root.Stat(name)
+	if err != nil {
+		return content{}, fsx.Cause(err)
+	}
+	if !info.Mode().IsRegular() {
+		return content{}, errors.New("it is not a regular file")
+	}
+	return content{size: info.Size(), open: func() (io.ReadCloser, error) {
+		file, err := f.root.Open(name)
+		if err != nil {
+			return nil, fsx.Cause(err)
+		}
+		return file, nil
+	}}, nil
+}

@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// maxRatio is how many times its own size a compressed archive may unpack
-	// to, once that is more than freeSize. Images that hold programs have 2 to 5.
+	// maxRatio limits the compression ratio of an archive that unpacks to more than
+	// freeSize. Images of programs have ratios of 2 to 5.
 	maxRatio = 200
 	freeSize = 1 << 30
 )
 
-// Read reads an archive that can be read once, from its first byte to its last:
-// what docker save writes, or a file, compressed with gzip or zstd or not. Its
-// layers go to d: those that are plain tars are compressed there, and the others
-// stay as they are. What is no layer is kept in memory, up to 64 MiB. The layers
-// of the artifact are read from d.
+// Read reads an archive from a stream, such as the output of docker save, which may be
+// compressed with gzip or zstd. It stores the layers in d, and compresses those that
+// are plain tars. Other files are kept in memory, up to 64 MiB. The artifact's layers
+// are read from d.
 //
-// It ends with the cause of ctx. An archive that unpacks to more than 1 GiB and
-// to more than 200 times its size is refused.
+// Read returns the cause of ctx when ctx is done. An archive that unpacks to more than
+// 1 GiB and to more than 200 times its size is an error.
 func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
 	s := &stream{stored: r, draft: d, ctx: ctx, tarball: tarball{entries: map[string]entry{}, budget: maxMetadata}}
 	if err := s.read(); err != nil {
@@ -42,13 +41,13 @@ func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
 	return &File{Artifact: a, Docker: docker}, nil
 }
 
-// A stream is a tarball that is being read once.
+// A stream is a tarball that is read once.
 type stream struct {
 	tarball
 	ctx    context.Context
 	draft  *Draft
 	stored io.Reader
-	// in and out count what was read and what it unpacked to.
+	// in and out count the bytes before and after decompression.
 	in, out int64
 	tar     *tar.Reader
 }
@@ -59,7 +58,7 @@ func (s *stream) read() (err error) {
 		return explain(err, 0)
 	}
 	defer func() {
-		if ended := plain.Close(); err == nil { // else it says the same again
+		if ended := plain.Close(); err == nil { // Otherwise Close returns the same error.
 			err = ended
 		}
 	}()
@@ -71,15 +70,8 @@ func (s *stream) read() (err error) {
 	if s.out == 0 {
 		return errors.New("the file is empty")
 	}
-	// To the end: only there it shows whether it is whole.
+	// A truncated archive is an error at its end only.
 	_, err = io.Copy(io.Discard, bounded)
-	return explainEnd(err)
-}
-
-func explainEnd(err error) error {
-	if err == nil {
-		return nil
-	}
 	return explain(err, 1)
 }
 
@@ -103,14 +95,14 @@ func (s *stream) count(n int, err error) (int, error) {
 	return n, err
 }
 
-// file takes a file in.
+// file stores a file in the draft or in memory.
 func (s *stream) file(h *tar.Header) (entry, error) {
 	r := bufio.NewReaderSize(s.tar, 64<<10)
 	head, err := r.Peek(blockSize)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return entry{}, explain(err, 1)
-	case oci.IsGzip(head), oci.IsZstd(head):
+	case oci.Compression(head) != "":
 		return s.copied(r)
 	case isTar(head):
 		return s.zip(r, h.Size)
@@ -130,18 +122,18 @@ func (s *stream) copied(r io.Reader) (entry, error) {
 }
 
 func (s *stream) zip(r io.Reader, size int64) (entry, error) {
-	l, blob, err := s.draft.Compress(func(w io.Writer) error {
-		_, err := io.Copy(w, r)
+	l, err := s.draft.Compress(func(w io.Writer) error {
+		_, err := oci.Copy(w, r)
 		return err
 	})
 	if err != nil {
 		return entry{}, explain(err, 1)
 	}
-	return entry{content: content{size: size, digest: blob.DiffID, open: l.Uncompressed}}, nil
+	return entry{content: content{size: size, digest: l.Blob.DiffID, open: l.Uncompressed}}, nil
 }
 
 func (s *stream) hold(r io.Reader, size int64) (entry, error) {
-	if err := pay(content{size: size}, &s.budget); err != nil {
+	if err := spend(&s.budget, size); err != nil {
 		return entry{}, err
 	}
 	data := make([]byte, size)
@@ -153,10 +145,10 @@ func (s *stream) hold(r io.Reader, size int64) (entry, error) {
 	return entry{content: c}, nil
 }
 
-// isTar tells whether a file that begins so is a tar: by the checksum of its
-// first header (POSIX, pax interchange format), or as one without any file.
+// isTar reports whether a file that begins with head is a tar: by the checksum of its
+// first header (POSIX, pax interchange format), or as an empty tar.
 func isTar(head []byte) bool {
-	const from, to = 148, 156 // where the checksum is, counted as spaces
+	const from, to = 148, 156 // the field of the checksum, which is counted as spaces
 	if len(head) < blockSize {
 		return false
 	}

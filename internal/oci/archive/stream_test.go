@@ -110,8 +110,8 @@ func TestReadCompresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, blob, ok := d.Compressed(id); !ok || blob.DiffID != id || blob.Digest == id {
-			t.Errorf("layer %d: got %+v, %v", i, blob, ok)
+		if l, ok := d.Compressed(id); !ok || l.Blob.DiffID != id || l.Blob.Digest == id {
+			t.Errorf("layer %d: got %+v, %v", i, l.Blob, ok)
 		}
 	}
 }

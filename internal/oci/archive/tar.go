@@ -17,25 +17,89 @@ import (
 )
 
 const (
-	// maxEntries bounds the files of an archive. A docker save has three per
-	// layer.
+	// maxEntries limits the files of an archive. docker save writes three per layer.
 	maxEntries = 20_000
-	// maxMetadata bounds the bytes of all manifests and configs together.
-	// Registries take 4 MiB for one.
+	// maxMetadata limits the bytes of all manifests and configs together. Registries
+	// accept 4 MiB for one.
 	maxMetadata = 64 << 20
-	// maxLinks is how many links lead to a file at most.
+	// maxLinks limits the links in a chain.
 	maxLinks = 8
 )
+
+// A File is an open archive.
+type File struct {
+	// Artifact is the image or index in the archive. Its layers are read from the
+	// file when they are opened, and verified.
+	Artifact oci.Artifact
+	// Docker is true for a Docker archive without a complete OCI layout. Its image
+	// has a manifest without annotations. Creating the manifest, when it is first
+	// needed, reads all layers.
+	Docker bool
+
+	file *os.File // nil for Read
+}
+
+// Close closes the file. The artifact's layers cannot be read afterwards.
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// Open opens an archive of one image or index and reads its metadata. The manifest of a
+// Docker archive can be created until ctx is done. Errors name the file.
+func Open(ctx context.Context, path string) (_ *File, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening %q: %w", path, fsx.Cause(err))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("opening %q: %w", path, err), f.Close())
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fsx.Cause(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	t, err := readTar(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	a, docker, err := t.artifactOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Artifact: a, Docker: docker, file: f}, nil
+}
+
+// artifactOf returns the artifact of the layout, or of the Docker archive if the layout
+// is incomplete. Docker writes layouts without an index for an image saved by its id,
+// without layers up to version 25, and without platforms that it has not pulled.
+func (t *tarball) artifactOf(ctx context.Context) (a oci.Artifact, docker bool, err error) {
+	if _, ok := t.find(layoutFile); ok {
+		a, err = t.layout().one(ctx)
+		if _, ok := t.find(manifestFile); !ok || !errors.As(err, new(oci.IncompleteError)) {
+			return a, false, err
+		}
+	}
+	a, err = t.docker(ctx)
+	return a, true, err
+}
 
 // A tarball is a tar file whose entries can be read in any order.
 type tarball struct {
 	file    *os.File
 	entries map[string]entry
-	// budget is how many bytes of metadata may still be read.
+	// budget is the number of bytes of metadata that may still be read.
 	budget int64
 }
 
-// An entry is a file in a tar, or the name that it is a link to.
+// An entry is a file in a tar, or a link to another name.
 type entry struct {
 	content
 	link string
@@ -50,7 +114,7 @@ func readTar(ctx context.Context, f *os.File) (*tarball, error) {
 	return t, t.readAll(ctx, tar.NewReader(f), t.locate)
 }
 
-// readAll calls file for each regular file, to have it as an entry.
+// readAll adds all entries. It calls file for each regular file.
 func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.Header) (entry, error)) error {
 	for n := 0; ; n++ {
 		if ctx.Err() != nil {
@@ -72,9 +136,11 @@ func (t *tarball) readAll(ctx context.Context, tr *tar.Reader, file func(*tar.He
 	}
 }
 
-// explain says what is wrong with a tar, n of whose entries could be read.
+// explain returns a better error for a tar of which n entries were read.
 func explain(err error, n int) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
 		return errors.New("the tar file is cut off")
 	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, io.ErrUnexpectedEOF):
@@ -84,23 +150,22 @@ func explain(err error, n int) error {
 	}
 }
 
-// sniff refuses what is known not to be a tar, and goes back to the start.
+// sniff returns an error for files that are known not to be a tar.
 func sniff(f *os.File) error {
 	magic := make([]byte, 4)
 	n, err := f.ReadAt(magic, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	switch {
+	switch compression := oci.Compression(magic); {
 	case n == 0:
 		return errors.New("the file is empty")
-	case oci.IsGzip(magic):
-		return hint.Wrap(errors.New("it is compressed with gzip"), "decompress it first: gunzip keeps the tar that is inside")
-	case oci.IsZstd(magic):
-		return hint.Wrap(errors.New("it is compressed with zstd"), "decompress it first: zstd -d keeps the tar that is inside")
+	case compression != "":
+		next := map[string]hint.Hint{oci.Gzip: "gunzip", oci.Zstd: "zstd -d"}[compression]
+		return hint.Wrap(fmt.Errorf("it is compressed with %s", compression), "decompress it first: "+next+" keeps the tar that is inside")
+	default:
+		return nil
 	}
-	_, err = f.Seek(0, io.SeekStart)
-	return err
 }
 
 func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) error {
@@ -125,17 +190,17 @@ func (t *tarball) add(h *tar.Header, file func(*tar.Header) (entry, error)) erro
 	return nil
 }
 
-// locate notes where the entry of h lies. The tar reader has just read its header
-// and nothing more, so the file stands at the entry's first byte.
+// locate returns the content of the entry of h. The tar reader has just read its
+// header, so the file's offset is the entry's first byte.
 func (t *tarball) locate(h *tar.Header) (entry, error) {
 	at, err := t.file.Seek(0, io.SeekCurrent)
 	return entry{content: section(t.file, at, h.Size)}, err
 }
 
-// clean returns name without "./", "../" and "/" in front.
+// clean returns name without leading "./", "../" and "/".
 func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-// find returns where the content of a file lies.
+// find returns a file, after following links.
 func (t *tarball) find(name string) (entry, bool) {
 	name = clean(name)
 	for range maxLinks {
@@ -148,7 +213,7 @@ func (t *tarball) find(name string) (entry, bool) {
 	return entry{}, false
 }
 
-// section is a part of a file.
+// section returns the content of a part of a file.
 func section(f io.ReaderAt, offset, size int64) content {
 	return content{size: size, open: func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(f, offset, size)), nil
@@ -164,5 +229,6 @@ func (t *tarball) look(name string) (content, error) {
 	return e.content, nil
 }
 
-// metadata reads a file whole, within the budget.
-func (t *tarball) metadata(name string) ([]byte, error) { return readMetadata(t, name, &t.budget) }
+func (t *tarball) layout() layout { return layout{t, &t.budget} }
+
+func (t *tarball) metadata(name string) ([]byte, error) { return t.layout().metadata(name) }

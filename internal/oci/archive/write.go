@@ -11,20 +11,19 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// Write writes a as one tar that is an OCI image layout and a Docker archive:
-// first the layers, then the metadata of both, each blob once. The layout's
-// index.json lists a alone; the Docker archive, which can hold one image only,
-// lists a's image for linux/amd64, or else its first.
+// Write writes a as one tar that is an OCI image layout and a Docker archive: the
+// layers, then the metadata of both, each blob once. The layout's index.json lists only
+// a. The Docker archive lists one image: that for linux/amd64, or else the first.
 //
-// The bytes depend on a alone: a package that was pulled gives the file that
-// it was pushed from. Layers have the order of the manifests, but those that are
-// annotated with Mark are last. A blob is checked against its digest and size as
-// it is written. Progress is reported in bytes of the file, as text.
+// The bytes depend only on a: a pulled package has the bytes of the pushed file. Layers
+// are in the order of the manifests, with those annotated with Mark last. Blobs are
+// verified while they are written. Events have this text and count bytes of the file.
 func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report progress.Func) error {
 	files, err := filesOf(ctx, a)
 	if err != nil {
@@ -33,7 +32,7 @@ func Write(ctx context.Context, w io.Writer, a oci.Artifact, text string, report
 	return newOutput(w, text, report).files(ctx, files)
 }
 
-// filesOf returns all files of an archive, in their order.
+// filesOf returns all files of an archive, in order.
 func filesOf(ctx context.Context, a oci.Artifact) ([]source, error) {
 	tree, top, err := oci.TreeOf(a)
 	if err != nil {
@@ -50,31 +49,24 @@ func filesOf(ctx context.Context, a oci.Artifact) ([]source, error) {
 	return slices.Concat(p.layers, p.marked, head, p.metadata), nil
 }
 
-// A source is a file to be written.
+// A source is a file to write.
 type source struct {
 	name string
-	size int64
-	open func() (io.ReadCloser, error)
+	content
 }
 
-const (
-	// Mark is the annotation of layers that are a package's own.
-	Mark = "io.crossplane.xpkg"
-	// mode is that of all files of an archive.
-	mode = 0o644
-)
+// Mark is the annotation of a package's own layers.
+const Mark = "io.crossplane.xpkg"
 
 func memory(name string, data []byte) source {
-	return source{name, int64(len(data)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	}}
+	return source{name, section(bytes.NewReader(data), 0, int64(len(data)))}
 }
 
-// A plan is what an archive will hold, in the order of the manifests.
+// A plan lists the files of an archive, in the order of the manifests.
 type plan struct {
 	layers, marked, metadata []source
 
-	tree   *oci.Tree
+	tree   oci.Tree
 	seen   map[v1.Hash]bool
 	images []v1.Image
 }
@@ -106,7 +98,8 @@ func (p *plan) add(m *oci.Manifest) error {
 		if err != nil {
 			return fmt.Errorf("finding layer %s: %w", desc.Digest, err)
 		}
-		f := source{blobPath(desc.Digest), desc.Size, func() (io.ReadCloser, error) { return openLayer(l, desc) }}
+		open := func() (io.ReadCloser, error) { return openLayer(l, desc) }
+		f := source{blobPath(desc.Digest), content{size: desc.Size, open: open}}
 		if desc.Annotations[Mark] == "" {
 			p.layers = append(p.layers, f)
 		} else {
@@ -135,11 +128,11 @@ func openLayer(l v1.Layer, desc v1.Descriptor) (io.ReadCloser, error) {
 	return checked, nil
 }
 
-// head returns the files that make the archive a layout and a Docker archive.
+// head returns the metadata files of the layout and the Docker archive.
 func (p *plan) head(desc v1.Descriptor) ([]source, error) {
 	index, err := json.Marshal(v1.IndexManifest{
 		SchemaVersion: 2,
-		MediaType:     "application/vnd.oci.image.index.v1+json",
+		MediaType:     types.OCIImageIndex,
 		Manifests:     []v1.Descriptor{desc},
 	})
 	if err != nil {
@@ -156,7 +149,7 @@ func (p *plan) head(desc v1.Descriptor) ([]source, error) {
 	return append(files, memory(manifestFile, docker)), nil
 }
 
-// dockerManifestFile lists one of the images, for docker load.
+// dockerManifestFile returns a manifest.json of one of the images, for docker load.
 func dockerManifestFile(images []v1.Image) ([]byte, error) {
 	img := images[0]
 	for _, i := range images {
@@ -180,7 +173,7 @@ func dockerManifestFile(images []v1.Image) ([]byte, error) {
 	return json.Marshal([]dockerImage{entry})
 }
 
-// An output writes sources to a tar and reports how far it is.
+// An output writes sources to a tar and reports progress.
 type output struct {
 	tar         *tar.Writer
 	text        string
@@ -221,9 +214,9 @@ func (o *output) write(ctx context.Context, f source) (err error) {
 	return err
 }
 
-// header returns one that is USTAR, or PAX from 8 GiB.
+// header returns a USTAR header, or a PAX header for 8 GiB or more.
 func header(name string, size int64) *tar.Header {
-	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: mode}
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: FileMode}
 }
 
 // Write writes to the tar's current entry.

@@ -77,10 +77,7 @@ func layerOf(t testing.TB, file string) (v1.Layer, oci.Blob) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stored.Close() })
-	z, err := oci.NewCompressor(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := oci.NewCompressor(stored)
 	_, err = io.Copy(z, plain)
 	if err := errors.Join(err, z.Close()); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,9 @@ package fsx
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,4 +21,11 @@ func try(f *os.File, mode LockMode) (bool, error) {
 		return false, nil
 	}
 	return err == nil, os.NewSyscallError("flock", err)
+}
+
+// isMine reports whether the user of this process owns a file that has only one
+// name.
+func isMine(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int64(st.Uid) == int64(os.Geteuid()) && st.Nlink == 1
 }

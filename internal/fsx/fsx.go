@@ -1,0 +1,96 @@
+package fsx
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Cause returns the innermost error without the operation and the paths, for
+// callers that name the path themselves. It returns an error without a path
+// unchanged.
+func Cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return err
+}
+
+// A LockMode says whether a lock is shared.
+type LockMode bool
+
+// The modes of a lock.
+const (
+	// SharedLock is compatible with other shared locks.
+	SharedLock LockMode = false
+	// ExclusiveLock is compatible with no other lock.
+	ExclusiveLock LockMode = true
+)
+
+// TryLock locks f, which has to be open for writing on Windows, until it is
+// closed. It does not wait: ok is false if another open file, of this process
+// or another, has an incompatible lock.
+func TryLock(f *os.File, mode LockMode) (ok bool, err error) { return try(f, mode) }
+
+// IsAt reports whether path is still the name of f. Check it after locking a
+// file that other processes may remove.
+func IsAt(f *os.File, path string) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(open, named)
+}
+
+// RemoveAll removes a file in dir, or a directory and its contents, even if its
+// permissions prevent that. A missing file is not an error. It does not follow
+// links.
+func RemoveAll(dir *os.Root, name string) error {
+	err := dir.Remove(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	info, statErr := dir.Lstat(name)
+	if statErr != nil || !info.IsDir() {
+		return err
+	}
+	if err := dir.Chmod(name, 0o700); err != nil {
+		return err
+	}
+	if err := removeContent(dir, name); err != nil {
+		return err
+	}
+	return dir.Remove(name)
+}
+
+func removeContent(parent *os.Root, name string) (err error) {
+	dir, err := parent.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	names, err := ReadNames(dir)
+	for _, n := range names {
+		if err != nil {
+			return err
+		}
+		err = RemoveAll(dir, n)
+	}
+	return err
+}
+
+// ReadNames returns the names in dir, in no order.
+func ReadNames(dir *os.Root) (names []string, err error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Readdirnames(-1)
+}

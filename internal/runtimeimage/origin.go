@@ -1,0 +1,92 @@
+package runtimeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/xfn-dev/xfn/internal/dockerengine"
+	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/oci/archive"
+	"github.com/xfn-dev/xfn/internal/remote"
+)
+
+// FromLayout returns the image in a directory that is an OCI image layout, the
+// images of its index, or where its index.json lists several, all of those.
+// Layers are as in FromTarball. Errors name the directory.
+func FromLayout(ctx context.Context, dir string, opts Options) (_ *Images, err error) {
+	f, err := archive.OpenFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	a, err := f.Artifact(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image: %w", err)
+	}
+	all, err := read(dir, opts, func(s *spool) (*Images, error) { return s.imagesOf(ctx, a) })
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image from %q: %w", dir, err)
+	}
+	return all, nil
+}
+
+// FromRemote returns the image at a reference, or the images of an index. Layers
+// are as in FromTarball. Errors name the reference.
+func FromRemote(ctx context.Context, client *remote.Client, ref name.Reference, opts Options) (*Images, error) {
+	all, err := read(ref.Name(), opts, func(s *spool) (*Images, error) {
+		a, err := image.Artifact(ctx, ref, image.Options{Remote: client, Pin: opts.Pin})
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.imagesOf(ctx, a)
+		if err != nil {
+			return nil, fmt.Errorf("pulling %q: %w", ref.Name(), client.Explain(ref, err))
+		}
+		return all, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading a runtime image: %w", err)
+	}
+	return all, nil
+}
+
+// FromEngine returns the image that an engine has by a name or an id: the one
+// that FromTarball returns of a file of docker save. It is taken out as a stream,
+// and its layers are compressed as they come. Errors name the image.
+func FromEngine(ctx context.Context, engine *dockerengine.Engine, image string, opts Options) (*Images, error) {
+	all, err := read(image, opts, func(s *spool) (*Images, error) { return s.fromEngine(ctx, engine, image) })
+	if err != nil {
+		return nil, fmt.Errorf("taking a runtime image out of the engine: %w", err)
+	}
+	return all, nil
+}
+
+// errEnough stops an engine whose image is refused.
+var errEnough = errors.New("no more is needed")
+
+func (s *spool) fromEngine(ctx context.Context, engine *dockerengine.Engine, image string) (*Images, error) {
+	r, w := io.Pipe()
+	saved := make(chan error, 1)
+	go func() {
+		err := engine.Save(ctx, image, w, s.report)
+		w.CloseWithError(err)
+		saved <- err
+	}()
+	f, err := archive.Read(ctx, r, s.draft.Draft)
+	r.CloseWithError(errEnough)
+	if err := <-saved; err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image %q: %w", image, err)
+	}
+	all, err := s.imagesOf(ctx, f.Artifact)
+	if err != nil {
+		return nil, fmt.Errorf("image %q: %w", image, err)
+	}
+	return all, nil
+}
