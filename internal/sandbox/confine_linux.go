@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/json"
@@ -49,11 +50,11 @@ func Confine(ctx context.Context, spec Spec) (*Process, error) {
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("confining a process: %w", err)
-	}
 	p := &Process{done: make(chan struct{}), leads: true}
-	if err := p.confine(ctx, spec); err != nil {
+	if err == nil {
+		err = p.confine(ctx, spec)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("confining a process: %w", err)
 	}
 	return p, nil
@@ -65,10 +66,10 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	p.bounds = &bounds{remove: sync.OnceValue(private.Close)}
+	p.release = sync.OnceValue(private.Close)
 	launch := func(control *os.File) error {
 		if err := p.launchConfined(spec, control); err != nil {
-			return errors.Join(err, p.bounds.remove())
+			return errors.Join(err, p.release())
 		}
 		return nil
 	}
@@ -121,7 +122,7 @@ func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	defer null.Close()
 	return p.spawn("/proc/self/exe", confinedName, &os.ProcAttr{
 		Dir: "/", Env: []string{},
-		Files: []*os.File{orDefault(spec.Stdin, null), orDefault(spec.Stdout, null), orDefault(spec.Stderr, null), control},
+		Files: []*os.File{cmp.Or(spec.Stdin, null), cmp.Or(spec.Stdout, null), cmp.Or(spec.Stderr, null), control},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 }
@@ -235,12 +236,6 @@ func lead(root int, file, name string) (string, error) {
 // giveUp drops all rights that the function must not have, and returns the
 // version of Landlock in use.
 func giveUp(o request) (abi int, err error) {
-	if err := limitResources(o); err != nil {
-		return 0, err
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("setting no_new_privs: %w", err)
-	}
 	rights, err := confinedRights(o)
 	if err != nil {
 		return 0, err
@@ -249,7 +244,7 @@ func giveUp(o request) (abi int, err error) {
 	if o.Isolated {
 		port = o.Port
 	}
-	if abi, err = landlocked(rights, port); err != nil {
+	if abi, err = restrictThread(o, rights, port); err != nil {
 		return 0, err
 	}
 	// This affects only the current thread, which becomes the function. To

@@ -8,7 +8,7 @@
 // supervisor; and the function. The supervisor is process 1 of the new
 // namespaces. It is the caller's own program, run from a sealed copy in memory.
 // It prepares the sandbox, gives up every right before the function begins,
-// starts and reaps the function, and forwards signals and connections to it.
+// starts and reaps the function, and forwards connections to it.
 // From then on the caller treats the supervisor as hostile: it accepts no
 // message from it except how the function ended.
 //

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +93,7 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 		}
 		own = append(own, listener)
 	}
-	files = []*os.File{orDefault(s.Stdin, null), orDefault(s.Stdout, null), orDefault(s.Stderr, null), control, listener, program}
+	files = []*os.File{cmp.Or(s.Stdin, null), cmp.Or(s.Stdout, null), cmp.Or(s.Stderr, null), control, listener, program}
 	return files, closeThem, givePipes(s, files[:3])
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -349,7 +350,7 @@ func mountOn(dir int, name, source, fstype string, flags uintptr, data string) e
 
 func mount(source, target, fstype string, flags uintptr, data string) error {
 	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
-		return &fs.PathError{Op: "mounting " + orDefault(fstype, source) + " on", Path: target, Err: err}
+		return &fs.PathError{Op: "mounting " + cmp.Or(fstype, source) + " on", Path: target, Err: err}
 	}
 	return nil
 }

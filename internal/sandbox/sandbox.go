@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -182,23 +183,15 @@ func (e *NamespaceError) Unwrap() error { return e.Err }
 // withDefaults returns s with its defaults, or an error that says which field
 // is invalid.
 func (s Spec) withDefaults() (Spec, error) {
-	s.Dir = orDefault(s.Dir, "/")
-	s.HostID = orDefault(s.HostID, DefaultHostID)
-	s.HostGID = orDefault(s.HostGID, s.HostID)
-	s.Hostname = orDefault(s.Hostname, DefaultHostname)
-	s.Limits.Memory = orDefault(s.Limits.Memory, DefaultMemory)
-	s.Limits.Tmp = orDefault(s.Limits.Tmp, DefaultTmp)
-	s.Limits.PIDs = orDefault(s.Limits.PIDs, DefaultPIDs)
-	s.Limits.Files = orDefault(s.Limits.Files, DefaultFiles)
+	s.Dir = cmp.Or(s.Dir, "/")
+	s.HostID = cmp.Or(s.HostID, DefaultHostID)
+	s.HostGID = cmp.Or(s.HostGID, s.HostID)
+	s.Hostname = cmp.Or(s.Hostname, DefaultHostname)
+	s.Limits.Memory = cmp.Or(s.Limits.Memory, DefaultMemory)
+	s.Limits.Tmp = cmp.Or(s.Limits.Tmp, DefaultTmp)
+	s.Limits.PIDs = cmp.Or(s.Limits.PIDs, DefaultPIDs)
+	s.Limits.Files = cmp.Or(s.Limits.Files, DefaultFiles)
 	return s, s.check()
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 func (s Spec) check() error {

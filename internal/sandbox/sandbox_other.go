@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 )
 
@@ -42,9 +41,6 @@ func (*Process) Done() <-chan struct{} { return nil }
 
 // Wait returns an error that wraps [errors.ErrUnsupported].
 func (*Process) Wait() (int, error) { return 0, errors.ErrUnsupported }
-
-// Signal returns an error that wraps [errors.ErrUnsupported].
-func (*Process) Signal(os.Signal) error { return errors.ErrUnsupported }
 
 // Stop does nothing.
 func (*Process) Stop() error { return nil }

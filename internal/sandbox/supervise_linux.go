@@ -1,12 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"path"
 	"runtime"
 	"strconv"
@@ -47,8 +47,6 @@ func supervise(ended chan<- int) {
 		go supervise(ended)
 		return // the first thread stays locked, so that no other goroutine runs on it
 	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
 	control := os.NewFile(controlFD, "control")
 	out := json.NewEncoder(control)
 	pid, carry, err := prepare(json.NewDecoder(control), out)
@@ -58,7 +56,6 @@ func supervise(ended chan<- int) {
 		return
 	}
 	_ = control.Close()
-	go forward(signals, pid)
 	go carry()
 	ended <- reap(pid)
 }
@@ -181,12 +178,8 @@ func dieWithCaller(in *json.Decoder, out *json.Encoder) error {
 	if err := out.Encode(reply{}); err != nil {
 		return err
 	}
-	var answer bool
-	if err := in.Decode(&answer); err != nil {
+	if err := in.Decode(new(bool)); err != nil {
 		return fmt.Errorf("waiting for the caller: %w", err)
-	}
-	if !answer {
-		return errors.New("the caller canceled the start")
 	}
 	return nil
 }
@@ -242,7 +235,7 @@ func lookPath(o request, toHost hostPath) (string, error) {
 		}
 	}
 	for dir := range strings.SplitSeq(dirs, ":") {
-		file := path.Join(orDefault(dir, "."), name)
+		file := path.Join(cmp.Or(dir, "."), name)
 		if !path.IsAbs(file) {
 			file = path.Join(o.Dir, file)
 		}
@@ -255,13 +248,6 @@ func lookPath(o request, toHost hostPath) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("executing %q: not found in the directories %q", name, dirs)
-}
-
-// forward forwards signals to the function.
-func forward(signals <-chan os.Signal, pid int) {
-	for sig := range signals {
-		_ = unix.Kill(pid, sig.(syscall.Signal)) // the function may have ended
-	}
 }
 
 // reap waits for all child processes until the function ends, and returns the

@@ -19,9 +19,6 @@ const (
 	programFD  = 5 // the program of the supervisor
 )
 
-// proceed is the caller's answer to the first reply.
-const proceed = true
-
 // request says what a supervisor must do.
 type request struct {
 	Root          []byte // bytes, because JSON strings must be UTF-8

@@ -44,10 +44,11 @@ func Make(mountinfo, own string, limits Limits) *Group {
 	g := &Group{}
 	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
 	for _, h := range locate(mountinfo, own) {
+		dir := filepath.Join(h.own, name)
 		if h.unified {
 			g.makeUnified(h, name, limits)
-		} else {
-			g.makeOld(h, name, limits)
+		} else if g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
+			g.version = 1
 		}
 	}
 	return g
@@ -55,7 +56,12 @@ func Make(mountinfo, own string, limits Limits) *Group {
 
 // InForce returns the limits that the group enforces, and the version of the
 // cgroup interface, 1 or 2.
-func (g *Group) InForce() (limits Limits, version int) { return g.inForce, g.version }
+func (g *Group) InForce() (limits Limits, version int) {
+	if g == nil {
+		return Limits{}, 0
+	}
+	return g.inForce, g.version
+}
 
 // Add puts a process, and every process that it starts later, into the group.
 // If the kernel refuses, Add removes the group, and none of its limits is in
@@ -71,6 +77,9 @@ func (g *Group) Add(pid int) error {
 
 // Remove removes the group. No process may be left in it.
 func (g *Group) Remove() error {
+	if g == nil {
+		return nil
+	}
 	var errs []error
 	for _, dir := range g.dirs {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,26 +99,15 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 			return
 		}
 		if parent == h.own {
-			// A caller without the permission or the controller
-			// gets fewer limits.
-			_ = write(parent, "cgroup.subtree_control", "+memory")
-			_ = write(parent, "cgroup.subtree_control", "+pids")
-			_ = write(parent, "cgroup.subtree_control", "+cpu")
+			for _, controller := range []string{"+memory", "+pids", "+cpu"} {
+				_ = write(parent, "cgroup.subtree_control", controller) // without it there are fewer limits
+			}
 		}
 		dir := filepath.Join(parent, name)
-		kept := g.settle(dir, func() Limits { return setUnified(dir, limits) })
-		if kept {
+		if g.settle(dir, func() Limits { return setUnified(dir, limits) }) {
 			g.version = 2
 			return
 		}
-	}
-}
-
-// makeOld creates the group in one hierarchy of version 1.
-func (g *Group) makeOld(h hierarchy, name string, limits Limits) {
-	dir := filepath.Join(h.own, name)
-	if g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
-		g.version = 1
 	}
 }
 
