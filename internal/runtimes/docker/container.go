@@ -168,8 +168,10 @@ func (c *container) lease(record lease) (err error) {
 // container is left as it was, unless an annotation says otherwise.
 func (c *container) cleanup() cleanup {
 	switch {
-	case !c.foreign || c.settings.explicit:
+	case c.settings.cleanup != "":
 		return c.settings.cleanup
+	case !c.foreign:
+		return remove
 	case c.started:
 		return stop
 	default:

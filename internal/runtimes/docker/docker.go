@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -42,20 +40,8 @@ type Config struct {
 	// function is not started. Pin does not apply to existing containers
 	// with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
-	// StartTimeout limits the time from the start of a function to its
-	// first answer. Zero means local.DefaultStartTimeout. The limit
-	// excludes pulling.
-	StartTimeout time.Duration
-	// MaxMessageSize is the largest answer in bytes. Zero means
-	// grpc.DefaultMaxMessageSize.
-	MaxMessageSize int
-	// Progress receives warnings, and an event before each long operation.
-	// It may be nil.
-	Progress progress.Func
-	// Output receives each line that a function writes to stdout or stderr,
-	// without control characters. It may be nil, and must be safe for
-	// concurrent use.
-	Output func(function, line string)
+	// Options has no effect on directories: containers use none of this machine.
+	local.Options
 }
 
 // Docker starts functions in containers of an engine. It connects to the engine
@@ -138,11 +124,7 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	if err != nil {
 		return nil, err
 	}
-	c := &container{docker: d, engine: engine, fn: fn, settings: s, out: &local.Output{Each: func(line string) {
-		if d.Output != nil {
-			d.Output(fn.Name, line)
-		}
-	}}}
+	c := &container{docker: d, engine: engine, fn: fn, settings: s, out: d.NewOutput(fn.Name)}
 	if err := c.run(ctx); err != nil {
 		return nil, errors.Join(err, c.abandon(ctx))
 	}

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -55,10 +56,7 @@ const (
 // published waits until the engine returns the published port. An engine may
 // return a running container before its port.
 func (c *container) published(ctx context.Context) (network.PortBinding, error) {
-	limit := c.docker.StartTimeout
-	if limit == 0 {
-		limit = local.DefaultStartTimeout
-	}
+	limit := cmp.Or(c.docker.StartTimeout, local.DefaultStartTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish its port within %s", limit))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {

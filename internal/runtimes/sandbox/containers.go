@@ -159,7 +159,7 @@ func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 	if s.policy, err = image.ParsePolicy(string(req.PullPolicy)); err != nil {
 		return s, err
 	}
-	if err := s.readNetwork(string(req.Network)); err != nil {
+	if s.network, err = parseNetwork(string(req.Network)); err != nil {
 		return s, err
 	}
 	if req.Memory != "" {
@@ -168,7 +168,7 @@ func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 		}
 	}
 	if req.CPU != "" {
-		if s.limits.CPU, err = positive(req.CPU, (*resource.Quantity).MilliValue); err != nil {
+		if s.limits.CPU, err = parseCPU(req.CPU); err != nil {
 			return s, fmt.Errorf("CPU limit: %w", err)
 		}
 	}

@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -35,26 +33,10 @@ type Sandbox struct {
 	Registry string
 	// Pull configures how images are fetched.
 	Pull image.Options
-	// TempDir is the parent of each function's private directory; empty
-	// means the system's default. If its path is too long for a unix
-	// socket, /tmp replaces it.
-	TempDir string
-	// StartTimeout limits the time from the start of a function to its
-	// first answer. Zero means local.DefaultStartTimeout. The limit
-	// excludes pulling and unpacking.
-	StartTimeout time.Duration
-	// MaxMessageSize is the largest answer in bytes. Zero means
-	// grpc.DefaultMaxMessageSize.
-	MaxMessageSize int
+	local.Options
 	// Env is added to the environment of every image, each as "name=value".
 	// Variables in a function's annotations override it.
 	Env []string
-	// Progress receives an event before each long operation. It may be nil.
-	Progress progress.Func
-	// Output receives each line that a function writes to stdout or stderr,
-	// without control characters. It may be nil, and must be safe for
-	// concurrent use.
-	Output func(function, line string)
 }
 
 var (
@@ -220,12 +202,7 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 		return nil, sandbox.Report{}, err
 	}
 	stops.add(func(context.Context) error { return client.Close() })
-	out := &local.Output{Each: func(line string) {
-		if s.Output != nil {
-			s.Output(name, line)
-		}
-	}}
-	c, err := launch(ctx, start, spec, out)
+	c, err := launch(ctx, start, spec, s.NewOutput(name))
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}
