@@ -26,8 +26,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last maxLines whole lines, without a final newline, led
-// by "…" if there was more.
+// String returns the last maxLines whole lines, without a final newline, after "…"
+// if there were more.
 func (t *tail) String() string {
 	text := t.buf
 	if t.cut {

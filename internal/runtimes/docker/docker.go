@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/sync/errgroup"
@@ -48,11 +49,11 @@ type Config struct {
 // at the first use.
 type Docker struct {
 	Config
-	connection connection
-	images     images
+	connecting gate
+	engine     *dockerengine.Engine // nil before it is connected
+	images     sync.Map             // of type *imageEntry, by policy and name
 	leases     leases
-	// slots limits concurrent operations of the engine.
-	slots chan struct{}
+	slots      gate // for operations of the engine
 }
 
 var (
@@ -65,10 +66,9 @@ var (
 func New(c Config) *Docker {
 	return &Docker{
 		Config:     c,
-		connection: connection{gate: make(chan struct{}, 1)},
-		images:     images{names: map[string]*imageEntry{}},
+		connecting: make(gate, 1),
 		leases:     leases{dir: c.Dir},
-		slots:      make(chan struct{}, atOnce),
+		slots:      make(gate, atOnce),
 	}
 }
 
@@ -134,35 +134,29 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	}, nil
 }
 
-// slot waits until the engine has capacity. The caller must call done
-// afterwards.
-func (d *Docker) slot(ctx context.Context) (done func(), err error) {
+// A gate limits the number of concurrent callers to its capacity.
+type gate chan struct{}
+
+// enter waits until a caller may enter. The caller must call leave afterwards.
+func (g gate) enter(ctx context.Context) (leave func(), err error) {
 	select {
-	case d.slots <- struct{}{}:
-		return func() { <-d.slots }, nil
+	case g <- struct{}{}:
+		return func() { <-g }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// A connection is made once. After an error the next caller tries again.
-type connection struct {
-	gate   chan struct{}
-	engine *dockerengine.Engine
-}
-
-// connect returns the engine. It first cleans up the containers of killed
-// processes.
+// connect returns the engine. The first call connects, and cleans up the
+// containers of killed processes. After an error the next call tries again.
 func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
-	c := &d.connection
-	select {
-	case c.gate <- struct{}{}:
-		defer func() { <-c.gate }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := d.connecting.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if c.engine != nil {
-		return c.engine, nil
+	defer leave()
+	if d.engine != nil {
+		return d.engine, nil
 	}
 	engine, err := dockerengine.Connect(ctx, d.Environment, d.UserAgent)
 	if err != nil {
@@ -171,6 +165,6 @@ func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 	if err := d.sweep(ctx, engine); err != nil {
 		d.Progress.Warn(fmt.Sprintf("cleaning up after an earlier run: %v", err))
 	}
-	c.engine = engine
+	d.engine = engine
 	return engine, nil
 }

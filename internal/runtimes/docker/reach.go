@@ -113,10 +113,10 @@ func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	switch {
 	case c.settings.target != "":
 		return c.settings.target, nil
-	case machine != "" && !c.engine.Forwards() && b.HostIP.IsLoopback():
+	case machine != "" && b.HostIP.IsLoopback():
 		return "", hint.Wrap(fmt.Errorf("its port is published on %s of %s, which this machine cannot reach", b.HostIP, machine),
 			fmt.Sprintf("publish it for others on that network, too, by the annotation %s: 0.0.0.0, or name the host to connect to by %s", AnnotationPublishAddress, AnnotationTarget))
-	case machine != "" && !c.engine.Forwards() && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
+	case machine != "" && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
 		return machine, nil
 	case !b.HostIP.IsValid() || b.HostIP == netip.IPv4Unspecified():
 		return "127.0.0.1", nil
