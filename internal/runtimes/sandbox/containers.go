@@ -17,10 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// maxOutput is the maximum size of a container's standard output in bytes, as
-// in alpha Crossplane.
-const maxOutput = 100 << 20
-
 // Containers runs alpha functions, each call in its own sandbox. The image
 // determines the command line (ENTRYPOINT and CMD), user, environment and
 // working directory. The root is read-only.
@@ -78,7 +74,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 		return nil, err
 	}
 	var stops stops
-	defer func() { err = errors.Join(err, stops.run(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, stops.run()) }()
 	root, _, err := c.images(req.Auth).unpack(ctx, req.Image, settings.policy, &stops)
 	if err != nil {
 		return nil, causeOr(ctx, err)
@@ -98,7 +94,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 // execute runs a container and returns its output.
 func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
-	b := batch{limit: maxOutput, stderr: local.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
+	b := batch{stderr: local.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
 		report = &r
 		c.Progress.Step(fmt.Sprintf("running %s in a sandbox (%s)", req.Image, describe(r)))
 	}}

@@ -49,7 +49,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	stops.add(func(context.Context) error { return root.Release() })
+	stops.add(root.Release)
 	return root, id, nil
 }
 
@@ -60,7 +60,7 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 		if err != nil {
 			return nil, err
 		}
-		stops.add(func(context.Context) error { return file.Close() })
+		stops.add(file.Close)
 		return file.Image, nil
 	}
 	request, err := i.request(name, policy)
@@ -71,7 +71,7 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 	if err != nil {
 		return nil, err
 	}
-	stops.add(func(context.Context) error { return store.Close() })
+	stops.add(store.Close)
 	return store.Image(ctx, request, i.pull)
 }
 
