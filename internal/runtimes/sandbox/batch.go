@@ -45,11 +45,13 @@ func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code 
 	defer closeOurs()
 	spec.Stdin, spec.Stdout, spec.Stderr = read[0], write[1], write[2]
 	process, err := sandbox.Start(ctx, spec)
+	if err == nil {
+		b.started(process.Report())
+	}
 	closeAll(spec.Stdin, spec.Stdout, spec.Stderr)
 	if err != nil {
 		return 0, err
 	}
-	b.started(process.Report())
 	// Another process may have a copy of the other ends, which would delay
 	// the end of the copies.
 	defer context.AfterFunc(ctx, closeOurs)()
