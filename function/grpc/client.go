@@ -20,9 +20,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// DefaultMaxMessageSize is the default limit for the size of a message, in bytes.
-// The default of gRPC, 4 MiB, is less than the desired state of large
-// Compositions.
+// DefaultMaxMessageSize is the default limit for the size of a message, in bytes. The
+// default of gRPC, 4 MiB, is less than the desired state of large Compositions.
 const DefaultMaxMessageSize = 64 << 20
 
 // reconnect begins with short pauses: a new function listens within milliseconds.
@@ -38,8 +37,7 @@ type Options struct {
 	// MaxMessageSize limits the size of a response, in bytes. Zero means
 	// DefaultMaxMessageSize.
 	MaxMessageSize int
-	// Certificates are for a function that is served with TLS. Nil means
-	// plaintext.
+	// Certificates are for a function that is served with TLS. Nil means plaintext.
 	Certificates *Certificates
 	// ServerName is the name in the function's certificate. Empty means the host
 	// of the target, or "localhost" for a unix socket.

@@ -18,8 +18,7 @@ import (
 // stopGrace is how long calls in progress may take after Serve stops.
 const stopGrace = 5 * time.Second
 
-// ServeOptions are the options of Serve. The zero value serves any client in
-// plaintext.
+// ServeOptions are the options of Serve. The zero value serves any client in plaintext.
 type ServeOptions struct {
 	// Certificates require mutual TLS: each client must present a certificate of the
 	// authorities. Nil means plaintext.

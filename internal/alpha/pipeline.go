@@ -136,8 +136,7 @@ func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.Fu
 	return got, nil
 }
 
-// runContainer enforces the message sizes of a gRPC runner for each
-// ContainerRunner.
+// runContainer enforces the message sizes of a gRPC runner for each ContainerRunner.
 func runContainer(ctx context.Context, run ContainerRunner, req ContainerRequest) ([]byte, error) {
 	if n := len(req.Input); n > MaxMessage {
 		return nil, fmt.Errorf("the FunctionIO has %d bytes, but a message to a runner may have at most %d", n, MaxMessage)

@@ -21,8 +21,7 @@ import (
 // it to connect.
 const greetTimeout = 40 * time.Second
 
-// idleConnections is the number of connections that stay open for later
-// requests.
+// idleConnections is the number of connections that stay open for later requests.
 const idleConnections = 16
 
 // An Engine is a connection to an engine. It is safe for concurrent use.

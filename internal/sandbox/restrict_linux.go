@@ -48,13 +48,12 @@ func restrictThread(o request, rights map[string]uint64, port int) (abi int, err
 // function. They also count for the caller's user, who may have some thousands.
 const pendingSignals = 1024
 
-// limitResources sets the limits of single processes. They apply to the
-// supervisor too, and the function inherits them.
+// limitResources sets the limits of single processes. They apply to the supervisor too,
+// and the function inherits them.
 //
-// The size of files is not limited. The limit would apply to each memfd, but
-// not to their number or to other shared memory. It would also kill a function
-// with a signal where a full disk returns an error, or where stdout is a log
-// that has grown.
+// The size of files is not limited. The limit would apply to each memfd, but not to
+// their number or to other shared memory. It would also kill a function with a signal
+// where a full disk returns an error, or where stdout is a log that has grown.
 func limitResources(o request) error {
 	limits := map[int]int64{
 		unix.RLIMIT_CORE:       1, // with 0, a program that handles core files on the host still receives them
@@ -177,9 +176,8 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	return abi, nil
 }
 
-// fileRights returns the rights in a sandbox: to read and execute, and to write
-// to writable mounts. They repeat the flags of the mounts as a second line of
-// defense.
+// fileRights returns the rights in a sandbox: to read and execute, and to write to
+// writable mounts. They repeat the flags of the mounts as a second line of defense.
 func fileRights(o request) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

@@ -12,16 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is where the new root is assembled: a directory that every system has
-// and every user may enter. A tmpfs covers it meanwhile, and later becomes the
-// function's /tmp.
+// stage is where the new root is assembled: a directory that every system has and every
+// user may enter. A tmpfs covers it meanwhile, and later becomes the function's /tmp.
 const stage = "/dev"
 
 // isolate sets up the namespaces of this process: their host name, loopback and
 // files, with the open directory root as their root.
 func isolate(o request, root int) (done reply, err error) {
-	// This is the first operation that needs a capability in the new
-	// namespaces.
+	// This is the first operation that needs a capability in the new namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 			return reply{}, fmt.Errorf("%w: %w", errForbidden, err)
@@ -334,8 +332,7 @@ func ifThere(err error) error {
 	return err
 }
 
-// self returns a path to an open file that does not depend on other
-// directories.
+// self returns a path to an open file that does not depend on other directories.
 func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // mountOn mounts on an entry of an open directory, which must not be a link.

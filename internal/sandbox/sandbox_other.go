@@ -12,8 +12,7 @@ import (
 // A Process is a running sandbox. This system has none.
 type Process struct{}
 
-// Start returns an error that wraps [errors.ErrUnsupported]: only Linux has
-// sandboxes.
+// Start returns an error that wraps [errors.ErrUnsupported]: only Linux has sandboxes.
 func Start(context.Context, Spec) (*Process, error) {
 	return nil, unsupported()
 }

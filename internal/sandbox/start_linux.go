@@ -18,8 +18,7 @@ import (
 // maxReplies limits the bytes that are read from a supervisor in total.
 const maxReplies = 64 << 10
 
-// sealed returns the copy of this program in memory that all supervisors run
-// from.
+// sealed returns the copy of this program in memory that all supervisors run from.
 var sealed = sync.OnceValues(sealSelf)
 
 // A Process is a running sandbox.
@@ -33,10 +32,9 @@ type Process struct {
 	state   *os.ProcessState // how the process ended; valid once done is closed
 }
 
-// Start starts a sandbox and the function in it, and returns when the function
-// runs. The whole sandbox is killed when ctx ends, and when this process ends
-// for any reason. The error is a [NamespaceError] if the system forbids
-// sandboxes.
+// Start starts a sandbox and the function in it, and returns when the function runs.
+// The whole sandbox is killed when ctx ends, and when this process ends for any reason.
+// The error is a [NamespaceError] if the system forbids sandboxes.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	spec, err := spec.withDefaults()
 	if err == nil {
@@ -103,8 +101,7 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	// Otherwise the Go runtime keeps files of its cgroup open to read the
-	// CPU limit.
+	// Otherwise the Go runtime keeps files of its cgroup open to read the CPU limit.
 	env := []string{"GODEBUG=containermaxprocs=0"}
 	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {

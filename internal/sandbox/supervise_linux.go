@@ -20,11 +20,10 @@ import (
 // has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Supervise runs the supervisor, if this process is one. It then returns when
-// the function has ended, with the code to exit with immediately. If [Confine]
-// started this process, it becomes the function, and Supervise returns only if
-// that fails. In any other process Supervise returns false and does nothing.
-// args is the command line.
+// Supervise runs the supervisor, if this process is one. It then returns when the
+// function has ended, with the code to exit with immediately. If [Confine] started this
+// process, it becomes the function, and Supervise returns only if that fails. In any
+// other process Supervise returns false and does nothing. args is the command line.
 func Supervise(args []string) (code int, is bool) {
 	if len(args) == 1 && args[0] == confinedName {
 		return confine(), true
@@ -60,8 +59,7 @@ func supervise(ended chan<- int) {
 	ended <- reap(pid)
 }
 
-// errForbidden says that the supervisor has no capabilities in its own
-// namespaces.
+// errForbidden says that the supervisor has no capabilities in its own namespaces.
 var errForbidden = errors.New("the namespace grants no capabilities")
 
 // prepare executes the request, up to the start of the function.
@@ -215,8 +213,7 @@ func releaseFiles() error {
 	return unix.Close(null)
 }
 
-// A hostPath returns the path by which this process reaches a path inside of
-// the root.
+// A hostPath returns the path by which this process reaches a path inside of the root.
 type hostPath func(name string) (string, error)
 
 // samePath is the hostPath of a process that has this root.

@@ -46,8 +46,7 @@ type container struct {
 	out      *local.Output
 
 	image engineImage
-	// id and name identify it at the engine. tty selects the format of its
-	// logs.
+	// id and name identify it at the engine. tty selects the format of its logs.
 	id, name string
 	tty      bool
 	// created and started are set if this process did that. foreign is set if no xfn
@@ -63,8 +62,7 @@ type container struct {
 	function *local.Function
 }
 
-// run creates or finds the container, starts it, and waits for its first
-// answer.
+// run creates or finds the container, starts it, and waits for its first answer.
 func (c *container) run(ctx context.Context) (err error) {
 	if c.settings.name != "" {
 		if c.lock, err = c.docker.leases.share(ctx, c.host(), c.settings.name); err != nil {
@@ -290,8 +288,7 @@ func (c *container) release(ctx context.Context, after cleanup) error {
 	return errors.Join(errs...)
 }
 
-// reference returns the id or name for the engine, or "" if there is no
-// container.
+// reference returns the id or name for the engine, or "" if there is no container.
 func (c *container) reference() string {
 	if c.uncertain && c.settings.name == "" {
 		return c.name

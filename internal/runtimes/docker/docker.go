@@ -25,9 +25,8 @@ type Config struct {
 	Environment dockerengine.Environment
 	// UserAgent is the HTTP user agent of requests to the engine.
 	UserAgent string
-	// Dir is a directory of the user for leases: files that list running
-	// containers, so that the next run removes them if this process is
-	// killed.
+	// Dir is a directory of the user for leases: files that list running containers, so
+	// that the next run removes them if this process is killed.
 	Dir string
 	// Registry is the default registry of image names that the engine does
 	// not have. If it is empty, the engine decides.
@@ -36,10 +35,9 @@ type Config struct {
 	Remote *remote.Client
 	// Offline forbids the engine to pull images.
 	Offline bool
-	// Pin, if not nil, returns the digest that a lock file has for an
-	// image. That digest runs instead. If Pin returns an error, the
-	// function is not started. Pin does not apply to existing containers
-	// with a requested name.
+	// Pin, if not nil, returns the digest that a lock file has for an image. That
+	// digest runs instead. If Pin returns an error, the function is not started. Pin
+	// does not apply to existing containers with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
 	// Options has no effect on directories: containers use none of this machine.
 	local.Options
@@ -104,9 +102,8 @@ func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	return errors.Join(errs...)
 }
 
-// Start runs the function's image in a container with the settings of its
-// annotations, and with the argument --insecure. It returns once the function
-// answers on port 9443.
+// Start runs the function's image in a container with the settings of its annotations,
+// and with the argument --insecure. It returns once the function answers on port 9443.
 func (d *Docker) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	instance, err := d.start(ctx, fn)
 	if err != nil {

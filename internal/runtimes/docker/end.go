@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// stopGrace is how many seconds a function may take to end after the request
-// to.
+// stopGrace is how many seconds a function may take to end after the request to.
 const stopGrace = 2
 
 // shortPause is the time between checks for what another process is doing.

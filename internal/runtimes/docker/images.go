@@ -139,8 +139,7 @@ func (d *Docker) qualify(from string) string {
 	return d.Registry + "/" + from
 }
 
-// pull pulls an image. If reading credentials fails, it warns and pulls without
-// them.
+// pull pulls an image. If reading credentials fails, it warns and pulls without them.
 func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from string) error {
 	leave, err := d.slots.enter(ctx)
 	if err != nil {
@@ -190,8 +189,7 @@ func isDenied(err error) bool {
 	return errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)
 }
 
-// load loads the image of a file or folder into the engine, unless the engine
-// has it.
+// load loads the image of a file or folder into the engine, unless the engine has it.
 func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ engineImage, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "oci-layout")); err != nil {

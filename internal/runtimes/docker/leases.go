@@ -87,8 +87,7 @@ func createLocked(dir string) (*os.File, error) {
 		if ok {
 			return f, nil
 		}
-		// A process that looks for expired leases locked the file
-		// first.
+		// A process that looks for expired leases locked the file first.
 		if err = errors.Join(err, f.Close(), removeFile(f.Name())); err != nil {
 			return nil, err
 		}

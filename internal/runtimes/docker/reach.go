@@ -106,8 +106,7 @@ func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding
 	return b, ok
 }
 
-// publishedHost returns the host of a published port, as this machine reaches
-// it.
+// publishedHost returns the host of a published port, as this machine reaches it.
 func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	machine := c.engine.Machine()
 	switch {
@@ -135,8 +134,7 @@ func (c *container) advise(err error) error {
 	return hint.Wrap(err, "if this runs in a container itself, name a network that both can join by the annotation "+AnnotationNetwork)
 }
 
-// explainPlatform adds that the image is for another platform, if that explains
-// err.
+// explainPlatform adds that the image is for another platform, if that explains err.
 func (c *container) explainPlatform(ctx context.Context, err error) error {
 	if !c.created || ctx.Err() != nil {
 		return err

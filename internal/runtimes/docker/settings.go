@@ -16,8 +16,7 @@ const (
 	AnnotationCleanup = "render.crossplane.io/runtime-docker-cleanup"
 	// AnnotationPullPolicy is IfNotPresent (the default), Always or Never.
 	AnnotationPullPolicy = "render.crossplane.io/runtime-docker-pull-policy"
-	// AnnotationImage is the image to run instead of the function's
-	// package.
+	// AnnotationImage is the image to run instead of the function's package.
 	AnnotationImage = "render.crossplane.io/runtime-docker-image"
 	// AnnotationName is the container's name. An existing container with
 	// this name is used, and started if it is stopped.
@@ -28,8 +27,7 @@ const (
 	// AnnotationPublishAddress is the address of the engine's machine where
 	// the function's port is published: 127.0.0.1 by default.
 	AnnotationPublishAddress = "render.crossplane.io/runtime-docker-publish-address"
-	// AnnotationTarget is the host to connect to, instead of the published
-	// address.
+	// AnnotationTarget is the host to connect to, instead of the published address.
 	AnnotationTarget = "render.crossplane.io/runtime-docker-target"
 	// AnnotationNetwork is a network to join. The function is then called
 	// by its container's name, and no port is published.

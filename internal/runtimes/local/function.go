@@ -19,8 +19,7 @@ import (
 // first answer.
 const DefaultStartTimeout = 30 * time.Second
 
-// exitGrace is how long to wait for the end of a function after its connection
-// broke.
+// exitGrace is how long to wait for the end of a function after its connection broke.
 const exitGrace = 2 * time.Second
 
 // Options configure how a runtime starts functions on this machine.
@@ -54,8 +53,7 @@ func (o Options) NewOutput(function string) *Output {
 // A Function is a function that runs on this machine.
 type Function struct {
 	Client *grpc.Client
-	// Done is closed when the function has ended and its whole output was
-	// read.
+	// Done is closed when the function has ended and its whole output was read.
 	Done <-chan struct{}
 	// Ended returns how the function ended. Call it after Done is closed.
 	Ended func() error
@@ -79,8 +77,7 @@ func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	return f.Client.WaitReady(ctx)
 }
 
-// RunFunction calls the function. If the function has ended, the error says
-// how.
+// RunFunction calls the function. If the function has ended, the error says how.
 func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp, err := f.Client.RunFunction(ctx, name, req)
 	if status.Code(err) != codes.Unavailable {

@@ -126,9 +126,8 @@ func (c *child) explain(ctx context.Context, err error) error {
 	return errors.Join(c.out.Explain(ctx, err), c.kill(ctx))
 }
 
-// refusesNetworkFlag reports whether a function ended because it does not know
-// the flag --network. The error message of every flag library contains the
-// flag.
+// refusesNetworkFlag reports whether a function ended because it does not know the flag
+// --network. The error message of every flag library contains the flag.
 func refusesNetworkFlag(err error) bool {
 	var ended endedError
 	return errors.As(err, &ended) && !ended.state.Success() && ended.out.Contains("-network")

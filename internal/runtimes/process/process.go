@@ -68,9 +68,8 @@ func isSource(pkg string) bool {
 	return err != nil
 }
 
-// Start starts a function and returns once it answers. It compiles the Go main
-// package if fn.Package is a directory with source. Otherwise Packages starts
-// the function.
+// Start starts a function and returns once it answers. It compiles the Go main package
+// if fn.Package is a directory with source. Otherwise Packages starts the function.
 func (p Process) Start(ctx context.Context, fn runtimes.Function) (instance *runtimes.Instance, err error) {
 	switch {
 	case isSource(fn.Package):
@@ -191,9 +190,8 @@ func Environment(environ []string) []string {
 	})
 }
 
-// environment returns the environment of a function in dir, which is its home
-// and temporary directory, and the variables of the user. The last value of a
-// key applies.
+// environment returns the environment of a function in dir, which is its home and
+// temporary directory, and the variables of the user. The last value of a key applies.
 func environment(dir string, user []string) []string {
 	var env []string
 	for _, key := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "USERPROFILE"} {

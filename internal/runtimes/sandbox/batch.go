@@ -27,9 +27,8 @@ type batch struct {
 	stderr local.Output
 }
 
-// run returns the program's exit code after all of its processes have ended. It
-// returns an error if the program was stopped, because ctx ended or because it
-// wrote too much.
+// run returns the program's exit code after all of its processes have ended. It returns
+// an error if the program was stopped, because ctx ended or because it wrote too much.
 func (b *batch) run(ctx context.Context, spec sandbox.Spec, input []byte) (code int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -10,17 +10,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Confined starts functions on systems that forbid sandboxes. A function is a
-// process of this machine, from the same image. It is restricted as far as
-// possible without a namespace (see sandbox.Confine). The Instance's Detail
-// describes the restrictions.
+// Confined starts functions on systems that forbid sandboxes. A function is a process
+// of this machine, from the same image. It is restricted as far as possible without a
+// namespace (see sandbox.Confine). The Instance's Detail describes the restrictions.
 //
-// A function is started with its image's command line, and --insecure and
-// --address after it. It must listen at that address: a port of the host's
-// loopback interface, to which every user of this machine can connect.
+// A function is started with its image's command line, and --insecure and --address
+// after it. It must listen at that address: a port of the host's loopback interface, to
+// which every user of this machine can connect.
 //
-// Confined reads the same annotations as Sandbox. It cannot enforce a CPU limit
-// or provide a writable root, and says so in Detail.
+// Confined reads the same annotations as Sandbox. It cannot enforce a CPU limit or
+// provide a writable root, and says so in Detail.
 type Confined struct{ Sandbox }
 
 var (
@@ -71,8 +70,7 @@ func describeConfined(r sandbox.Report, s settings) string {
 	return strings.Join(said, ", ")
 }
 
-// landlockNote describes the state of Landlock, and the effect if it is
-// missing.
+// landlockNote describes the state of Landlock, and the effect if it is missing.
 func landlockNote(r sandbox.Report) string {
 	switch {
 	case r.Landlock > 0:

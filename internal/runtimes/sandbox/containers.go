@@ -17,22 +17,20 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// Containers runs alpha functions, each call in its own sandbox. The image
-// determines the command line (ENTRYPOINT and CMD), user, environment and
-// working directory. The root is read-only.
+// Containers runs alpha functions, each call in its own sandbox. The image determines
+// the command line (ENTRYPOINT and CMD), user, environment and working directory. The
+// root is read-only.
 //
-// A container may write 100 MiB to its standard output; more is an error. Of
-// its standard error only the last lines are kept, for the error if it fails.
-// It need not read its input. Without a memory limit in the request,
-// sandbox.DefaultMemory applies.
+// A container may write 100 MiB to its standard output; more is an error. Of its
+// standard error only the last lines are kept, for the error if it fails. It need not
+// read its input. Without a memory limit in the request, sandbox.DefaultMemory applies.
 type Containers struct {
 	// Cache is the directory of pulled and unpacked images.
 	Cache string
 	// Registry is the default registry of image names. If it is empty, a
 	// name must contain a registry.
 	Registry string
-	// Pull configures how images are fetched if a request has no
-	// credentials.
+	// Pull configures how images are fetched if a request has no credentials.
 	Pull image.Options
 	// Files also permits paths of .xpkg files and of folders with an OCI
 	// layout as images. Set it only if the caller owns these files: remote
@@ -42,13 +40,11 @@ type Containers struct {
 	// containers, if this process may assign ids. Zero means
 	// sandbox.DefaultHostID, and for HostGID the same as HostUID.
 	HostUID, HostGID int
-	// Progress receives an event before each long operation, and with the
-	// restrictions of each container. It may be nil, and must be safe for
-	// concurrent use.
+	// Progress receives an event before each long operation, and with the restrictions
+	// of each container. It may be nil, and must be safe for concurrent use.
 	Progress progress.Func
-	// Output receives each line that a container writes to stderr, without
-	// control characters. It may be nil, and must be safe for concurrent
-	// use.
+	// Output receives each line that a container writes to stderr, without control
+	// characters. It may be nil, and must be safe for concurrent use.
 	Output func(image, line string)
 }
 
@@ -114,8 +110,7 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.Co
 	return nil, hintMemory(err, code, &b.stderr, *report)
 }
 
-// hintMemory adds a hint if a program may have ended because it ran out of
-// memory.
+// hintMemory adds a hint if a program may have ended because it ran out of memory.
 func hintMemory(err error, code int, out *local.Output, report sandbox.Report) error {
 	if report.Memory.By == sandbox.Nothing || !outOfMemory(code, out) {
 		return err

@@ -37,9 +37,8 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	// The config identifies the content of the layers. The manifest
-	// identifies their stored form; computing it for a Docker archive would
-	// read all layers.
+	// The config identifies the content of the layers. The manifest identifies their
+	// stored form; computing it for a Docker archive would read all layers.
 	id, err := img.ConfigName()
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("reading the image's config: %w", err)

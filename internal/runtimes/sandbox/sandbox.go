@@ -207,8 +207,7 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 	return f, c.process.Report(), nil
 }
 
-// listen creates the socket whose connections the supervisor forwards to the
-// function.
+// listen creates the socket whose connections the supervisor forwards to the function.
 func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
 	dir, err := local.PrivateDir(s.TempDir)
 	if err != nil {

@@ -63,9 +63,8 @@ func (g *Group) InForce() (limits Limits, version int) {
 	return g.inForce, g.version
 }
 
-// Add puts a process, and every process that it starts later, into the group.
-// If the kernel refuses, Add removes the group, and none of its limits is in
-// force.
+// Add puts a process, and every process that it starts later, into the group. If the
+// kernel refuses, Add removes the group, and none of its limits is in force.
 func (g *Group) Add(pid int) error {
 	for _, dir := range g.dirs {
 		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -172,8 +171,7 @@ func setUnified(dir string, limits Limits) (kept Limits) {
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
 	if h.controls("memory") && limits.Memory > 0 && write(dir, "memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)) == nil {
 		kept.Memory = limits.Memory
-		// Memory and swap together. The kernel may have no swap
-		// accounting.
+		// Memory and swap together. The kernel may have no swap accounting.
 		_ = write(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limits.Memory, 10))
 	}
 	if h.controls("cpu") && limits.CPU > 0 && write(dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10)) == nil {
