@@ -236,7 +236,7 @@ func giveUp(o request) (abi int, err error) {
 		return 0, err
 	}
 	port := allTCP
-	if o.Isolated {
+	if o.Network == Isolated {
 		port = o.Port
 	}
 	if abi, err = restrictThread(o, rights, port); err != nil {
@@ -249,7 +249,7 @@ func giveUp(o request) (abi int, err error) {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return 0, fmt.Errorf("dropping all capabilities: %w", err)
 	}
-	if err := (seccomp.Host{Network: !o.Isolated, Root: o.Chroot}).Install(); err != nil {
+	if err := (seccomp.Host{Network: o.Network != Isolated, Root: o.Chroot}).Install(); err != nil {
 		return 0, err
 	}
 	return abi, seccomp.Install()

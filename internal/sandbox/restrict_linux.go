@@ -57,7 +57,7 @@ const pendingSignals = 1024
 func limitResources(o request) error {
 	limits := map[int]int64{
 		unix.RLIMIT_CORE:       1, // with 0, a program that handles core files on the host still receives them
-		unix.RLIMIT_NOFILE:     o.Files,
+		unix.RLIMIT_NOFILE:     o.Limits.Files,
 		unix.RLIMIT_MEMLOCK:    64 << 10,
 		unix.RLIMIT_MSGQUEUE:   0,
 		unix.RLIMIT_SIGPENDING: pendingSignals,

@@ -99,11 +99,11 @@ type Spec struct {
 	Limits   Limits
 	// Stdin, Stdout and Stderr are passed to the function unchanged: the
 	// caller must drain and bound them. Nil means /dev/null.
-	Stdin, Stdout, Stderr *os.File
+	Stdin, Stdout, Stderr *os.File `json:"-"`
 	// Listener is a listening socket. The supervisor forwards its connections to
 	// 127.0.0.1:Port inside, and dials until the function listens there. The caller
 	// must not accept from it, and may close it once the sandbox runs.
-	Listener *net.UnixListener
+	Listener *net.UnixListener `json:"-"`
 	Port     int
 	// TempDir is where [Confine] creates the private directory of a
 	// function that keeps this machine's root.

@@ -154,33 +154,38 @@ func gone(pid int) bool {
 }
 
 func setUnified(dir string, limits Limits) (kept Limits) {
-	if limits.Memory > 0 && write(dir, "memory.max", strconv.FormatInt(limits.Memory, 10)) == nil {
-		kept.Memory = limits.Memory
+	kept.Memory = set(limits.Memory, dir, "memory.max", strconv.FormatInt(limits.Memory, 10))
+	if kept.Memory > 0 {
 		_ = write(dir, "memory.swap.max", "0")  // there may be no swap accounting
 		_ = write(dir, "memory.oom.group", "1") // since Linux 4.19
 	}
-	if limits.CPU > 0 && write(dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period)) == nil {
-		kept.CPU = limits.CPU
-	}
-	if limits.PIDs > 0 && write(dir, "pids.max", strconv.FormatInt(limits.PIDs, 10)) == nil {
-		kept.PIDs = limits.PIDs
-	}
+	kept.CPU = set(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period))
+	kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	return kept
 }
 
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
-	if h.controls("memory") && limits.Memory > 0 && write(dir, "memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)) == nil {
-		kept.Memory = limits.Memory
+	if memory := strconv.FormatInt(limits.Memory, 10); h.controls("memory") {
+		kept.Memory = set(limits.Memory, dir, "memory.limit_in_bytes", memory)
 		// Memory and swap together. The kernel may have no swap accounting.
-		_ = write(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limits.Memory, 10))
+		_ = set(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
 	}
-	if h.controls("cpu") && limits.CPU > 0 && write(dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10)) == nil {
-		kept.CPU = limits.CPU
+	if h.controls("cpu") {
+		kept.CPU = set(limits.CPU, dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10))
 	}
-	if h.controls("pids") && limits.PIDs > 0 && write(dir, "pids.max", strconv.FormatInt(limits.PIDs, 10)) == nil {
-		kept.PIDs = limits.PIDs
+	if h.controls("pids") {
+		kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	}
 	return kept
+}
+
+// set writes the value of a limit. It returns 0 if there is no limit, or the kernel
+// rejects it.
+func set(limit int64, dir, file, value string) int64 {
+	if limit <= 0 || write(dir, file, value) != nil {
+		return 0
+	}
+	return limit
 }
 
 // quota converts a CPU share to microseconds of a period. The kernel accepts no
