@@ -49,6 +49,9 @@ var flags = []string{
 	"-buildmode=default", "-linkshared=false", "-cover=false", "-race=false", "-msan=false", "-asan=false",
 }
 
+// maxLines limits the quoted output of the compiler.
+const maxLines = 40
+
 const nameMainPackage = "name the directory of the main package, the one that holds func main"
 
 // Build compiles the main package in opts.Dir: static (no cgo), stripped, and
@@ -91,10 +94,11 @@ func build(ctx context.Context, opts Options) (err error) {
 	cmd.Env = environment(opts, work)
 	cmd.WaitDelay = grace
 	proc.KillGroup(cmd)
-	var said tail
+	var said proc.Output
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
-		return explain(ctx, opts, err, said.String())
+		said.Flush()
+		return explain(ctx, opts, err, strings.TrimSpace(said.Last(maxLines)))
 	}
 	return checkProgram(out)
 }

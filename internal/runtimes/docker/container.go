@@ -43,7 +43,7 @@ type container struct {
 	engine   *dockerengine.Engine
 	fn       runtimes.Function
 	settings settings
-	out      *local.Output
+	out      *proc.Output
 
 	image engineImage
 	// id and name identify it at the engine. tty selects the format of its logs.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -42,8 +43,8 @@ type Options struct {
 }
 
 // NewOutput returns a record of the output of a function.
-func (o Options) NewOutput(function string) *Output {
-	out := &Output{}
+func (o Options) NewOutput(function string) *proc.Output {
+	out := &proc.Output{}
 	if o.Output != nil {
 		out.Each = func(line string) { o.Output(function, line) }
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/proc"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 type child struct {
 	cmd   *exec.Cmd
 	group *group
-	out   *local.Output
+	out   *proc.Output
 	done  chan struct{} // closed when the group has ended and the output was read
 }
 
@@ -35,7 +34,7 @@ type child struct {
 //
 // It retries "text file busy": a process that another goroutine just forked has
 // the new program open until it executes its own.
-func startChild(ctx context.Context, command func() *exec.Cmd, out *local.Output) (*child, error) {
+func startChild(ctx context.Context, command func() *exec.Cmd, out *proc.Output) (*child, error) {
 	for delay := time.Millisecond; ; delay *= 2 {
 		c := &child{cmd: command(), out: out, done: make(chan struct{})}
 		c.cmd.Stdout, c.cmd.Stderr = out, out
@@ -103,7 +102,7 @@ func (c *child) endsWithin(ctx context.Context, limit time.Duration) bool {
 // An endedError says that a process ended too early.
 type endedError struct {
 	state *os.ProcessState
-	out   *local.Output
+	out   *proc.Output
 }
 
 func (e endedError) Error() string {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -24,7 +24,7 @@ type batch struct {
 	started func(sandbox.Report)
 
 	output []byte
-	stderr local.Output
+	stderr proc.Output
 }
 
 // run returns the program's exit code after all of its processes have ended. It returns

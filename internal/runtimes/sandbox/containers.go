@@ -11,9 +11,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -90,7 +90,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 // execute runs a container and returns its output.
 func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
-	b := batch{stderr: local.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
+	b := batch{stderr: proc.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
 		report = &r
 		c.Progress.Step(fmt.Sprintf("running %s in a sandbox (%s)", req.Image, describe(r)))
 	}}
@@ -111,7 +111,7 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.Co
 }
 
 // hintMemory adds a hint if a program may have ended because it ran out of memory.
-func hintMemory(err error, code int, out *local.Output, report sandbox.Report) error {
+func hintMemory(err error, code int, out *proc.Output, report sandbox.Report) error {
 	if report.Memory.By == sandbox.Nothing || !outOfMemory(code, out) {
 		return err
 	}
@@ -121,7 +121,7 @@ func hintMemory(err error, code int, out *local.Output, report sandbox.Report) e
 // outOfMemory reports whether a container seems to have ended because it ran
 // out of memory. The kernel kills it at a cgroup limit; programs write an error
 // message at a resource limit.
-func outOfMemory(code int, stderr *local.Output) bool {
+func outOfMemory(code int, stderr *proc.Output) bool {
 	const killed = 128 + 9
 	return code == killed || stderr.Contains("out of memory") || stderr.Contains("annot allocate memory")
 }
