@@ -10,19 +10,18 @@ import (
 	"path/filepath"
 
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// minVersion is what functions built with Crossplane's SDK ask for. Two sides
-// that can do better do.
+// minVersion is the minimum of functions that are built with Crossplane's SDK.
 const minVersion = tls.VersionTLS12
 
-// Certificates are the TLS configuration of a client or a server: its certificate
-// and key, and the certificate authorities that the certificate of the other side
-// is verified against.
+// Certificates are the TLS configuration of a client or a server: its certificate and
+// key, and the authorities that verify the certificate of the other side.
 type Certificates struct {
-	// own is nil for a client that shows none.
+	// own is nil for a client without a certificate.
 	own         *tls.Certificate
 	authorities *x509.CertPool
 }
@@ -73,7 +72,7 @@ func loadAuthorities(dir string) (*x509.CertPool, error) {
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("reading %q: it holds no certificate in PEM form", path)
+		return nil, fmt.Errorf("reading %q: it contains no certificate in PEM form", path)
 	}
 	return authorities, nil
 }
@@ -86,8 +85,11 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// server asks every client for a certificate.
+// server requires a certificate of every client. Without Certificates it is plaintext.
 func (c *Certificates) server() credentials.TransportCredentials {
+	if c == nil {
+		return insecure.NewCredentials()
+	}
 	return credentials.NewTLS(&tls.Config{
 		MinVersion:   minVersion,
 		Certificates: []tls.Certificate{*c.own},
@@ -96,9 +98,12 @@ func (c *Certificates) server() credentials.TransportCredentials {
 	})
 }
 
-// client shows its certificate also to a server that knows other authorities,
-// which then says so.
+// client presents its certificate also to a server with other authorities, so that
+// the server reports that. Without Certificates it is plaintext.
 func (c *Certificates) client(serverName string) credentials.TransportCredentials {
+	if c == nil {
+		return insecure.NewCredentials()
+	}
 	config := &tls.Config{MinVersion: minVersion, RootCAs: c.authorities, ServerName: serverName}
 	if c.own != nil {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.own, nil }

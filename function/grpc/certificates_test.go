@@ -132,7 +132,7 @@ func TestLoadCertificates(t *testing.T) {
 		"NoKey":         {"the key too", func(dir string) error { return os.Remove(filepath.Join(dir, "tls.key")) }, []string{`tls.key": no such file`}},
 		"NoAuthority":   {"and the authorities", func(dir string) error { return os.Remove(filepath.Join(dir, "ca.crt")) }, []string{`ca.crt": no such file`}},
 		"BadKey":        {"a key that is none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "tls.key"), []byte("secret"), 0o600) }, []string{"tls.crt", "tls.key"}},
-		"BadAuthority":  {"authorities that are none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("trust me"), 0o600) }, []string{`ca.crt": it holds no certificate`}},
+		"BadAuthority":  {"authorities that are none", func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("trust me"), 0o600) }, []string{`ca.crt": it contains no certificate`}},
 		"OtherKey": {"a key of another certificate", func(dir string) error {
 			return os.Rename(filepath.Join(ca.Issue(t, "x", time.Hour), "tls.key"), filepath.Join(dir, "tls.key"))
 		}, []string{"tls.key", "private key does not match public key"}},

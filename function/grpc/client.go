@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -15,19 +16,15 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
 )
 
-// DefaultMaxMessageSize is the default limit for the size of a message, in bytes.
-// The default of gRPC, 4 MiB, is less than the desired state of large
-// Compositions.
+// DefaultMaxMessageSize is the default limit for the size of a message, in bytes. The
+// default of gRPC, 4 MiB, is less than the desired state of large Compositions.
 const DefaultMaxMessageSize = 64 << 20
 
-// A function that was just started listens within milliseconds, so the first
-// attempts to reach it follow each other closely.
+// reconnect begins with short pauses: a new function listens within milliseconds.
 var reconnect = backoff.Config{
 	BaseDelay:  time.Millisecond,
 	Multiplier: 1.3,
@@ -40,8 +37,7 @@ type Options struct {
 	// MaxMessageSize limits the size of a response, in bytes. Zero means
 	// DefaultMaxMessageSize.
 	MaxMessageSize int
-	// Certificates are for a function that is served with TLS. Nil means
-	// plaintext.
+	// Certificates are for a function that is served with TLS. Nil means plaintext.
 	Certificates *Certificates
 	// ServerName is the name in the function's certificate. Empty means the host
 	// of the target, or "localhost" for a unix socket.
@@ -53,13 +49,6 @@ type Options struct {
 	// Dial connects to the TCP address of the target, where this machine needs a
 	// tunnel for it. Nil means a direct connection.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-}
-
-func (o Options) credentials() credentials.TransportCredentials {
-	if o.Certificates == nil {
-		return insecure.NewCredentials()
-	}
-	return o.Certificates.client(o.ServerName)
 }
 
 // A Client is a function.Runner that calls one function over gRPC. It must be closed.
@@ -77,18 +66,15 @@ type Client struct {
 //
 // The Client uses no proxy, and no gRPC service configuration from DNS.
 func Dial(target string, opts Options) (*Client, error) {
-	limit := opts.MaxMessageSize
-	if limit == 0 {
-		limit = DefaultMaxMessageSize
-	}
+	limit := cmp.Or(opts.MaxMessageSize, DefaultMaxMessageSize)
 	d := newDialer(opts.Dial)
-	balancing := `{"loadBalancingConfig": [{"pick_first": {}}]}`
+	policy := "pick_first"
 	if opts.RoundRobin {
-		balancing = `{"loadBalancingConfig": [{"round_robin": {}}]}`
+		policy = "round_robin"
 	}
 	conn, err := grpc.NewClient(qualify(target),
-		grpc.WithDefaultServiceConfig(balancing),
-		grpc.WithTransportCredentials(handshaker{opts.credentials(), d}),
+		grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"loadBalancingConfig": [{%q: {}}]}`, policy)),
+		grpc.WithTransportCredentials(handshaker{opts.Certificates.client(opts.ServerName), d}),
 		grpc.WithContextDialer(d.dial),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 20 * time.Second}),
@@ -99,8 +85,8 @@ func Dial(target string, opts Options) (*Client, error) {
 	return &Client{target: target, conn: conn, dialer: d, limit: limit}, nil
 }
 
-// qualify leaves the look-up of a plain host to the dialer, which reports how it
-// fails and tries all addresses at once.
+// qualify makes the dialer look up a plain host. It reports how that fails, and tries
+// all addresses concurrently.
 func qualify(target string) string {
 	scheme, _, _ := strings.Cut(target, ":")
 	if resolver.Get(scheme) == nil {
@@ -109,26 +95,24 @@ func qualify(target string) string {
 	return target
 }
 
-// Connect makes one attempt to connect, to each address that the target has,
-// and returns how it failed. An attempt that neither succeeds nor fails lasts
-// until ctx is done.
+// Connect makes one attempt to connect to each address of the target. An attempt that
+// neither succeeds nor fails lasts until ctx is done.
 func (c *Client) Connect(ctx context.Context) error {
 	return c.wait(ctx, func(s connectivity.State) bool { return s == connectivity.TransientFailure })
 }
 
-// WaitReady connects, trying again for as long as nothing listens. It returns
-// an error when ctx is done, or as soon as whoever listens answers with
-// something other than gRPC.
+// WaitReady connects, and tries again while no server listens. It returns an error
+// when ctx is done, or as soon as a server answers with another protocol than gRPC.
 func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, func(connectivity.State) bool { return false })
 }
 
-func (c *Client) wait(ctx context.Context, hopeless func(connectivity.State) bool) error {
+func (c *Client) wait(ctx context.Context, failed func(connectivity.State) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
-		case <-c.dialer.stranger:
+		case <-c.dialer.notGRPC:
 			cancel(c.dialer.reason())
 		case <-ctx.Done():
 		}
@@ -138,7 +122,7 @@ func (c *Client) wait(ctx context.Context, hopeless func(connectivity.State) boo
 		switch {
 		case state == connectivity.Ready:
 			return nil
-		case hopeless(state):
+		case failed(state):
 			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.reason())
 		case state == connectivity.Idle:
 			c.conn.Connect()
@@ -165,8 +149,8 @@ func (c *Client) RunFunction(ctx context.Context, name string, req *fnv1.RunFunc
 	return nil, newCallError(name, err, req, c.limit)
 }
 
-// The messages of v1 and v1beta1 are the same on the wire, so only the name of
-// the service differs.
+// invoke calls v1 or v1beta1. Their messages are the same on the wire; only the name
+// of the service differs.
 func (c *Client) invoke(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) error {
 	if c.beta.Load() {
 		return c.conn.Invoke(ctx, fnv1beta1.FunctionRunnerService_RunFunction_FullMethodName, req, rsp)
@@ -183,8 +167,8 @@ func (c *Client) invoke(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return betaErr
 }
 
-// awaitDeadline makes up for clocks: a function is told the deadline of the
-// call, and may give up a moment before ctx does.
+// awaitDeadline waits until ctx is done if the function ended the call just before the
+// deadline, which it gets with the request.
 func awaitDeadline(ctx context.Context, err error) {
 	deadline, ok := ctx.Deadline()
 	if ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < time.Second {

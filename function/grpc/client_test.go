@@ -203,7 +203,7 @@ func TestCallErrors(t *testing.T) {
 		"Exhausted":   {reason: "a function's own ResourceExhausted is no limit of ours", server: v1(refuse(codes.ResourceExhausted, "out of luck")), code: codes.ResourceExhausted, want: `calling function "f": ResourceExhausted: out of luck`},
 		"PlainError":  {reason: "an error without status is Unknown", server: v1(function.Mux{}), code: codes.Unknown, want: `calling function "f": Unknown: unknown Function "served"`},
 		"Deadline":    {reason: "a function may give up before its time", server: v1(refuse(codes.DeadlineExceeded, "slow database")), code: codes.DeadlineExceeded, want: `calling function "f": DeadlineExceeded: slow database`},
-		"LargeAnswer": {reason: "an answer over the limit names the limit", server: v1(big), limit: 1000, code: codes.ResourceExhausted, want: `calling function "f": its answer is of 2006 bytes, more than the limit of 1000`},
+		"LargeAnswer": {reason: "an answer over the limit names the limit", server: v1(big), limit: 1000, code: codes.ResourceExhausted, want: `calling function "f": its response has 2006 bytes, more than the limit of 1000`},
 		"NoFunction": {
 			reason: "a gRPC server that is no function says so in terms of v1", code: codes.Unimplemented,
 			server: func(t *testing.T) string { return serveOther(t, func(*gogrpc.Server) {}) },
@@ -223,7 +223,7 @@ func TestCallErrors(t *testing.T) {
 					fnv1.RegisterFunctionRunnerServiceServer(s, fnv1.UnimplementedFunctionRunnerServiceServer{})
 				})
 			},
-			want: `calling function "f": the request is of 5242890 bytes, but the function takes at most 4194304`,
+			want: `calling function "f": the request has 5242890 bytes, but the function accepts at most 4194304`,
 		},
 	}
 	for name, tc := range cases {

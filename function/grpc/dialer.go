@@ -13,31 +13,31 @@ import (
 // that expects TLS does so when it gets plaintext.
 var ErrSilent = errors.New("the connection was accepted, but nothing answered in gRPC")
 
-// What is wrong with attempts until one has ended.
+// The state of a dialer before the first attempt has ended.
 var (
 	errUnknown = errors.New("no address of it was found")
 	errWaiting = errors.New("nothing answered")
 )
 
-// A dialer opens connections and remembers why none of them became one that
-// gRPC can use, which gRPC itself does not tell before a call is made.
+// A dialer opens connections, and records why gRPC cannot use them. gRPC itself does
+// not report that before a call.
 type dialer struct {
-	stranger chan struct{} // closed when something answered that is not gRPC
-	special  func(ctx context.Context, address string) (net.Conn, error)
+	notGRPC chan struct{} // closed when a server answers with another protocol
+	special func(ctx context.Context, address string) (net.Conn, error)
 
 	mu      sync.Mutex
-	latest  error // how the latest attempt failed to connect; nil if it did connect
-	refusal error // why the two may not trust each other; nil once they do
-	answer  error // what the stranger said
+	latest  error // of the latest attempt to connect
+	refusal error // why the two sides may not trust each other
+	answer  error // what the server answered instead of gRPC
 }
 
-// newDialer returns one that connects by special, if that is not nil.
+// newDialer returns a dialer that connects by special, if that is not nil.
 func newDialer(special func(context.Context, string) (net.Conn, error)) *dialer {
-	return &dialer{stranger: make(chan struct{}), special: special, latest: errUnknown}
+	return &dialer{notGRPC: make(chan struct{}), special: special, latest: errUnknown}
 }
 
-// dial takes an address as gRPC hands it to custom dialers.
-func (d *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
+// dial connects to an address in the form that gRPC passes to custom dialers.
+func (d *dialer) dial(ctx context.Context, address string) (conn net.Conn, err error) {
 	network := "tcp"
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		network, address = "unix", strings.TrimPrefix(path, "//")
@@ -45,72 +45,56 @@ func (d *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	if strings.HasPrefix(address, "\x00") {
 		network = "unix" // an abstract socket
 	}
-	d.begun()
-	conn, err := d.connect(ctx, network, address)
-	d.attempted(err)
+	d.update(func() {
+		if d.latest == errUnknown { // the error of an earlier attempt says more
+			d.latest = errWaiting
+		}
+	})
+	if d.special != nil {
+		conn, err = d.special(ctx, address)
+	} else {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	d.update(func() {
+		if d.latest = err; err != nil {
+			d.refusal = nil
+		}
+	})
 	return conn, err
 }
 
-func (d *dialer) connect(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.special != nil {
-		return d.special(ctx, address)
-	}
-	return (&net.Dialer{}).DialContext(ctx, network, address)
-}
-
-// begun takes note of an attempt. How an earlier one failed is still worth more.
-func (d *dialer) begun() {
+func (d *dialer) update(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.latest == errUnknown {
-		d.latest = errWaiting
-	}
+	change()
 }
 
-func (d *dialer) attempted(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.latest = err
-	if err != nil {
-		d.refusal = nil
-	}
+// setRefusal records why the two sides may not trust each other, or nil once they do.
+func (d *dialer) setRefusal(refusal error) { d.update(func() { d.refusal = refusal }) }
+
+// setAnswer records that a server answered with another protocol.
+func (d *dialer) setAnswer(answer error) {
+	d.update(func() {
+		if d.answer == nil {
+			d.answer = answer
+			close(d.notGRPC)
+		}
+	})
 }
 
-// trusted takes note of how the two sides came to terms.
-func (d *dialer) trusted(refusal error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.refusal = refusal
-}
-
-// meet takes note that somebody answered who does not speak gRPC.
-func (d *dialer) meet(answer error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.answer != nil {
-		return
-	}
-	d.answer = answer
-	close(d.stranger)
-}
-
-// reason says why there is no connection that gRPC can use.
+// reason returns why there is no connection that gRPC can use.
 func (d *dialer) reason() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.answer != nil:
-		return d.answer
-	case d.refusal != nil:
-		return d.refusal
-	case d.latest != nil:
-		return d.latest
-	default:
-		return ErrSilent
+	for _, err := range []error{d.answer, d.refusal, d.latest} {
+		if err != nil {
+			return err
+		}
 	}
+	return ErrSilent
 }
 
-// explain adds to the end of a wait what was wrong until then.
+// explain adds the reason to the error that ended a wait.
 func (d *dialer) explain(end error) error {
 	reason := d.reason()
 	if errors.Is(end, reason) {

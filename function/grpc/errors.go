@@ -10,8 +10,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// callError is a call that the function, or the way to it, refused. It keeps
-// the status for status.FromError.
+// A callError is the error of a call, with its gRPC status for status.FromError.
 type callError struct {
 	text   string
 	status *status.Status
@@ -37,9 +36,8 @@ func newCallError(name string, err error, req proto.Message, limit int) error {
 	return err
 }
 
-// explainSize says in bytes which message broke which limit. Both ends of a
-// connection report that in the same words, but only the function's end can
-// report a message that is just as large as the request.
+// explainSize returns which message exceeded which limit. Client and function report
+// that in the same words, but only the function reports the size of the request.
 func explainSize(st *status.Status, req proto.Message, limit int) string {
 	var size, limitOfPeer int
 	if st.Code() != codes.ResourceExhausted {
@@ -49,7 +47,7 @@ func explainSize(st *status.Status, req proto.Message, limit int) string {
 		return ""
 	}
 	if size == proto.Size(req) && limitOfPeer != limit {
-		return fmt.Sprintf("the request is of %d bytes, but the function takes at most %d", size, limitOfPeer)
+		return fmt.Sprintf("the request has %d bytes, but the function accepts at most %d", size, limitOfPeer)
 	}
-	return fmt.Sprintf("its answer is of %d bytes, more than the limit of %d", size, limitOfPeer)
+	return fmt.Sprintf("its response has %d bytes, more than the limit of %d", size, limitOfPeer)
 }

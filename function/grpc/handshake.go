@@ -11,14 +11,14 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// A handshaker is credentials that tell a dialer how they were taken.
+// A handshaker is credentials that report the result of a handshake to a dialer.
 type handshaker struct {
 	credentials.TransportCredentials
 	dialer *dialer
 }
 
-// errUntrusted is all that is known if the other side hangs up after the TLS
-// handshake: of its reason it may tell too late to be heard.
+// errUntrusted is the error if the server closes the connection after the TLS
+// handshake, maybe before its reason arrives.
 var errUntrusted = errors.New("nothing answered in gRPC after the TLS handshake: it may not trust the client's certificate")
 
 // Clone returns a copy for the same dialer.
@@ -26,18 +26,18 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.dialer}
 }
 
-// ClientHandshake shakes hands, and checks on what follows whether it is gRPC.
+// ClientHandshake returns a connection that checks whether the server speaks gRPC.
 func (h handshaker) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := h.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if noTLS := (tls.RecordHeaderError{}); errors.As(err, &noTLS) {
-		h.dialer.meet(errors.New("it does not speak TLS, which was expected"))
+		h.dialer.setAnswer(errors.New("it does not speak TLS, which was expected"))
 	}
 	if err != nil {
-		h.dialer.trusted(err)
+		h.dialer.setRefusal(err)
 		return nil, nil, err
 	}
 	if h.Info().SecurityProtocol == "tls" {
-		h.dialer.trusted(errUntrusted)
+		h.dialer.setRefusal(errUntrusted)
 	}
 	return &checkedConn{Conn: conn, dialer: h.dialer}, info, nil
 }
@@ -51,42 +51,42 @@ const (
 	tlsAlert      = 0x15
 )
 
-// A checkedConn is a connection that checks whether the other side's first words
-// are HTTP/2. It is read by one goroutine.
+// A checkedConn checks whether the server's first bytes are HTTP/2. One goroutine
+// reads it.
 type checkedConn struct {
 	net.Conn
-	dialer *dialer
-	first  []byte
-	judged bool
+	dialer  *dialer
+	first   []byte
+	checked bool
 }
 
 func (c *checkedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if !c.judged {
-		c.judge(p[:n], err)
+	if !c.checked {
+		c.check(p[:n], err)
 	}
 	return n, err
 }
 
-func (c *checkedConn) judge(p []byte, err error) {
+func (c *checkedConn) check(p []byte, err error) {
 	c.first = append(c.first, p[:min(len(p), 80-len(c.first))]...)
 	whole := len(c.first) >= frameHeader
 	if !whole && err == nil {
 		return
 	}
-	c.judged = true
+	c.checked = true
 	switch {
 	case whole && c.first[frameType] == frameSettings:
-		c.dialer.trusted(nil)
+		c.dialer.setRefusal(nil)
 	case len(c.first) > 0:
-		c.dialer.meet(describe(c.first))
+		c.dialer.setAnswer(describe(c.first))
 	case refused(err):
-		c.dialer.trusted(err)
+		c.dialer.setRefusal(err)
 	}
 }
 
-// refused reports whether err is the other side's refusal of our certificate,
-// which it tells in TLS 1.3 only after the handshake.
+// refused reports whether the server rejected our certificate. In TLS 1.3 it does so
+// only after the handshake.
 func refused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

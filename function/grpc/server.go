@@ -9,30 +9,20 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	fnv1beta1 "github.com/crossplane/function-sdk-go/proto/v1beta1"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/xfn-dev/xfn/function"
 )
 
-// stopGrace is how long calls under way may take to finish once Serve stops.
+// stopGrace is how long calls in progress may take after Serve stops.
 const stopGrace = 5 * time.Second
 
-// ServeOptions are the options of Serve. The zero value serves any client in
-// plaintext.
+// ServeOptions are the options of Serve. The zero value serves any client in plaintext.
 type ServeOptions struct {
-	// Certificates make it mutual TLS: clients have to show a certificate of
-	// the authorities. Nil means plaintext.
+	// Certificates require mutual TLS: each client must present a certificate of the
+	// authorities. Nil means plaintext.
 	Certificates *Certificates
-}
-
-func (o ServeOptions) credentials() credentials.TransportCredentials {
-	if o.Certificates == nil {
-		return insecure.NewCredentials()
-	}
-	return o.Certificates.server()
 }
 
 // Serve answers RunFunction calls on lis, of v1 and v1beta1, by calling r with the
@@ -45,7 +35,7 @@ func (o ServeOptions) credentials() credentials.TransportCredentials {
 // Serve returns nil after ctx is done and running calls have ended, or five seconds
 // later. It returns an error if lis fails. It closes lis.
 func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner, opts ServeOptions) error {
-	srv := grpc.NewServer(grpc.MaxRecvMsgSize(DefaultMaxMessageSize), grpc.Creds(opts.credentials()))
+	srv := grpc.NewServer(grpc.MaxRecvMsgSize(DefaultMaxMessageSize), grpc.Creds(opts.Certificates.server()))
 	defer srv.Stop()
 	status := register(srv, service{name: name, runner: r})
 
@@ -61,8 +51,8 @@ func Serve(ctx context.Context, lis net.Listener, name string, r function.Runner
 	return nil
 }
 
-// register registers the function by both its names, and what tells of it. The
-// messages of v1 and v1beta1 are the same on the wire.
+// register registers the function as v1 and v1beta1, whose messages are the same on
+// the wire, and the health service.
 func register(srv *grpc.Server, s service) *health.Server {
 	beta := fnv1.FunctionRunnerService_ServiceDesc
 	beta.ServiceName = fnv1beta1.FunctionRunnerService_ServiceDesc.ServiceName

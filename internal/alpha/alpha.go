@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/xfn-dev/xfn/function"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 	"github.com/xfn-dev/xfn/internal/patch"
 )
@@ -15,7 +16,7 @@ import (
 // Deadline limits a whole reconcile, all functions included.
 const Deadline = 2 * time.Minute
 
-// A Request is the input of a reconcile. Run does not change it.
+// A Request is the input of a reconcile, which does not change it.
 type Request struct {
 	// XR is the observed composite resource.
 	XR *unstructured.Unstructured
@@ -24,24 +25,21 @@ type Request struct {
 	// Environment is what environment patches read and write. If it is nil,
 	// they do nothing.
 	Environment map[string]any
-	// LiteralDeletion follows Crossplane's code instead of its
-	// documentation: a resource from spec.resources is kept when a function
-	// drops it, and every resource is kept when a function returns an XR
-	// without its UID.
+	// LiteralDeletion follows Crossplane's code instead of its documentation: a resource from
+	// spec.resources is kept when a function drops it, and every resource is kept when a
+	// function returns an XR without its UID.
 	LiteralDeletion bool
 }
 
 // A Result is the output of a reconcile.
 type Result struct {
-	// XR is the reconciler's in-memory XR: it includes patches, but not
-	// what functions returned. The store has that.
+	// XR includes patches, but not what functions returned. The store has that.
 	XR *unstructured.Unstructured
 	// Composed are the composed resources, sorted by name.
 	Composed []Composed
-	// Dropped are the existing resources that are no longer desired, sorted
-	// by name.
+	// Dropped are the existing resources that are no longer desired, sorted by name.
 	Dropped []Dropped
-	// ConnectionDetails are the connection details of the XR.
+	// ConnectionDetails are those of the XR.
 	ConnectionDetails map[string][]byte
 	// Events are the events of failed patches, then the functions' results.
 	Events []Event
@@ -52,8 +50,8 @@ type Result struct {
 // Composed is a composed resource.
 type Composed struct {
 	Name string
-	// Desired is the object that was applied. It is nil for a resource that
-	// was not rendered and so not applied; Unrendered has the reason.
+	// Desired is the object that was applied. It is nil for a resource that was not rendered;
+	// Unrendered has the reason.
 	Desired    *unstructured.Unstructured
 	Unrendered error
 	Ready      bool
@@ -74,26 +72,25 @@ type Event struct {
 	Message string
 }
 
-// A FatalError is the first Fatal result of the last function.
-type FatalError struct{ Message string }
+// A fatalError is the first Fatal result of the last function, in the words of Crossplane's event.
+type fatalError struct{ *function.FatalError }
 
-// Error returns the message of the function.
-func (e *FatalError) Error() string { return "fatal function pipeline result: " + e.Message }
+func (e fatalError) Error() string { return "fatal function pipeline result: " + e.Message }
+func (e fatalError) Unwrap() error { return e.FatalError }
 
 // Run reconciles an XR: it patches and transforms, calls the functions in order
 // by run, and applies the output of the last one to the store. It adds the XR
 // to the store if the store does not have it.
 //
 // Errors have the text of Crossplane's event on the XR. A Fatal result is a
-// *FatalError. If a function fails, nothing is applied.
+// *function.FatalError. If a function fails, nothing is applied.
 func Run(ctx context.Context, req Request, run ContainerRunner, store *Store) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Deadline, fmt.Errorf("the reconcile timed out after %s", Deadline))
 	defer cancel()
 
 	r := &reconcile{Request: req, store: store, xr: req.XR.DeepCopy()}
 	if req.Environment != nil {
-		// Alpha patches, like function-patch-and-transform, need an
-		// object with a kind.
+		// Alpha patches, like function-patch-and-transform, need an object with a kind.
 		r.Environment = patch.Environment(runtime.DeepCopyJSON(req.Environment)).Fields
 	}
 	store.add(r.xr)
@@ -118,11 +115,6 @@ func Run(ctx context.Context, req Request, run ContainerRunner, store *Store) (*
 	if err != nil {
 		return nil, fmt.Errorf("cannot run Composition Function pipeline: %w", err)
 	}
-	return r.applyDesired()
-}
-
-// applyDesired applies what the last function returned to the store.
-func (r *reconcile) applyDesired() (*Result, error) {
 	result := &Result{XR: r.xr, Dropped: r.deleteUndesired(), ConnectionDetails: r.details, Events: r.events}
 	if err := r.apply(result); err != nil {
 		return nil, err

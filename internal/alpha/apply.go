@@ -9,9 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deleteUndesired removes resources that the last function did not return from
-// the state, and deletes those that the XR controls. It returns those that
-// exist.
+// deleteUndesired removes the resources that the last function did not return, and
+// deletes those that the XR controls. It returns those that exist.
 func (r *reconcile) deleteUndesired() (dropped []Dropped) {
 	for _, c := range r.sorted() {
 		if c.desired != nil {
@@ -59,12 +58,9 @@ func (r *reconcile) references() []any {
 	refs := []any{}
 	for _, c := range r.sorted() {
 		switch {
-		case c.unrendered == nil:
+		case c.unrendered == nil, r.LiteralDeletion && r.exists(c):
 			refs = append(refs, reference(c.object))
-		case !r.exists(c):
-		case r.LiteralDeletion:
-			refs = append(refs, reference(c.object))
-		default:
+		case r.exists(c):
 			refs = append(refs, reference(c.observed))
 		}
 	}
@@ -93,7 +89,7 @@ func reference(u *unstructured.Unstructured) map[string]any {
 // apply puts the XR into the store, then the resources that it refers to.
 func (r *reconcile) apply(result *Result) error {
 	_ = unstructured.SetNestedSlice(r.returned.Object, r.references(), "spec", "resourceRefs")
-	stored, err := r.store.apply(r.returned, func(*unstructured.Unstructured) error { return nil })
+	stored, err := r.store.apply(r.returned, nil)
 	if err != nil {
 		return fmt.Errorf("cannot apply composite resource: %w", err)
 	}
@@ -102,20 +98,11 @@ func (r *reconcile) apply(result *Result) error {
 		applied := Composed{Name: c.name, Unrendered: c.unrendered}
 		if c.unrendered == nil {
 			applied.Desired = c.object
-			if c.object, err = r.store.apply(c.object, controllableBy(stored)); err != nil {
+			if c.object, err = r.store.apply(c.object, stored); err != nil {
 				return fmt.Errorf("cannot apply composed resource %q: %w", c.name, err)
 			}
 		}
 		result.Composed = append(result.Composed, applied)
 	}
 	return nil
-}
-
-func controllableBy(xr *unstructured.Unstructured) func(*unstructured.Unstructured) error {
-	return func(current *unstructured.Unstructured) error {
-		if c := metav1.GetControllerOfNoCopy(current); c != nil && c.UID != xr.GetUID() {
-			return fmt.Errorf("existing object is not controlled by UID %q", xr.GetUID())
-		}
-		return nil
-	}
 }

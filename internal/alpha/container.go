@@ -47,8 +47,7 @@ type ContainerRequest struct {
 	Input []byte
 	// PullPolicy is PullIfNotPresent by default.
 	PullPolicy PullPolicy
-	// Auth is for the image's registry. Nil means the runner's own
-	// credentials.
+	// Auth is for the image's registry. Nil means the runner's own credentials.
 	Auth *Auth
 	// CPU and Memory are limits as Kubernetes quantities, such as "100m"
 	// and "128Mi". Empty means no limit.

@@ -48,9 +48,8 @@ var (
 		spec.FromEnvironmentFieldPath, spec.ToEnvironmentFieldPath, spec.CombineFromEnvironment, spec.CombineToEnvironment)
 )
 
-// compilePatches compiles the patches at a path, and expands patch sets from
-// sets. If sets is nil, patch sets are an error. The result has at most most
-// patches.
+// compilePatches compiles the patches at a path, and expands patch sets from sets. If
+// sets is nil, patch sets are an error. The result has at most most patches.
 func compilePatches(at string, types []spec.PatchType, raws []json.RawMessage, sets map[string][]compiledPatch, most int) ([]compiledPatch, error) {
 	var all []compiledPatch
 	for i, raw := range raws {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/xfn-dev/xfn/function"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
 
@@ -46,31 +48,18 @@ func (f *functionSpec) check(others map[string]bool) error {
 	case f.Container == nil || f.Container.Image == "":
 		return fault("container.image", "an image is required")
 	}
-	if err := f.checkConfig(); err != nil {
-		return err
+	if f.Config != nil {
+		var config struct{ APIVersion, Kind string }
+		if err := json.Unmarshal(f.Config.Raw, &config); err != nil || config.APIVersion == "" || config.Kind == "" {
+			return fault("config", "a config must have an apiVersion and a kind")
+		}
 	}
-	return f.Container.check()
-}
-
-func (f *functionSpec) checkConfig() error {
-	if f.Config == nil {
-		return nil
+	req := f.Container.request(nil)
+	if !slices.Contains([]PullPolicy{PullIfNotPresent, PullAlways, PullNever}, req.PullPolicy) {
+		return fault("container.imagePullPolicy", "expected IfNotPresent, Always or Never, got %q", req.PullPolicy)
 	}
-	var config struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(f.Config.Raw, &config); err != nil || config.APIVersion == "" || config.Kind == "" {
-		return fault("config", "a config must have an apiVersion and a kind")
-	}
-	return nil
-}
-
-func (c *containerFunction) check() error {
-	switch p := c.ImagePullPolicy; {
-	case p == nil:
-	case *p != string(PullIfNotPresent) && *p != string(PullAlways) && *p != string(PullNever):
-		return fault("container.imagePullPolicy", "expected IfNotPresent, Always or Never, got %q", *p)
-	}
-	if n := c.Network; n != nil && n.Policy != nil && *n.Policy != string(NetworkIsolated) && *n.Policy != string(NetworkRunner) {
-		return fault("container.network.policy", "expected Isolated or Runner, got %q", *n.Policy)
+	if f.Container.Network != nil && req.Network != NetworkIsolated && req.Network != NetworkRunner {
+		return fault("container.network.policy", "expected Isolated or Runner, got %q", req.Network)
 	}
 	return nil
 }
@@ -113,8 +102,8 @@ func quantity(q *resource.Quantity, byDefault string) string {
 	return q.String()
 }
 
-// run runs all functions, and returns the output of the last one. Of the
-// previous function's output a function gets only desired state and results.
+// run runs all functions, and returns the output of the last one. A function gets
+// the desired state and the results of the previous function, and no other output.
 func (c *Composition) run(ctx context.Context, run ContainerRunner, io fnio.FunctionIO) (fnio.FunctionIO, error) {
 	for i := range c.functions {
 		f := &c.functions[i]
@@ -147,8 +136,7 @@ func (f *functionSpec) run(ctx context.Context, run ContainerRunner, io *fnio.Fu
 	return got, nil
 }
 
-// runContainer enforces the message sizes of a gRPC runner for each
-// ContainerRunner.
+// runContainer enforces the message sizes of a gRPC runner for each ContainerRunner.
 func runContainer(ctx context.Context, run ContainerRunner, req ContainerRequest) ([]byte, error) {
 	if n := len(req.Input); n > MaxMessage {
 		return nil, fmt.Errorf("the FunctionIO has %d bytes, but a message to a runner may have at most %d", n, MaxMessage)
@@ -168,7 +156,7 @@ func (r *reconcile) setDesired(io fnio.FunctionIO) error {
 	for _, result := range io.Results {
 		switch result.Severity {
 		case fnio.Fatal:
-			return &FatalError{result.Message}
+			return fatalError{&function.FatalError{Message: result.Message}}
 		case fnio.Warning, fnio.Normal:
 			r.events = append(r.events, Event{result.Severity, result.Message})
 		}
@@ -189,7 +177,7 @@ func (r *reconcile) setDesired(io fnio.FunctionIO) error {
 	return nil
 }
 
-// addDesired adds a desired resource. The last one with the same name counts.
+// addDesired adds a desired resource. The last one with the same name applies.
 func (r *reconcile) addDesired(d *fnio.DesiredResource) error {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal(d.Resource.Raw, u); err != nil {

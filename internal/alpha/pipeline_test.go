@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/alpha"
 	fnio "github.com/xfn-dev/xfn/internal/alpha/v1alpha1"
 )
@@ -194,7 +195,7 @@ func TestFailures(t *testing.T) {
 			if calls := p.store.Calls(); len(calls) > 0 {
 				t.Errorf("%s: got calls %q", tc.reason, calls)
 			}
-			var fatal *alpha.FatalError
+			var fatal *function.FatalError
 			if errors.As(p.err, &fatal) != (name == "Fatal") {
 				t.Errorf("%s: got a %T", tc.reason, p.err)
 			}

@@ -2,23 +2,21 @@ package alpha
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
-// Render reconciles the XR of req once, whose functions are containers that run
-// runs. Observed are the composed resources that exist, and Secrets: those
-// without the annotation of a composed resource hold the connection details of
-// the XR or of composed resources. Nothing in the arguments is changed.
+// Render reconciles the XR of req once. Observed are the composed resources that
+// exist, and Secrets: those without the annotation of a composed resource have the
+// connection details of the XR or of composed resources. Nothing in the arguments is
+// changed.
 //
 // Notes name the composed resources that are deleted. Warnings name those that
 // could not be rendered, and those that exist and are not deleted although
-// nothing desires them. A fatal result is a *function.FatalError.
+// nothing desires them. A Fatal result is a *function.FatalError.
 func Render(ctx context.Context, run ContainerRunner, req Request, observed []*unstructured.Unstructured) (*reconciler.Output, error) {
 	var composed, secrets []*unstructured.Unstructured
 	for _, o := range observed {
@@ -31,11 +29,7 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	xr, store := Cluster(req.XR, composed, secrets)
 	req.XR = xr
 	got, err := Run(ctx, req, run, store)
-	var fatal *FatalError
-	switch {
-	case errors.As(err, &fatal):
-		return nil, &fatalError{err, &function.FatalError{Message: fatal.Message}}
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	out := got.Output()
@@ -53,11 +47,3 @@ func Render(ctx context.Context, run ContainerRunner, req Request, observed []*u
 	}
 	return out, nil
 }
-
-// A fatalError is a fatal result with the message of the alpha reconciler.
-type fatalError struct {
-	error
-	fatal *function.FatalError
-}
-
-func (e *fatalError) Unwrap() []error { return []error{e.error, e.fatal} }

@@ -38,11 +38,9 @@ type composed struct {
 	observed *unstructured.Unstructured
 	// details are the connection details of the observed resource.
 	details map[string][]byte
-	// object is the current object: observed, then rendered, desired,
-	// applied.
+	// object is the current object: observed, then rendered, desired, applied.
 	object *unstructured.Unstructured
-	// template is nil if the Composition has none. unrendered is the reason
-	// why it could not be rendered.
+	// template is nil if the Composition has none. unrendered says why rendering it failed.
 	template   *template
 	unrendered error
 	// desired is nil if the last function did not return the resource.
@@ -68,11 +66,11 @@ func (r *reconcile) sorted() []*composed {
 	return all
 }
 
-// observe reads the resources that the XR refers to. It ignores those that
-// another object controls.
+// observe reads the resources that the XR refers to and no other object controls.
 func (r *reconcile) observe() error {
 	r.resources = map[string]*composed{}
-	r.details = r.store.connectionDetails(r.xr)
+	store := reconciler.Store(r.store.objects)
+	r.details = store.ConnectionDetails(r.xr)
 	refs, _, _ := unstructured.NestedFieldNoCopy(r.xr.Object, "spec", "resourceRefs")
 	list, _ := refs.([]any)
 	for _, ref := range list {
@@ -92,7 +90,7 @@ func (r *reconcile) observe() error {
 			return errors.New(`encountered composed resource without required "` + reconciler.AnnotationResourceName + `" annotation`)
 		}
 		c := r.composed(name)
-		c.observed, c.object, c.details = o, o, r.store.connectionDetails(o)
+		c.observed, c.object, c.details = o, o, store.ConnectionDetails(o)
 	}
 	return nil
 }

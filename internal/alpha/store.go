@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,9 +22,8 @@ const (
 	newTime = "2023-03-01T00:00:00Z"
 )
 
-// A Store is an in-memory API server that accepts any object. It makes names
-// from generateName and a number of five digits. It ignores the status in what
-// it is asked to apply.
+// A Store is an in-memory API server that accepts any object. It makes names from
+// generateName and a number of five digits. It ignores the status of applied objects.
 type Store struct {
 	objects []*unstructured.Unstructured
 	calls   []string
@@ -39,23 +39,7 @@ func NewStore(objects ...*unstructured.Unstructured) *Store {
 	return s
 }
 
-// Objects returns the objects, sorted by apiVersion, kind, namespace and name.
-func (s *Store) Objects() []*unstructured.Unstructured {
-	all := make([]*unstructured.Unstructured, len(s.objects))
-	for i, o := range s.objects {
-		all[i] = o.DeepCopy()
-	}
-	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(
-			cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()), cmp.Compare(a.GetKind(), b.GetKind()),
-			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return all
-}
-
-// Calls returns the write calls in order, such as "create Widget a".
-func (s *Store) Calls() []string { return slices.Clone(s.calls) }
-
+// called records a write call, such as "create Widget a".
 func (s *Store) called(what string, u *unstructured.Unstructured) {
 	s.calls = append(s.calls, fmt.Sprintf("%s %s %s", what, u.GetKind(), u.GetName()))
 }
@@ -83,12 +67,6 @@ func (s *Store) get(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return s.objects[i].DeepCopy()
 }
 
-// connectionDetails returns the data of the Secret that o writes its connection
-// details to.
-func (s *Store) connectionDetails(o *unstructured.Unstructured) map[string][]byte {
-	return reconciler.Store(s.objects).ConnectionDetails(o)
-}
-
 // dryRun sets the name that u would get if it were created.
 func (s *Store) dryRun(u *unstructured.Unstructured) {
 	s.name(u)
@@ -100,21 +78,18 @@ func (s *Store) name(u *unstructured.Unstructured) {
 	u.SetName(fmt.Sprintf("%s%05d", u.GetGenerateName(), s.names))
 }
 
-// apply creates an object, or merges it into the existing one if may returns
-// nil. It returns the stored object.
-func (s *Store) apply(u *unstructured.Unstructured, may func(current *unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
-	switch {
-	case u.GetName() == "" && u.GetGenerateName() == "":
+// apply creates an object, or merges it into the existing one, and returns the
+// stored object. Only owner, unless it is nil, may control the existing one.
+func (s *Store) apply(u, owner *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if u.GetName() == "" && u.GetGenerateName() == "" {
 		return nil, errors.New("cannot get object: resource name may not be empty")
-	case u.GetName() == "":
-		return s.create(u), nil
 	}
 	i := s.find(u)
-	if i < 0 {
+	if u.GetName() == "" || i < 0 {
 		return s.create(u), nil
 	}
-	if err := may(s.objects[i]); err != nil {
-		return nil, err
+	if c := metav1.GetControllerOfNoCopy(s.objects[i]); owner != nil && c != nil && c.UID != owner.GetUID() {
+		return nil, fmt.Errorf("existing object is not controlled by UID %q", owner.GetUID())
 	}
 	patch := maps.Clone(u.Object)
 	delete(patch, "status")
@@ -165,12 +140,10 @@ func merge(value, patch any) any {
 	return merged
 }
 
-// Cluster returns the XR and a store in the state of a cluster before a
-// reconcile, for input files that lack what a cluster sets. The XR gets a UID
-// that depends only on its identity, labels, and references to the observed
-// resources. Those get a creation timestamp, and the XR as controller unless
-// they have one. Others, such as Secrets, are added unchanged. No argument is
-// changed.
+// Cluster returns copies of the XR and of the objects as a cluster has them before a
+// reconcile. The XR gets a UID that depends only on its identity, labels, and
+// references to the observed resources. Those get a creation timestamp, and the XR as
+// controller unless they have one. Others, such as Secrets, are not changed.
 func Cluster(xr *unstructured.Unstructured, observed, others []*unstructured.Unstructured) (*unstructured.Unstructured, *Store) {
 	xr = xr.DeepCopy()
 	if xr.GetUID() == "" {

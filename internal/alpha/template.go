@@ -16,9 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// patchAndTransform patches the environment, then renders the templates in
-// order. A template that fails to render is an event; a failed patch to the XR
-// is an error.
+// patchAndTransform patches the environment, then renders the templates in order. A
+// template that fails to render is an event; a failed patch to the XR is an error.
 func (r *reconcile) patchAndTransform(ctx context.Context) error {
 	for i := range r.Composition.environment {
 		if err := r.patchEnvironment(ctx, &r.Composition.environment[i]); err != nil {

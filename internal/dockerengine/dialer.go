@@ -26,8 +26,7 @@ var sshFlags = []string{"-o", "ConnectTimeout=30", "-T"}
 type dialer struct {
 	// host is the address for the client library.
 	host string
-	// dial is nil if the library must dial itself, as for Windows' named
-	// pipes.
+	// dial is nil if the library must dial itself, as for Windows' named pipes.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ssh is nil for an engine without ssh.
 	ssh *ssh.Spec
@@ -92,8 +91,7 @@ func (d *dialer) failure() error {
 	return d.latest
 }
 
-// Forwards reports whether Forward must be used for the ports of the engine's
-// machine.
+// Forwards reports whether Forward must be used for the ports of the engine's machine.
 func (e *Engine) Forwards() bool { return e.dialer.ssh != nil }
 
 // Forward connects over ssh to an address as the engine's machine sees it.

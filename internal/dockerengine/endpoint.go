@@ -47,8 +47,7 @@ func Find(env Environment) (Endpoint, error) {
 	return env.socket()
 }
 
-// named returns the endpoint of an address, with the TLS settings of the
-// environment.
+// named returns the endpoint of an address, with the TLS settings of the environment.
 func (env Environment) named(host, from string) (Endpoint, error) {
 	if !strings.Contains(host, "://") {
 		host = "tcp://" + host

@@ -21,8 +21,7 @@ import (
 // it to connect.
 const greetTimeout = 40 * time.Second
 
-// idleConnections is the number of connections that stay open for later
-// requests.
+// idleConnections is the number of connections that stay open for later requests.
 const idleConnections = 16
 
 // An Engine is a connection to an engine. It is safe for concurrent use.
@@ -95,14 +94,15 @@ func (e Endpoint) bare() string {
 // Endpoint returns the endpoint of the engine.
 func (e *Engine) Endpoint() Endpoint { return e.endpoint }
 
-// Machine returns the name of the machine that publishes the engine's ports, or
-// "" if it is this machine.
+// Machine returns the name of the machine that publishes the engine's ports. It is
+// "" if that is this machine, or if [Engine.Forward] must be used for its ports.
 func (e *Engine) Machine() string {
 	u, err := url.Parse(e.endpoint.Host)
-	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" {
+	if err != nil || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() {
 		return ""
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Scheme != "ssh" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+	switch u.Scheme {
+	case "unix", "npipe", "ssh":
 		return ""
 	}
 	return u.Hostname()

@@ -14,13 +14,11 @@ type Environment struct {
 	// Context is DOCKER_CONTEXT: the name of a context in Config. Host
 	// takes precedence.
 	Context string
-	// APIVersion is DOCKER_API_VERSION. If it is empty, the version is
-	// negotiated.
+	// APIVersion is DOCKER_API_VERSION. If it is empty, the version is negotiated.
 	APIVersion string
 	// CertPath is DOCKER_CERT_PATH, a folder with ca.pem, cert.pem and key.pem.
 	CertPath string
-	// TLS and Verify report whether DOCKER_TLS and DOCKER_TLS_VERIFY are
-	// set.
+	// TLS and Verify report whether DOCKER_TLS and DOCKER_TLS_VERIFY are set.
 	TLS, Verify bool
 	// Config is the folder of the Docker configuration.
 	Config string
@@ -29,8 +27,7 @@ type Environment struct {
 	Home, RuntimeDir string
 }
 
-// FromEnviron returns the settings of environment variables, each as
-// "name=value".
+// FromEnviron returns the settings of environment variables, each as "name=value".
 func FromEnviron(environ []string) Environment {
 	vars := map[string]string{}
 	for _, kv := range environ {

@@ -34,8 +34,7 @@ func TagFor(img v1.Image) (name.Tag, error) {
 
 // Load loads an image into the engine under a name. It streams the layers.
 func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
-	// The library uses images as map keys. Not every image type is
-	// comparable.
+	// The library uses images as map keys. Not every image type is comparable.
 	one := &struct{ v1.Image }{img}
 	read, write := io.Pipe()
 	go func() { write.CloseWithError(tarball.Write(as, one, write)) }()
@@ -43,8 +42,7 @@ func (e *Engine) Load(ctx context.Context, as name.Tag, img v1.Image) error {
 	return e.LoadArchive(ctx, read)
 }
 
-// Save streams an image to w in the format of docker save, and reports its
-// bytes to p.
+// Save streams an image to w in the format of docker save, and reports its bytes to p.
 func (e *Engine) Save(ctx context.Context, name string, w io.Writer, p progress.Func) error {
 	found, err := e.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {

@@ -26,7 +26,7 @@ func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, 
 	if err != nil {
 		return e.Explain(ctx, err)
 	}
-	m := meter{text: "pulling " + name, progress: p, layers: map[string]layer{}}
+	text, layers := "pulling "+name, map[string]layer{}
 	for message, err := range stream.JSONMessages(ctx) {
 		if err != nil {
 			return e.Explain(ctx, err)
@@ -34,42 +34,27 @@ func (e *Engine) Pull(ctx context.Context, name string, as registry.AuthConfig, 
 		if message.Error != nil {
 			return errors.New(message.Error.Message)
 		}
-		if message.Progress != nil && message.Status == "Downloading" {
-			m.add(message.ID, layer{message.Progress.Current, message.Progress.Total})
+		if message.Progress == nil || message.Status != "Downloading" {
+			continue
+		}
+		layers[message.ID] = layer{message.Progress.Current, message.Progress.Total}
+		if all := sum(layers); all.done < all.total { // the last event follows at the end
+			p.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: all.done, Total: all.total})
 		}
 	}
-	m.finish()
+	if all := sum(layers); all.total > 0 {
+		p.Send(progress.Event{Kind: progress.Bytes, Text: text, Done: all.total, Total: all.total})
+	}
 	// The stream has no error if the context ends.
 	return context.Cause(ctx)
 }
 
-// A meter adds up the progress of an engine's layers.
-type meter struct {
-	text     string
-	progress progress.Func
-	layers   map[string]layer
-}
-
+// A layer is the progress of a layer in bytes.
 type layer struct{ done, total int64 }
 
-func (m meter) add(id string, l layer) {
-	m.layers[id] = l
-	var sum layer
-	for _, l := range m.layers {
-		sum.done, sum.total = sum.done+l.done, sum.total+max(l.total, l.done)
+func sum(layers map[string]layer) (all layer) {
+	for _, l := range layers {
+		all.done, all.total = all.done+l.done, all.total+max(l.total, l.done)
 	}
-	// finish reports the end.
-	if sum.done < sum.total {
-		m.progress.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: sum.done, Total: sum.total})
-	}
-}
-
-func (m meter) finish() {
-	var total int64
-	for _, l := range m.layers {
-		total += max(l.total, l.done)
-	}
-	if total > 0 {
-		m.progress.Send(progress.Event{Kind: progress.Bytes, Text: m.text, Done: total, Total: total})
-	}
+	return all
 }

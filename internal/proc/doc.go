@@ -1,4 +1,4 @@
 // Package proc has helpers for programs and concurrent work: process groups,
-// lookups in an environment that the caller passes, sleeping with a context,
+// their last output, lookups in an environment that the caller passes, sleeping with a context,
 // and parallel work whose results keep the order of the inputs.
 package proc

@@ -4,6 +4,5 @@ package proc
 
 import "os/exec"
 
-// KillGroup does nothing: when the context of cmd ends, only its process is
-// killed.
+// KillGroup does nothing: when the context of cmd ends, only its process is killed.
 func KillGroup(*exec.Cmd) {}

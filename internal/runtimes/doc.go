@@ -1,4 +1,3 @@
-// Package runtimes is the contract for starting functions outside of this
-// process. A function inside of this process is a function.Runner without a
-// runtime.
+// Package runtimes is the contract for starting functions outside of this process. A
+// function inside of this process is a function.Runner without a runtime.
 package runtimes

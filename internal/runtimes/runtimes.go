@@ -54,9 +54,8 @@ type Instance struct {
 	// Stop ends the function and releases its resources. It must be called
 	// exactly once, even after the context of Start is done.
 	Stop func(context.Context) error
-	// Done is closed when the function has ended, also by Stop. After that,
-	// Ended returns how. Both are nil if the runtime cannot observe the
-	// end.
+	// Done is closed when the function has ended, also by Stop. After that, Ended
+	// returns how. Both are nil if the runtime cannot observe the end.
 	Done  <-chan struct{}
 	Ended func() error
 }

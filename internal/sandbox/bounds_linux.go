@@ -1,52 +1,37 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
-// bounds are the limits that this process enforces on a sandbox from outside.
-type bounds struct {
-	group  *cgroup.Group
-	remove func() error
-}
-
 // bound puts a supervisor, and every process that it starts, into a control
-// group, as far as the system permits this user to.
-func bound(pid int, l Limits) *bounds {
+// group. It returns nil if the system does not permit that to this user: then
+// resource limits apply instead.
+func bound(pid int, l Limits) *cgroup.Group {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return unbound()
-	}
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return unbound()
+	own, ownErr := os.ReadFile("/proc/self/cgroup")
+	if errors.Join(err, ownErr) != nil {
+		return nil
 	}
 	group := cgroup.Make(string(mounts), string(own), cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs})
 	if group.Add(pid) != nil {
-		return unbound() // resource limits apply instead
+		return nil
 	}
-	return &bounds{group, sync.OnceValue(group.Remove)}
+	return group
 }
 
-func unbound() *bounds { return &bounds{remove: func() error { return nil }} }
-
-// report returns the limits that are in force, without those that only the
+// newReport returns the limits that are in force, without those that only the
 // supervisor can determine.
-func (b *bounds) report(s Spec) Report {
+func newReport(s Spec, group *cgroup.Group) Report {
 	r := Report{Tmp: s.Limits.Tmp, HostID: os.Geteuid(), IDs: 1, Network: s.Network}
 	if MapsIDs() {
 		r.HostID, r.IDs = s.HostID, idRange
 	}
-	var kept cgroup.Limits
-	by := Nothing
-	if b.group != nil {
-		var version int
-		kept, version = b.group.InForce()
-		by = map[int]Enforcer{1: CgroupV1, 2: CgroupV2}[version]
-	}
+	kept, version := group.InForce()
+	by := map[int]Enforcer{1: CgroupV1, 2: CgroupV2}[version]
 	r.Memory = limit(s.Limits.Memory, kept.Memory, by, minData)
 	r.PIDs = limit(s.Limits.PIDs, kept.PIDs, by, 1)
 	if kept.CPU > 0 {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/json"
@@ -24,36 +25,34 @@ import (
 // confinedName is the whole command line of a process that confines itself.
 const confinedName = "xfn-confined"
 
-// Confine starts a function where sandboxes are not available: as a process in
-// the caller's namespaces that gives up all rights that it can give up without
-// new namespaces. The function and its process group are killed when ctx ends,
-// and when the caller ends for any reason. Processes that leave the process
-// group are not killed.
+// Confine starts a function where sandboxes are not available: as a process in the
+// caller's namespaces that gives up all rights that it can give up without new
+// namespaces. The function and its process group are killed when ctx ends, and when the
+// caller ends for any reason. Processes that leave the process group are not killed.
 //
-// If the caller has the capabilities, the root of the spec becomes the
-// function's root, and the function runs as a user without rights on this
-// machine; see [Becomes]. Otherwise the function keeps the caller's root and
-// user: its program must then be static, or Confine returns a [ProgramError].
-// Args[0] and Dir are paths inside of the root in both cases.
+// If the caller has the capabilities, the root of the spec becomes the function's root,
+// and the function runs as a user without rights on this machine; see [Becomes].
+// Otherwise the function keeps the caller's root and user: its program must then be
+// static, or Confine returns a [ProgramError]. Args[0] and Dir are paths inside of the
+// root in both cases.
 //
-// In both cases the function has no capabilities, a seccomp filter, resource
-// limits, and no supervisor. Where the kernel has Landlock, the function reads
-// only its root, and writes only to a private directory that TMPDIR names and
-// that is removed at the end. With an isolated network it may listen on Port,
-// and cannot connect to any address. It cannot create unix sockets.
+// In both cases the function has no capabilities, a seccomp filter, resource limits,
+// and no supervisor. Where the kernel has Landlock, the function reads only its root,
+// and writes only to a private directory that TMPDIR names and that is removed at the
+// end. With an isolated network it may listen on Port, and cannot connect to any
+// address. It cannot create unix sockets.
 //
-// Confine ignores Hostname, Writable, Resolver, Listener, Limits.Tmp and
-// Limits.CPU.
+// Confine ignores Hostname, Writable, Resolver, Listener, Limits.Tmp and Limits.CPU.
 func Confine(ctx context.Context, spec Spec) (*Process, error) {
 	spec, err := spec.withDefaults()
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("confining a process: %w", err)
-	}
 	p := &Process{done: make(chan struct{}), leads: true}
-	if err := p.confine(ctx, spec); err != nil {
+	if err == nil {
+		err = p.confine(ctx, spec)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("confining a process: %w", err)
 	}
 	return p, nil
@@ -65,20 +64,19 @@ func (p *Process) confine(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	p.bounds = &bounds{remove: sync.OnceValue(private.Close)}
+	p.release = sync.OnceValue(private.Close)
 	launch := func(control *os.File) error {
 		if err := p.launchConfined(spec, control); err != nil {
-			return errors.Join(err, p.bounds.remove())
+			return errors.Join(err, p.release())
 		}
 		return nil
 	}
 	return p.startUp(ctx, launch, func() request { return confinedRequest(spec, p.report, private) })
 }
 
-// Becomes reports whether [Confine] gives a function its own root, and a user
-// other than the caller's: [Spec.HostID] and the user of its image. The code
-// that unpacks the root must give the files to these ids, which begin at
-// [DefaultHostID].
+// Becomes reports whether [Confine] gives a function its own root, and a user other
+// than the caller's: [Spec.HostID] and the user of its image. The code that unpacks the
+// root must give the files to these ids, which begin at [DefaultHostID].
 func Becomes() bool {
 	// The capabilities to change to the user, to give it its files, to
 	// remove the files that it created, and to kill its process.
@@ -121,7 +119,7 @@ func (p *Process) launchConfined(spec Spec, control *os.File) error {
 	defer null.Close()
 	return p.spawn("/proc/self/exe", confinedName, &os.ProcAttr{
 		Dir: "/", Env: []string{},
-		Files: []*os.File{orDefault(spec.Stdin, null), orDefault(spec.Stdout, null), orDefault(spec.Stderr, null), control},
+		Files: []*os.File{cmp.Or(spec.Stdin, null), cmp.Or(spec.Stdout, null), cmp.Or(spec.Stderr, null), control},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 }
@@ -211,17 +209,15 @@ func enter(o request) (hostPath, error) {
 // maxTries is the number of attempts to resolve a path.
 const maxTries = 1000
 
-// lead returns the target of a path inside of an open root, with all links
-// resolved.
+// lead returns the target of a path inside of an open root, with all links resolved.
 func lead(root int, file, name string) (string, error) {
 	if path.IsAbs(name) {
 		file = name
 	}
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(root, file, how)
-	// For a path with "..", the kernel asks for another attempt whenever
-	// any process on the machine renames or mounts at the same time
-	// (openat2(2)).
+	// For a path with "..", the kernel asks for another attempt whenever any process on
+	// the machine renames or mounts at the same time (openat2(2)).
 	for tries := 0; errors.Is(err, unix.EAGAIN) && tries < maxTries; tries++ {
 		fd, err = unix.Openat2(root, file, how)
 	}
@@ -235,21 +231,15 @@ func lead(root int, file, name string) (string, error) {
 // giveUp drops all rights that the function must not have, and returns the
 // version of Landlock in use.
 func giveUp(o request) (abi int, err error) {
-	if err := limitResources(o); err != nil {
-		return 0, err
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("setting no_new_privs: %w", err)
-	}
 	rights, err := confinedRights(o)
 	if err != nil {
 		return 0, err
 	}
 	port := allTCP
-	if o.Isolated {
+	if o.Network == Isolated {
 		port = o.Port
 	}
-	if abi, err = landlocked(rights, port); err != nil {
+	if abi, err = restrictThread(o, rights, port); err != nil {
 		return 0, err
 	}
 	// This affects only the current thread, which becomes the function. To
@@ -259,22 +249,21 @@ func giveUp(o request) (abi int, err error) {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return 0, fmt.Errorf("dropping all capabilities: %w", err)
 	}
-	if err := (seccomp.Host{Network: !o.Isolated, Root: o.Chroot}).Install(); err != nil {
+	if err := (seccomp.Host{Network: o.Network != Isolated, Root: o.Chroot}).Install(); err != nil {
 		return 0, err
 	}
 	return abi, seccomp.Install()
 }
 
-// confinedRights returns the Landlock rights: to read and execute the content
-// of the root, and to write to the private directory.
+// confinedRights returns the Landlock rights: to read and execute the content of the
+// root, and to write to the private directory.
 //
-// If the function has its own root, the private directory is in the root's tmp:
-// without a mount namespace there is no tmpfs. Private directories of other
-// runs are beside it, maybe with the same user. The rules therefore list every
-// entry of the root except tmp, and below tmp only the one directory. Python
-// finds modules by listing directories, including the root. Listing is
-// therefore allowed in the whole root: the names of other runs' files are
-// visible, but the files cannot be opened.
+// If the function has its own root, the private directory is in the root's tmp: without
+// a mount namespace there is no tmpfs. Private directories of other runs are beside it,
+// maybe with the same user. The rules therefore list every entry of the root except
+// tmp, and below tmp only the one directory. Python finds modules by listing
+// directories, including the root. Listing is therefore allowed in the whole root: the
+// names of other runs' files are visible, but the files cannot be opened.
 func confinedRights(o request) (map[string]uint64, error) {
 	root := string(o.Root)
 	if o.Chroot {
@@ -318,8 +307,7 @@ func goTo(o request, toHost hostPath) (program string, err error) {
 	return program, standsAlone(o.Args[0], program)
 }
 
-// standsAlone returns a ProgramError for a program that needs files of its
-// root.
+// standsAlone returns a ProgramError for a program that needs files of its root.
 func standsAlone(name, file string) error {
 	f, err := os.Open(file)
 	if err != nil {

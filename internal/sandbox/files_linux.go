@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,10 +45,9 @@ func seal(src io.Reader) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// addSeals prevents every write to a file in memory, and changes of its mode:
-// if the caller has no ids to give away, the owner of the file is the
-// function's user, and the file serves later sandboxes too. Linux before 6.3
-// has no seal for the mode.
+// addSeals prevents every write to a file in memory, and changes of its mode: if the
+// caller has no ids to give away, the owner of the file is the function's user, and the
+// file serves later sandboxes too. Linux before 6.3 has no seal for the mode.
 func addSeals(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals|unix.F_SEAL_EXEC)
@@ -92,7 +92,7 @@ func descriptors(s Spec, control *os.File) (files []*os.File, closeThem func(), 
 		}
 		own = append(own, listener)
 	}
-	files = []*os.File{orDefault(s.Stdin, null), orDefault(s.Stdout, null), orDefault(s.Stderr, null), control, listener, program}
+	files = []*os.File{cmp.Or(s.Stdin, null), cmp.Or(s.Stdout, null), cmp.Or(s.Stderr, null), control, listener, program}
 	return files, closeThem, givePipes(s, files[:3])
 }
 

@@ -46,11 +46,10 @@ func ForwardConnections(l net.Listener, network, address string) error {
 	}
 }
 
-// reach dials until a server accepts, and returns the connection. It returns nil
-// once the channel is closed, or when a server accepted and then reset the
-// connection: Dial returns that reset as its own error if it arrives before Dial
-// does. Another dial would answer the client with a second connection, which the
-// server does not expect.
+// reach dials until a server accepts, and returns the connection. It returns nil once
+// the channel is closed, or when a server accepted and then reset the connection: Dial
+// returns that reset as its own error if it arrives before Dial does. Another dial
+// would answer the client with a second connection, which the server does not expect.
 func reach(closed <-chan struct{}, network, address string) net.Conn {
 	for pause := firstPause; ; pause = min(pause+pause/8, lastPause) {
 		conn, err := net.Dial(network, address)

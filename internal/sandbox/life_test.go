@@ -196,31 +196,6 @@ func groups(t *testing.T) []string {
 	return found
 }
 
-func TestForwardsSignals(t *testing.T) {
-	root := newRoot(t)
-	for sig, name := range map[syscall.Signal]string{syscall.SIGTERM: "15", syscall.SIGINT: "2", syscall.SIGUSR1: "10", syscall.SIGHUP: "1"} {
-		r, w := pipe(t)
-		spec := acting(root, "relay", name)
-		spec.Stdout = w
-		p := begin(t, spec)
-		w.Close()
-		line := lines(t, r)
-		line()
-		if err := p.Signal(sig); err != nil {
-			t.Errorf("Signal(%v): %v", sig, err)
-		}
-		if got := line(); got != sig.String() {
-			t.Errorf("Signal(%v): the function got %q", sig, got)
-		}
-		if _, err := p.Wait(); err != nil {
-			t.Errorf("Wait(): %v", err)
-		}
-		if err := p.Signal(sig); err != nil {
-			t.Errorf("Signal(%v) after the end: %v", sig, err)
-		}
-	}
-}
-
 // serving starts a function that serves, and returns the path of its socket.
 func serving(t testing.TB, root string) string {
 	t.Helper()

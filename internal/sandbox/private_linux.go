@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +45,7 @@ func newPrivate(spec Spec, r Report) (private, error) {
 // returns its path for the function.
 func privateParent(spec Spec, chroot bool) (dir *os.Root, seen string, err error) {
 	if !chroot {
-		if seen, err = filepath.Abs(orDefault(spec.TempDir, os.TempDir())); err != nil {
+		if seen, err = filepath.Abs(cmp.Or(spec.TempDir, os.TempDir())); err != nil {
 			return nil, "", err
 		}
 		dir, err = os.OpenRoot(seen)

@@ -17,55 +17,59 @@ import (
 // threads; Landlock and the bounding set apply only to the calling thread, from
 // which the function descends.
 func restrict(o request) (abi int, err error) {
+	if abi, err = restrictThread(o, fileRights(o), allTCP); err != nil {
+		return 0, err
+	}
+	if err := lockCapabilities(); err != nil {
+		return 0, err
+	}
+	// Drop the capabilities of all threads.
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if _, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0); errno != 0 {
+		return 0, fmt.Errorf("dropping all capabilities: %w", errno)
+	}
+	return abi, seccomp.Install()
+}
+
+// restrictThread sets resource limits and no_new_privs, and puts the calling
+// thread into a Landlock domain; see landlocked.
+func restrictThread(o request, rights map[string]uint64, port int) (abi int, err error) {
 	if err := limitResources(o); err != nil {
 		return 0, err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("setting no_new_privs: %w", err)
 	}
-	if abi, err = landlocked(fileRights(o), allTCP); err != nil {
-		return 0, err
-	}
-	if err := lockCapabilities(); err != nil {
-		return 0, err
-	}
-	if err := dropCapabilities(); err != nil {
-		return 0, err
-	}
-	return abi, seccomp.Install()
+	return landlocked(rights, port)
 }
 
 // pendingSignals limits the signals and timers that the kernel queues for the
 // function. They also count for the caller's user, who may have some thousands.
 const pendingSignals = 1024
 
-// limitResources sets the limits of single processes. They apply to the
-// supervisor too, and the function inherits them.
+// limitResources sets the limits of single processes. They apply to the supervisor too,
+// and the function inherits them.
 //
-// The size of files is not limited. The limit would apply to each memfd, but
-// not to their number or to other shared memory. It would also kill a function
-// with a signal where a full disk returns an error, or where stdout is a log
-// that has grown.
+// The size of files is not limited. The limit would apply to each memfd, but not to
+// their number or to other shared memory. It would also kill a function with a signal
+// where a full disk returns an error, or where stdout is a log that has grown.
 func limitResources(o request) error {
-	type limit struct {
-		resource int
-		value    int64
-	}
-	limits := []limit{
-		{unix.RLIMIT_CORE, 1}, // with 0, a program that handles core files on the host still receives them
-		{unix.RLIMIT_NOFILE, o.Files},
-		{unix.RLIMIT_MEMLOCK, 64 << 10},
-		{unix.RLIMIT_MSGQUEUE, 0},
-		{unix.RLIMIT_SIGPENDING, pendingSignals},
-		{unix.RLIMIT_NICE, 0},
-		{unix.RLIMIT_RTPRIO, 0},
+	limits := map[int]int64{
+		unix.RLIMIT_CORE:       1, // with 0, a program that handles core files on the host still receives them
+		unix.RLIMIT_NOFILE:     o.Limits.Files,
+		unix.RLIMIT_MEMLOCK:    64 << 10,
+		unix.RLIMIT_MSGQUEUE:   0,
+		unix.RLIMIT_SIGPENDING: pendingSignals,
+		unix.RLIMIT_NICE:       0,
+		unix.RLIMIT_RTPRIO:     0,
 	}
 	if o.PIDs > 0 {
-		limits = append(limits, limit{unix.RLIMIT_NPROC, o.PIDs})
+		limits[unix.RLIMIT_NPROC] = o.PIDs
 	}
-	for _, l := range limits {
-		if err := lower(l.resource, uint64(l.value)); err != nil {
-			return fmt.Errorf("setting resource limit %d to %d: %w", l.resource, l.value, err)
+	for resource, value := range limits {
+		if err := lower(resource, uint64(value)); err != nil {
+			return fmt.Errorf("setting resource limit %d to %d: %w", resource, value, err)
 		}
 	}
 	return nil
@@ -109,16 +113,6 @@ func lockCapabilities() error {
 	)
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noSetuidFixup|noAmbient|locks, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting the securebits of user 0: %w", err)
-	}
-	return nil
-}
-
-// dropCapabilities drops all capabilities of all threads.
-func dropCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	if _, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0); errno != 0 {
-		return fmt.Errorf("dropping all capabilities: %w", errno)
 	}
 	return nil
 }
@@ -182,9 +176,8 @@ func landlocked(rights map[string]uint64, port int) (abi int, err error) {
 	return abi, nil
 }
 
-// fileRights returns the rights in a sandbox: to read and execute, and to write
-// to writable mounts. They repeat the flags of the mounts as a second line of
-// defense.
+// fileRights returns the rights in a sandbox: to read and execute, and to write to
+// writable mounts. They repeat the flags of the mounts as a second line of defense.
 func fileRights(o request) map[string]uint64 {
 	rights := map[string]uint64{
 		"/":     readRights,

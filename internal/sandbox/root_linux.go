@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,16 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage is where the new root is assembled: a directory that every system has
-// and every user may enter. A tmpfs covers it meanwhile, and later becomes the
-// function's /tmp.
+// stage is where the new root is assembled: a directory that every system has and every
+// user may enter. A tmpfs covers it meanwhile, and later becomes the function's /tmp.
 const stage = "/dev"
 
 // isolate sets up the namespaces of this process: their host name, loopback and
 // files, with the open directory root as their root.
 func isolate(o request, root int) (done reply, err error) {
-	// This is the first operation that needs a capability in the new
-	// namespaces.
+	// This is the first operation that needs a capability in the new namespaces.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 			return reply{}, fmt.Errorf("%w: %w", errForbidden, err)
@@ -33,7 +32,7 @@ func isolate(o request, root int) (done reply, err error) {
 	if err := unix.Sethostname([]byte(o.Hostname)); err != nil {
 		return reply{}, fmt.Errorf("setting the host name %q: %w", o.Hostname, err)
 	}
-	if o.Isolated {
+	if o.Network == Isolated {
 		if err := raiseLoopback(); err != nil {
 			return reply{}, fmt.Errorf("bringing up the loopback: %w", err)
 		}
@@ -64,7 +63,7 @@ func mountAll(o request, root int) (proc bool, err error) {
 	}
 	// One inode for every 4 KiB. The function's user owns the mount, but
 	// not all files in it.
-	data := fmt.Sprintf("mode=0755,size=%d,nr_inodes=%d", o.Tmp, max(o.Tmp>>12, 64))
+	data := fmt.Sprintf("mode=0755,size=%d,nr_inodes=%d", o.Limits.Tmp, max(o.Limits.Tmp>>12, 64))
 	if err := mount("tmpfs", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return false, err
 	}
@@ -304,37 +303,29 @@ func limitWatches() {
 // maskProc hides files of /proc that describe the host, and makes its settings
 // read-only. The lists are those of the OCI runtimes.
 func maskProc() error {
-	for _, name := range strings.Fields("kcore keys latency_stats timer_list timer_stats sched_debug kmsg interrupts softirqs") {
-		if err := ifThere(mount("/dev/null", "/proc/"+name, "", unix.MS_BIND, "")); err != nil {
-			return err
-		}
-	}
-	for _, name := range strings.Fields("acpi scsi") {
-		if err := ifThere(mount("tmpfs", "/proc/"+name, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=0,nr_inodes=1")); err != nil {
-			return err
-		}
-	}
-	for _, name := range strings.Fields("asound bus fs irq sys sysrq-trigger") {
-		err := mount("/proc/"+name, "/proc/"+name, "", unix.MS_BIND|unix.MS_REC, "")
-		if err == nil {
-			err = remount("/proc/"+name, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC)
-		}
-		if err = ifThere(err); err != nil {
-			return err
+	const noExec = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	for names, mask := range map[string]func(file string) error{
+		"kcore keys latency_stats timer_list timer_stats sched_debug kmsg interrupts softirqs": func(file string) error {
+			return mount("/dev/null", file, "", unix.MS_BIND, "")
+		},
+		"acpi scsi": func(dir string) error { return mount("tmpfs", dir, "tmpfs", noExec, "size=0,nr_inodes=1") },
+		"asound bus fs irq sys sysrq-trigger": func(file string) error {
+			if err := mount(file, file, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+				return err
+			}
+			return remount(file, noExec)
+		},
+	} {
+		for _, name := range strings.Fields(names) {
+			if err := mask("/proc/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func ifThere(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// self returns a path to an open file that does not depend on other
-// directories.
+// self returns a path to an open file that does not depend on other directories.
 func self(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // mountOn mounts on an entry of an open directory, which must not be a link.
@@ -349,7 +340,7 @@ func mountOn(dir int, name, source, fstype string, flags uintptr, data string) e
 
 func mount(source, target, fstype string, flags uintptr, data string) error {
 	if err := unix.Mount(source, target, fstype, flags, data); err != nil {
-		return &fs.PathError{Op: "mounting " + orDefault(fstype, source) + " on", Path: target, Err: err}
+		return &fs.PathError{Op: "mounting " + cmp.Or(fstype, source) + " on", Path: target, Err: err}
 	}
 	return nil
 }

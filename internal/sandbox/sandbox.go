@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -45,13 +46,12 @@ const (
 // Limits bounds the resources of a function. Zero means the default, where
 // there is one, and otherwise no limit.
 type Limits struct {
-	// Memory is in bytes. A cgroup counts the memory of all processes of
-	// the sandbox together, including /tmp and kernel memory. A resource
-	// limit counts each process alone, and only private writable memory: it
-	// does not count memory mapped with MAP_SHARED, memfds, or buffers of
-	// pipes and sockets. Only the numbers of processes and open files bound
-	// those. A resource limit is at least 256 MiB. The default is
-	// [DefaultMemory].
+	// Memory is in bytes. A cgroup counts the memory of all processes of the sandbox
+	// together, including /tmp and kernel memory. A resource limit counts each process
+	// alone, and only private writable memory: it does not count memory mapped with
+	// MAP_SHARED, memfds, or buffers of pipes and sockets. Only the numbers of
+	// processes and open files bound those. A resource limit is at least 256 MiB. The
+	// default is [DefaultMemory].
 	Memory int64
 	// CPU is in thousandths of one processor. Only a cgroup can enforce it.
 	CPU int64
@@ -61,8 +61,7 @@ type Limits struct {
 	// Tmp is in bytes: the size of /tmp and, with [Spec.Writable], of all
 	// other written files together. The default is [DefaultTmp].
 	Tmp int64
-	// Files is the number of open files of one process. The default is
-	// [DefaultFiles].
+	// Files is the number of open files of one process. The default is [DefaultFiles].
 	Files int64
 }
 
@@ -79,37 +78,32 @@ type Spec struct {
 	Env []string
 	// Dir is the absolute working directory, inside of the root. Empty means /.
 	Dir string
-	// UID and GID are the function's ids inside of the sandbox, below
-	// 65536.
+	// UID and GID are the function's ids inside of the sandbox, below 65536.
 	UID, GID int
-	// HostID is the first of the 65536 user ids of the host that a caller
-	// with CAP_SETUID and CAP_SETGID gives to the sandbox, where they begin
-	// with 0. The default is [DefaultHostID]; it is never 0, the host's
-	// root. Any other caller gives only its own id, which becomes UID
-	// inside.
+	// HostID is the first of the 65536 user ids of the host that a caller with
+	// CAP_SETUID and CAP_SETGID gives to the sandbox, where they begin with 0. The
+	// default is [DefaultHostID]; it is never 0, the host's root. Any other caller
+	// gives only its own id, which becomes UID inside.
 	HostID int
 	// HostGID is the same for groups. The default is HostID.
 	HostGID int
-	// Hostname is the host name in the sandbox. The default is
-	// [DefaultHostname].
+	// Hostname is the host name in the sandbox. The default is [DefaultHostname].
 	Hostname string
 	// Writable mounts a tmpfs over the root, to which the function may
 	// write as its ids permit.
 	Writable bool
 	Network  Network
-	// Resolver is the content of /etc/resolv.conf, for a function in the
-	// caller's network. It is mounted over the root's own file, if there is
-	// one.
+	// Resolver is the content of /etc/resolv.conf, for a function in the caller's
+	// network. It is mounted over the root's own file, if there is one.
 	Resolver []byte
 	Limits   Limits
 	// Stdin, Stdout and Stderr are passed to the function unchanged: the
 	// caller must drain and bound them. Nil means /dev/null.
-	Stdin, Stdout, Stderr *os.File
-	// Listener is a listening socket. The supervisor forwards its
-	// connections to 127.0.0.1:Port inside, and dials until the function
-	// listens there. The caller must not accept from it, and may close it
-	// once the sandbox runs.
-	Listener *net.UnixListener
+	Stdin, Stdout, Stderr *os.File `json:"-"`
+	// Listener is a listening socket. The supervisor forwards its connections to
+	// 127.0.0.1:Port inside, and dials until the function listens there. The caller
+	// must not accept from it, and may close it once the sandbox runs.
+	Listener *net.UnixListener `json:"-"`
 	Port     int
 	// TempDir is where [Confine] creates the private directory of a
 	// function that keeps this machine's root.
@@ -182,23 +176,15 @@ func (e *NamespaceError) Unwrap() error { return e.Err }
 // withDefaults returns s with its defaults, or an error that says which field
 // is invalid.
 func (s Spec) withDefaults() (Spec, error) {
-	s.Dir = orDefault(s.Dir, "/")
-	s.HostID = orDefault(s.HostID, DefaultHostID)
-	s.HostGID = orDefault(s.HostGID, s.HostID)
-	s.Hostname = orDefault(s.Hostname, DefaultHostname)
-	s.Limits.Memory = orDefault(s.Limits.Memory, DefaultMemory)
-	s.Limits.Tmp = orDefault(s.Limits.Tmp, DefaultTmp)
-	s.Limits.PIDs = orDefault(s.Limits.PIDs, DefaultPIDs)
-	s.Limits.Files = orDefault(s.Limits.Files, DefaultFiles)
+	s.Dir = cmp.Or(s.Dir, "/")
+	s.HostID = cmp.Or(s.HostID, DefaultHostID)
+	s.HostGID = cmp.Or(s.HostGID, s.HostID)
+	s.Hostname = cmp.Or(s.Hostname, DefaultHostname)
+	s.Limits.Memory = cmp.Or(s.Limits.Memory, DefaultMemory)
+	s.Limits.Tmp = cmp.Or(s.Limits.Tmp, DefaultTmp)
+	s.Limits.PIDs = cmp.Or(s.Limits.PIDs, DefaultPIDs)
+	s.Limits.Files = cmp.Or(s.Limits.Files, DefaultFiles)
 	return s, s.check()
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 func (s Spec) check() error {

@@ -6,15 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 )
 
 // A Process is a running sandbox. This system has none.
 type Process struct{}
 
-// Start returns an error that wraps [errors.ErrUnsupported]: only Linux has
-// sandboxes.
+// Start returns an error that wraps [errors.ErrUnsupported]: only Linux has sandboxes.
 func Start(context.Context, Spec) (*Process, error) {
 	return nil, unsupported()
 }
@@ -42,9 +40,6 @@ func (*Process) Done() <-chan struct{} { return nil }
 
 // Wait returns an error that wraps [errors.ErrUnsupported].
 func (*Process) Wait() (int, error) { return 0, errors.ErrUnsupported }
-
-// Signal returns an error that wraps [errors.ErrUnsupported].
-func (*Process) Signal(os.Signal) error { return errors.ErrUnsupported }
 
 // Stop does nothing.
 func (*Process) Stop() error { return nil }

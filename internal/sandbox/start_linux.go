@@ -18,34 +18,32 @@ import (
 // maxReplies limits the bytes that are read from a supervisor in total.
 const maxReplies = 64 << 10
 
-// sealed returns the copy of this program in memory that all supervisors run
-// from.
+// sealed returns the copy of this program in memory that all supervisors run from.
 var sealed = sync.OnceValues(sealSelf)
 
 // A Process is a running sandbox.
 type Process struct {
-	proc   *os.Process
-	bounds *bounds
-	report Report
-	leads  bool        // it leads a process group, which is killed with it
-	cancel func() bool // stops watching the context
-	done   chan struct{}
-	state  *os.ProcessState // how the process ended; valid once done is closed
+	proc    *os.Process
+	release func() error // removes what this process created for the sandbox
+	report  Report
+	leads   bool        // it leads a process group, which is killed with it
+	cancel  func() bool // stops watching the context
+	done    chan struct{}
+	state   *os.ProcessState // how the process ended; valid once done is closed
 }
 
-// Start starts a sandbox and the function in it, and returns when the function
-// runs. The whole sandbox is killed when ctx ends, and when this process ends
-// for any reason. The error is a [NamespaceError] if the system forbids
-// sandboxes.
+// Start starts a sandbox and the function in it, and returns when the function runs.
+// The whole sandbox is killed when ctx ends, and when this process ends for any reason.
+// The error is a [NamespaceError] if the system forbids sandboxes.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	spec, err := spec.withDefaults()
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	p := &Process{done: make(chan struct{})}
+	if err == nil {
+		err = p.start(ctx, spec)
 	}
-	p, err := start(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("starting a sandbox: %w", err)
 	}
@@ -65,12 +63,11 @@ func Probe() error {
 	return forbidden(err)
 }
 
-func start(ctx context.Context, spec Spec) (*Process, error) {
-	p := &Process{done: make(chan struct{})}
+func (p *Process) start(ctx context.Context, spec Spec) error {
 	launch := func(control *os.File) error { return p.launch(spec, control) }
-	return p, p.startUp(ctx, launch, func() request {
-		p.bounds = bound(p.proc.Pid, spec.Limits)
-		p.report = p.bounds.report(spec)
+	return p.startUp(ctx, launch, func() request {
+		group := bound(p.proc.Pid, spec.Limits)
+		p.release, p.report = sync.OnceValue(group.Remove), newReport(spec, group)
 		return requestFor(spec, p.report)
 	})
 }
@@ -104,8 +101,7 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 	if err != nil {
 		return err
 	}
-	// Otherwise the Go runtime keeps files of its cgroup open to read the
-	// CPU limit.
+	// Otherwise the Go runtime keeps files of its cgroup open to read the CPU limit.
 	env := []string{"GODEBUG=containermaxprocs=0"}
 	attr := &os.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attributes(spec)}
 	if err := p.spawn(fmt.Sprintf("/proc/self/fd/%d", programFD), supervisorName, attr); err != nil {
@@ -115,30 +111,26 @@ func (p *Process) launch(spec Spec, control *os.File) error {
 }
 
 // spawn starts this program again as the process, and returns when it has
-// started.
+// started. A goroutine waits for its end on the thread that started it: the
+// kernel kills the process when that thread ends.
 func (p *Process) spawn(program, name string, attr *os.ProcAttr) error {
 	started := make(chan error)
-	go p.startAndWait(program, name, attr, started)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var err error
+		p.proc, err = os.StartProcess(program, []string{name}, attr)
+		started <- err
+		if err != nil {
+			return
+		}
+		if p.leads {
+			endGroup(p.proc.Pid)
+		}
+		p.state, _ = p.proc.Wait() // no other goroutine waits for it
+		close(p.done)
+	}()
 	return <-started
-}
-
-// startAndWait starts the process and waits for its end. It stays on one
-// thread, because the kernel kills the process when the thread that started it
-// ends.
-func (p *Process) startAndWait(program, name string, attr *os.ProcAttr, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var err error
-	p.proc, err = os.StartProcess(program, []string{name}, attr)
-	started <- err
-	if err != nil {
-		return
-	}
-	if p.leads {
-		endGroup(p.proc.Pid)
-	}
-	p.state, _ = p.proc.Wait() // no other goroutine waits for it
-	close(p.done)
 }
 
 // attributes returns the namespaces of a supervisor, and its ids and
@@ -178,7 +170,7 @@ func (p *Process) instruct(o request, control *os.File) error {
 	}
 	// The first reply says that the supervisor dies with this process. This
 	// answer proves that this process was still alive then.
-	if err := out.Encode(proceed); err != nil {
+	if err := out.Encode(true); err != nil {
 		return err
 	}
 	r, err := readReply(in)
@@ -186,14 +178,14 @@ func (p *Process) instruct(o request, control *os.File) error {
 		return err
 	}
 	p.report.Landlock, p.report.Proc = r.Landlock, r.Proc
-	switch _, err := readReply(in); {
+	_, err = readReply(in)
+	switch {
 	case errors.Is(err, io.EOF):
 		return nil // the function runs
 	case err == nil:
 		return errors.New("unexpected second reply")
-	default:
-		return err
 	}
+	return err
 }
 
 // readReply reads one reply, and returns the error that it contains.
@@ -239,20 +231,11 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Wait() (int, error) {
 	<-p.done
 	p.cancel()
-	err := p.bounds.remove()
+	err := p.release()
 	if status, ok := p.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal()), err
 	}
 	return p.state.ExitCode(), err
-}
-
-// Signal sends a signal to the supervisor, which forwards HUP, INT, QUIT, TERM,
-// USR1, USR2, WINCH and CONT. A confined function receives it directly.
-func (p *Process) Signal(sig os.Signal) error {
-	if err := p.proc.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("sending the signal %q to a sandbox: %w", sig, err)
-	}
-	return nil
 }
 
 // Stop kills the whole sandbox, or a confined function and its process group,

@@ -1,12 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"path"
 	"runtime"
 	"strconv"
@@ -20,11 +20,10 @@ import (
 // has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Supervise runs the supervisor, if this process is one. It then returns when
-// the function has ended, with the code to exit with immediately. If [Confine]
-// started this process, it becomes the function, and Supervise returns only if
-// that fails. In any other process Supervise returns false and does nothing.
-// args is the command line.
+// Supervise runs the supervisor, if this process is one. It then returns when the
+// function has ended, with the code to exit with immediately. If [Confine] started this
+// process, it becomes the function, and Supervise returns only if that fails. In any
+// other process Supervise returns false and does nothing. args is the command line.
 func Supervise(args []string) (code int, is bool) {
 	if len(args) == 1 && args[0] == confinedName {
 		return confine(), true
@@ -47,8 +46,6 @@ func supervise(ended chan<- int) {
 		go supervise(ended)
 		return // the first thread stays locked, so that no other goroutine runs on it
 	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
 	control := os.NewFile(controlFD, "control")
 	out := json.NewEncoder(control)
 	pid, carry, err := prepare(json.NewDecoder(control), out)
@@ -58,13 +55,11 @@ func supervise(ended chan<- int) {
 		return
 	}
 	_ = control.Close()
-	go forward(signals, pid)
 	go carry()
 	ended <- reap(pid)
 }
 
-// errForbidden says that the supervisor has no capabilities in its own
-// namespaces.
+// errForbidden says that the supervisor has no capabilities in its own namespaces.
 var errForbidden = errors.New("the namespace grants no capabilities")
 
 // prepare executes the request, up to the start of the function.
@@ -181,12 +176,8 @@ func dieWithCaller(in *json.Decoder, out *json.Encoder) error {
 	if err := out.Encode(reply{}); err != nil {
 		return err
 	}
-	var answer bool
-	if err := in.Decode(&answer); err != nil {
+	if err := in.Decode(new(bool)); err != nil {
 		return fmt.Errorf("waiting for the caller: %w", err)
-	}
-	if !answer {
-		return errors.New("the caller canceled the start")
 	}
 	return nil
 }
@@ -222,8 +213,7 @@ func releaseFiles() error {
 	return unix.Close(null)
 }
 
-// A hostPath returns the path by which this process reaches a path inside of
-// the root.
+// A hostPath returns the path by which this process reaches a path inside of the root.
 type hostPath func(name string) (string, error)
 
 // samePath is the hostPath of a process that has this root.
@@ -242,7 +232,7 @@ func lookPath(o request, toHost hostPath) (string, error) {
 		}
 	}
 	for dir := range strings.SplitSeq(dirs, ":") {
-		file := path.Join(orDefault(dir, "."), name)
+		file := path.Join(cmp.Or(dir, "."), name)
 		if !path.IsAbs(file) {
 			file = path.Join(o.Dir, file)
 		}
@@ -255,13 +245,6 @@ func lookPath(o request, toHost hostPath) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("executing %q: not found in the directories %q", name, dirs)
-}
-
-// forward forwards signals to the function.
-func forward(signals <-chan os.Signal, pid int) {
-	for sig := range signals {
-		_ = unix.Kill(pid, sig.(syscall.Signal)) // the function may have ended
-	}
 }
 
 // reap waits for all child processes until the function ends, and returns the

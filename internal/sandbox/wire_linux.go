@@ -19,43 +19,30 @@ const (
 	programFD  = 5 // the program of the supervisor
 )
 
-// proceed is the caller's answer to the first reply.
-const proceed = true
-
-// request says what a supervisor must do.
+// A request says what a supervisor must do.
 type request struct {
-	Root          []byte // bytes, because JSON strings must be UTF-8
-	Dir, Hostname string
-	Args, Env     []string
-	UID, GID      int
-	Range         bool // change to UID and GID
-	Isolated      bool
-	Writable      bool
-	Resolver      []byte
-	Tmp, Files    int64
-	Memory, PIDs  int64 // for resource limits; 0 for none
-	Port          int   // to forward connections to, or 0
+	Spec                // without files
+	Root         []byte // replaces Spec.Root, because JSON strings must be UTF-8
+	Range        bool   // change to UID and GID
+	Memory, PIDs int64  // for resource limits; 0 for none
 
 	// The following fields are for a process that confines itself.
 	Chroot  bool   // Root becomes the root directory
 	Private string // the writable directory, by its path after the start
 }
 
-// requestFor returns the request that enforces a spec as the report says.
+// requestFor returns the request that enforces a spec as the report says. Its port is 0
+// if there is no listener.
 func requestFor(s Spec, r Report) request {
-	o := request{
-		Root: []byte(s.Root), Dir: s.Dir, Hostname: s.Hostname, Args: s.Args, Env: s.Env, UID: s.UID, GID: s.GID,
-		Range: r.IDs > 1, Isolated: s.Network == Isolated, Writable: s.Writable, Resolver: s.Resolver,
-		Tmp: r.Tmp, Files: s.Limits.Files,
-	}
+	o := request{Spec: s, Root: []byte(s.Root), Range: r.IDs > 1}
 	if r.Memory.By == Rlimit {
 		o.Memory = r.Memory.Value
 	}
 	if r.PIDs.By == Rlimit {
 		o.PIDs = r.PIDs.Value
 	}
-	if s.Listener != nil {
-		o.Port = s.Port
+	if s.Listener == nil {
+		o.Port = 0
 	}
 	return o
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/session"
@@ -18,18 +19,11 @@ import (
 
 // start gives a session what runs functions on this machine.
 func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
-	var output func(function, line string)
+	options := local.Options{TempDir: os.TempDir(), MaxMessageSize: f.MaxMessageSize << 20, Progress: term.Progress}
 	if term.Verbose {
-		output = func(function, line string) { term.Note(function + " says: " + line) }
+		options.Output = func(function, line string) { term.Note(function + " says: " + line) }
 	}
-	processes := process.Process{
-		Env:            process.Environment(os.Environ()),
-		GoEnv:          os.Environ(),
-		TempDir:        os.TempDir(),
-		MaxMessageSize: f.MaxMessageSize << 20,
-		Progress:       term.Progress,
-		Output:         output,
-	}
+	processes := process.Process{Options: options, Env: process.Environment(os.Environ()), GoEnv: os.Environ()}
 	dir, err := f.Path()
 	if err != nil {
 		return err
@@ -38,16 +32,14 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	config.Runtimes = map[session.Runtime]runtimes.Runtime{
 		session.Process: processes,
 		session.Docker: docker.New(docker.Config{
-			Environment:    dockerengine.FromEnviron(os.Environ()),
-			UserAgent:      program.UserAgent(),
-			Dir:            dir,
-			Registry:       f.Registry,
-			Remote:         client,
-			Offline:        f.Offline,
-			Pin:            f.Pin(),
-			MaxMessageSize: f.MaxMessageSize << 20,
-			Progress:       term.Progress,
-			Output:         output,
+			Environment: dockerengine.FromEnviron(os.Environ()),
+			UserAgent:   program.UserAgent(),
+			Dir:         dir,
+			Registry:    f.Registry,
+			Remote:      client,
+			Offline:     f.Offline,
+			Pin:         f.Pin(),
+			Options:     options,
 		}),
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
@@ -56,15 +48,7 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 		return nil
 	}
 	pulling := image.Options{Remote: client, Progress: term.Progress, Offline: f.Offline, Pin: f.Pin()}
-	sandboxes := sandbox.Sandbox{
-		Cache:          dir,
-		Registry:       f.Registry,
-		Pull:           pulling,
-		TempDir:        os.TempDir(),
-		MaxMessageSize: f.MaxMessageSize << 20,
-		Progress:       term.Progress,
-		Output:         output,
-	}
+	sandboxes := sandbox.Sandbox{Cache: dir, Registry: f.Registry, Pull: pulling, Options: options}
 	processes.Packages = sandbox.Confined{Sandbox: sandboxes}
 	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
 	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}

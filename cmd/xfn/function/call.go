@@ -61,8 +61,8 @@ func (c *CallCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return c.fatal(rsp)
 }
 
-// answer returns the response, and as it is printed. Much of it is one call of a
-// library after the other, none of which knows a context: those are left behind.
+// answer returns the response, and its encoded form. Many of the steps call a library
+// that ignores the context, so they run in leaving.
 func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.RunFunctionResponse, []byte, error) {
 	req, err := leaving(ctx, "reading the request", func() (*fnv1.RunFunctionRequest, error) {
 		return readRequest(ctx, manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}, c.File)
@@ -70,23 +70,18 @@ func (c *CallCmd) answer(ctx context.Context, term *terminal.Terminal) (*fnv1.Ru
 	if err != nil {
 		return nil, nil, err
 	}
-	rsp, err := c.respond(ctx, term, req)
+	callCtx, cancel := terminal.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	rsp, err := c.call(callCtx, term, req)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, terminal.Cause(callCtx, err)
 	}
 	text, err := leaving(ctx, "encoding the response", func() ([]byte, error) { return encode(c.Format, rsp) })
 	return rsp, text, err
 }
 
-func (c *CallCmd) respond(ctx context.Context, term *terminal.Terminal, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-	ctx, cancel := terminal.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	rsp, err := c.call(ctx, term, req)
-	return rsp, terminal.Cause(ctx, err)
-}
-
-// leaving returns what a step does, or why the context ended: the step goes on
-// then, until the process ends.
+// leaving returns the result of a step, or an error when the context ends first. The
+// step then continues until the process ends.
 func leaving[T any](ctx context.Context, name string, step func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"unicode/utf8"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -27,7 +24,7 @@ func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.Run
 		return nil, err
 	}
 	if more {
-		return nil, &manifest.Error{Path: path, Err: errors.New("it holds several documents, but one request is sent at a time")}
+		return nil, &manifest.Error{Path: path, Err: errors.New("it contains several documents, expected one request")}
 	}
 	req := &fnv1.RunFunctionRequest{}
 	if isJSON(doc.Text) && protojson.Unmarshal(doc.Text, req) == nil {
@@ -39,56 +36,39 @@ func readRequest(ctx context.Context, r manifest.Reader, path string) (*fnv1.Run
 	}
 	proto.Reset(req)
 	if err := protojson.Unmarshal(j, req); err != nil {
-		return nil, misfit(doc, j, err)
+		return nil, fieldError(doc, j, err)
 	}
 	return req, nil
 }
 
-// isJSON reports whether a text may be JSON, which is read ten times as fast as
-// YAML. What is wrong with it is found as in YAML.
+// isJSON reports whether a text may be JSON, which is decoded ten times as fast as
+// YAML. Errors in it are found by the decoder of YAML.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 }
 
-// position is where in its JSON protojson met what it does not take, and why.
-var position = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(line 1:(\d+)\): (.*)$`) })
-
-// misfit says which field of the document does not fit. The JSON made of it is
-// one line.
-func misfit(doc manifest.Document, j []byte, err error) error {
-	m := position().FindStringSubmatch(err.Error())
-	if m == nil {
-		_, text, _ := strings.Cut(err.Error(), ":")
+// fieldError converts an error of protojson about j, one line of JSON, to an error that
+// names the field and the line of the document. protojson reports a column, in
+// characters from 1: "proto: (line 1:7): unknown field".
+func fieldError(doc manifest.Document, j []byte, err error) error {
+	_, place, _ := strings.Cut(err.Error(), "(line 1:")
+	number, text, _ := strings.Cut(place, "): ")
+	column, numberErr := strconv.Atoi(number)
+	if numberErr != nil {
+		_, text, _ = strings.Cut(err.Error(), ":")
 		return &manifest.Error{Path: doc.Path, Line: doc.Line, Err: errors.New(strings.Trim(text, " \u00a0"))}
 	}
-	column, _ := strconv.Atoi(m[1])
-	field := fieldAt(j, offset(j, column))
-	text := m[2]
+	line := []rune(string(j))
+	offset := len(string(line[:min(max(column-1, 0), len(line))]))
+	field, _ := search(json.NewDecoder(bytes.NewReader(j)), int64(offset), "")
 	if field != "" {
 		text = fmt.Sprintf("%s: %s", field, text)
 	}
 	return &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: errors.New(text)}
 }
 
-// offset returns where a column, in characters from 1, begins.
-func offset(line []byte, column int) int {
-	at := 0
-	for ; column > 1 && at < len(line); column-- {
-		_, size := utf8.DecodeRune(line[at:])
-		at += size
-	}
-	return at
-}
-
-// fieldAt names the field that a JSON text has at an offset, as in
-// "desired.resources.a" or "results[0]".
-func fieldAt(text []byte, offset int) string {
-	field, _ := search(json.NewDecoder(bytes.NewReader(text)), int64(offset), "")
-	return field
-}
-
-// search reads the value of a field, and returns the field in it that has the
-// offset, if any.
+// search reads the value of a field. It returns the field in it that has the offset, as
+// in "desired.resources.a" or "results[0]", if any.
 func search(dec *json.Decoder, offset int64, field string) (found string, ok bool) {
 	token, err := dec.Token()
 	if err != nil || dec.InputOffset() > offset {

@@ -42,7 +42,7 @@ func TestReadRequest(t *testing.T) {
 		"NoObject": {"a request is an object", "- meta: {}", "r.yaml:1: unexpected token ["},
 		"NotYAML":  {"text that is no YAML", "meta: [", "r.yaml:1: "},
 		"Twice":    {"a key that stands there twice", "meta: {}\nmeta: {}", "r.yaml:2: "},
-		"Several":  {"one request at a time", "{}\n---\n{}", "r.yaml: it holds several documents, but one request is sent at a time"},
+		"Several":  {"one request at a time", "{}\n---\n{}", "r.yaml: it contains several documents, expected one request"},
 		"Nothing":  {"a file without any", "# nothing", "r.yaml: the file holds no YAML document"},
 		"Deep":     {"depth is bounded", "context: " + strings.Repeat(`{"a": `, 10_001) + "1" + strings.Repeat("}", 10_001), "r.yaml:1: "},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -93,16 +94,17 @@ func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (san
 	}
 	dir, err := c.Path()
 	return sandbox.Sandbox{
-		Cache:          dir,
-		Registry:       c.Registry,
-		Pull:           image.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline, Pin: c.Pin()},
-		TempDir:        os.TempDir(),
-		StartTimeout:   c.StartTimeout,
-		MaxMessageSize: c.MaxMessageSize << 20,
-		Env:            c.Env,
-		Progress:       term.Progress,
-		// The function's own words are all that there is to see: no note.
-		Output: func(_, line string) { fmt.Fprintln(term.Stderr(), line) },
+		Cache:    dir,
+		Registry: c.Registry,
+		Pull:     image.Options{Remote: c.Client(program), Progress: term.Progress, Offline: c.Offline, Pin: c.Pin()},
+		Env:      c.Env,
+		Options: local.Options{
+			TempDir:        os.TempDir(),
+			StartTimeout:   c.StartTimeout,
+			MaxMessageSize: c.MaxMessageSize << 20,
+			Progress:       term.Progress,
+			Output:         func(_, line string) { fmt.Fprintln(term.Stderr(), line) },
+		},
 	}, err
 }
 

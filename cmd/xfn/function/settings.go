@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -59,7 +60,7 @@ func (s settings) check() error {
 		}
 	}
 	err := sandbox.Check(s.annotations())
-	var wrong *sandbox.AnnotationError
+	var wrong *local.AnnotationError
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("reading %s: %w", ownVariables[wrong.Annotation], wrong.Err)
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Client is an alpha.ContainerRunner that calls one runner. Callers must
-// close it.
+// A Client is an alpha.ContainerRunner that calls one runner. Callers must close it.
 type Client struct{ conn *grpc.ClientConn }
 
 // Dial returns a Client for the runner at target: "unix-abstract:name", like
@@ -60,9 +59,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Endpoints returns a ContainerRunner that sends each request to the runner at
-// its Endpoint, over a new connection, and requests without Endpoint to
-// otherwise.
+// Endpoints returns a ContainerRunner that sends each request to the runner at its
+// Endpoint, over a new connection, and requests without Endpoint to otherwise.
 func Endpoints(otherwise alpha.ContainerRunner) alpha.ContainerRunner {
 	return alpha.ContainerRunnerFunc(func(ctx context.Context, req alpha.ContainerRequest) ([]byte, error) {
 		if req.Endpoint == "" {

@@ -14,18 +14,16 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha/grpc/v1alpha1"
 )
 
-// stopGrace is how long Serve waits for calls in progress before it cancels
-// them.
+// stopGrace is how long Serve waits for calls in progress before it cancels them.
 const stopGrace = 5 * time.Second
 
-// Serve answers RunFunction calls on lis with the output of r, concurrently. r
-// gets requests with defaults set. An error of r becomes the gRPC status that
-// it carries, or Unknown with its text. Messages are limited to
-// alpha.MaxMessage bytes. There is no health service and no reflection.
+// Serve answers RunFunction calls on lis with the output of r, concurrently. r gets
+// requests with defaults set. An error of r becomes the gRPC status that it carries, or
+// Unknown with its text. Messages are limited to alpha.MaxMessage bytes. There is no
+// health service and no reflection.
 //
-// Serve closes lis. When ctx is done it waits for the calls in progress,
-// cancels them after five seconds, and returns nil. It returns an error if lis
-// fails.
+// Serve closes lis. When ctx is done it waits for the calls in progress, cancels them
+// after five seconds, and returns nil. It returns an error if lis fails.
 func Serve(ctx context.Context, lis net.Listener, r alpha.ContainerRunner) error {
 	srv := grpc.NewServer(grpc.MaxRecvMsgSize(alpha.MaxMessage), grpc.WaitForHandlers(true))
 	defer srv.Stop()

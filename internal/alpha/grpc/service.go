@@ -16,8 +16,7 @@ const (
 	fullMethod  = "/" + serviceName + "/" + methodName
 )
 
-// service returns the description of the gRPC service, which a *server
-// implements.
+// service returns the description of the gRPC service, which a *server implements.
 func service() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: serviceName,
@@ -34,8 +33,7 @@ func handle(srv any, ctx context.Context, decode func(any) error, _ grpc.UnarySe
 	return srv.(*server).run(ctx, req)
 }
 
-// encode returns the message for a request. Like Crossplane it leaves empty
-// fields out.
+// encode returns the message for a request. Like Crossplane it leaves empty fields out.
 func encode(req alpha.ContainerRequest) *v1alpha1.RunFunctionRequest {
 	config := &v1alpha1.RunFunctionConfig{}
 	if req.CPU != "" || req.Memory != "" {

@@ -9,11 +9,9 @@ import (
 type FunctionIO struct {
 	// Crossplane neither sets nor reads apiVersion and kind.
 	metav1.TypeMeta `json:",inline"`
-	// Config is the function's config in the Composition. Only input has
-	// it.
+	// Config is the function's config in the Composition. Only input has it.
 	Config *runtime.RawExtension `json:"config,omitempty"`
-	// Observed is the same for each function of a pipeline. Only input has
-	// it.
+	// Observed is the same for each function of a pipeline. Only input has it.
 	Observed Observed `json:"observed"`
 	// Desired and Results are the output of the previous function.
 	Desired Desired  `json:"desired"`
@@ -34,8 +32,7 @@ type ObservedComposite struct {
 
 // An ObservedResource is an existing composed resource.
 type ObservedResource struct {
-	// Name is the value of the annotation
-	// crossplane.io/composition-resource-name.
+	// Name is the value of the annotation crossplane.io/composition-resource-name.
 	Name     string               `json:"name"`
 	Resource runtime.RawExtension `json:"resource"`
 	// ConnectionDetails are encoded even if the list is empty.

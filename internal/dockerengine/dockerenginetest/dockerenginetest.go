@@ -37,9 +37,8 @@ func Environment(t testing.TB) dockerengine.Environment {
 	return dockerengine.Environment{}
 }
 
-// Open returns the engine of Environment, which no other test of any process
-// uses until the test ends. The test fails if it adds or removes containers,
-// networks or volumes.
+// Open returns the engine of Environment, which no other test of any process uses until
+// the test ends. The test fails if it adds or removes containers, networks or volumes.
 func Open(t testing.TB) *dockerengine.Engine {
 	t.Helper()
 	env := Environment(t)
@@ -54,8 +53,7 @@ func Open(t testing.TB) *dockerengine.Engine {
 	return e
 }
 
-// Connect returns the engine of an environment, and closes it at the end of the
-// test.
+// Connect returns the engine of an environment, and closes it at the end of the test.
 func Connect(t testing.TB, env dockerengine.Environment) *dockerengine.Engine {
 	t.Helper()
 	e, err := dockerengine.Connect(t.Context(), env, "xfn/test")
@@ -94,8 +92,7 @@ func seize(t testing.TB, host string) {
 	}
 }
 
-// things returns what docker ps -a, docker network ls and docker volume ls
-// list.
+// things returns what docker ps -a, docker network ls and docker volume ls list.
 func things(t testing.TB, e *dockerengine.Engine) []string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

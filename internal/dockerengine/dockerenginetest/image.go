@@ -40,8 +40,7 @@ func layerOf(program []byte) (v1.Layer, error) {
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 }
 
-// Function returns the image of a function with this behavior. change edits its
-// config.
+// Function returns the image of a function with this behavior. change edits its config.
 func Function(t testing.TB, b functiontest.Behaviour, change func(*v1.ConfigFile)) v1.Image {
 	t.Helper()
 	layer, err := childLayer()

@@ -1,7 +1,6 @@
 package gobuild
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,51 +21,61 @@ import (
 type Options struct {
 	// Dir is the directory of the main package.
 	Dir string
-	// GOOS and GOARCH are the target, in Go's words. Both are needed.
+	// GOOS and GOARCH are the target. Both are required.
 	GOOS, GOARCH string
-	// Variant is the CPU variant in OCI's words: "v6", "v7", "v8.1". Empty is
-	// the one that the architecture's name means in an OCI image: v7 for arm,
-	// v1 for amd64, v8.0 for arm64.
+	// Variant is the CPU variant of an OCI platform: "v6", "v7", "v8.1". Empty means the
+	// variant that the architecture implies: v7 for arm, v1 for amd64, v8.0 for arm64.
 	Variant string
-	// Output is the file to write. A directory Output+".work" holds the
-	// compiler's temporary files, and is gone when Build returns.
+	// Output is the file to write. A directory Output+".work" has the compiler's
+	// temporary files until Build returns.
 	Output string
-	// LDFlags are more flags of the linker, as -ldflags takes them. They come
-	// after those that leave out symbols.
+	// LDFlags are further linker flags, after those that omit symbols.
 	LDFlags string
-	// Flags are more flags of go build, each with its value after "=": "-tags=x".
-	// They override what Build would do to keep the result repeatable.
+	// Flags are further flags of go build, each with its value after "=": "-tags=x".
+	// They override the flags that make the result reproducible.
 	Flags []string
-	// Env is the environment of the go command, as "KEY=value". PATH in it
-	// says where go is. GOFLAGS, GOWORK and the like are obeyed, as far as
-	// they leave the result a static, repeatable binary for the target.
+	// Env is the environment of the go command, as "KEY=value". Its PATH locates go.
+	// GOFLAGS, GOWORK and the like apply unless they change the kind of the binary.
 	Env []string
 }
 
 // grace is how long a compiler that was killed may keep its output open.
 const grace = 5 * time.Second
 
-// flags override those of GOFLAGS, which go reads before its arguments, where
-// they would make the binary another one: with a dynamic loader, with counters
-// that are written to files, with paths or stamps.
+// flags override those in GOFLAGS that would add a dynamic loader, counters that are
+// written to files, paths or stamps to the binary.
 var flags = []string{
 	"-trimpath", "-buildvcs=false", "-compiler=gc",
 	"-buildmode=default", "-linkshared=false", "-cover=false", "-race=false", "-msan=false", "-asan=false",
 }
 
+// maxLines limits the quoted output of the compiler.
+const maxLines = 40
+
+const nameMainPackage = "name the directory of the main package, the one that holds func main"
+
 // Build compiles the main package in opts.Dir: static (no cgo), stripped, and
-// without paths, VCS stamps or anything else that differs between machines. An
-// error of the compiler ends in its last lines of output. When ctx ends, the
-// compiler is killed with all its children.
-func Build(ctx context.Context, opts Options) (err error) {
-	target := opts.GOOS + "/" + opts.GOARCH
+// without paths, VCS stamps or anything else that differs between machines. If go
+// build fails, the error is a CompileError. When ctx ends, the compiler is killed
+// with all its children.
+func Build(ctx context.Context, opts Options) error {
+	err := build(ctx, opts)
+	if err == nil || errors.As(err, new(*CompileError)) {
+		return err
+	}
+	return fmt.Errorf("compiling %q for %s/%s: %w", opts.Dir, opts.GOOS, opts.GOARCH, err)
+}
+
+func build(ctx context.Context, opts Options) (err error) {
 	goCmd, err := proc.LookPath("go", opts.Env)
 	if err != nil {
-		err = fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
 		return hint.Wrap(err, "install Go from https://go.dev/dl and try again")
 	}
-	if err := checkDir(opts.Dir); err != nil {
-		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
+	switch info, err := os.Stat(opts.Dir); {
+	case err != nil:
+		return fsx.Cause(err)
+	case !info.IsDir():
+		return hint.Wrap(errors.New("it is not a directory"), nameMainPackage)
 	}
 	out, err := filepath.Abs(opts.Output)
 	if err != nil {
@@ -78,81 +87,65 @@ func Build(ctx context.Context, opts Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 
-	cmd := exec.CommandContext(ctx, goCmd, arguments(opts, out)...)
+	linker := "-ldflags=" + strings.TrimSpace("-s -w "+opts.LDFlags)
+	args := slices.Concat([]string{"build"}, flags, []string{linker}, opts.Flags, []string{"-o", out, "."})
+	cmd := exec.CommandContext(ctx, goCmd, args...)
 	cmd.Dir = opts.Dir
 	cmd.Env = environment(opts, work)
 	cmd.WaitDelay = grace
 	proc.KillGroup(cmd)
-	var said tail
+	var said proc.Output
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
-		return failure(ctx, opts, err, said.String())
+		said.Flush()
+		return explain(ctx, opts, err, strings.TrimSpace(said.Last(maxLines)))
 	}
-	return checkProgram(opts.Dir, out)
+	return checkProgram(out)
 }
 
-// arguments are those of the go command.
-func arguments(opts Options, out string) []string {
-	linker := "-ldflags=" + strings.TrimSpace("-s -w "+opts.LDFlags)
-	return slices.Concat([]string{"build"}, flags, []string{linker}, opts.Flags, []string{"-o", out, "."})
-}
-
-func checkDir(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return fsx.Cause(err)
-	}
-	if !info.IsDir() {
-		return hint.Wrap(errors.New("it is not a directory"), "name the directory of the main package, the one that holds func main")
-	}
-	return nil
-}
-
-// A CompileError is source that go build does not take.
+// A CompileError says that go build rejected the source.
 type CompileError struct {
-	// Dir is that of the package, and Target "GOOS/GOARCH".
+	// Dir is the directory of the package, and Target "GOOS/GOARCH".
 	Dir, Target string
-	// Said are the last lines that go build wrote, in which files are relative
-	// to Dir.
+	// Said are the last lines of go build's output. Their paths are relative to Dir.
 	Said string
 }
 
-// Error ends in what go build wrote.
+// Error includes the output of go build.
 func (e *CompileError) Error() string {
 	return fmt.Sprintf("compiling %q for %s: go build failed:\n%s", e.Dir, e.Target, e.Said)
 }
 
-// failure turns the end of a go command into an error for people.
-func failure(ctx context.Context, opts Options, err error, said string) error {
-	target := opts.GOOS + "/" + opts.GOARCH
-	if ctx.Err() != nil {
-		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, context.Cause(ctx))
+// explain returns why the go command failed with err, after it wrote said.
+func explain(ctx context.Context, opts Options, err error, said string) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case said == "":
+		return err
 	}
-	if said == "" {
-		return fmt.Errorf("compiling %q for %s: %w", opts.Dir, target, err)
-	}
-	err = &CompileError{Dir: opts.Dir, Target: target, Said: said}
+	err = &CompileError{Dir: opts.Dir, Target: opts.GOOS + "/" + opts.GOARCH, Said: said}
 	if strings.Contains(said, "no Go files in") {
-		return hint.Wrap(err, "name the directory of the main package, the one that holds func main")
+		return hint.Wrap(err, nameMainPackage)
 	}
 	return err
 }
 
-// checkProgram fails if out is not a program: go build writes an archive for
-// a package that is not named main, and nothing if GOFLAGS says -n.
-func checkProgram(dir, out string) error {
+// checkProgram fails if out is not a program: go build writes an archive for a
+// package that is not named main, and nothing if GOFLAGS contains -n.
+func checkProgram(out string) error {
 	f, err := os.Open(out)
 	if err != nil {
-		return fmt.Errorf("compiling %q: go build left no program", dir)
+		return errors.New("go build left no program")
 	}
 	defer f.Close()
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(f, magic); err != nil {
-		return fmt.Errorf("compiling %q: go build left no program", dir)
+		return errors.New("go build left no program")
 	}
-	if !bytes.Equal(magic, []byte("!<arch>\n")) {
+	if string(magic) != "!<arch>\n" {
 		return nil
 	}
-	err = fmt.Errorf("compiling %q: the Go package there is a library, not package main", dir)
-	return errors.Join(hint.Wrap(err, "name the directory of the main package, the one that holds func main"), os.Remove(out))
+	err = errors.New("the Go package there is a library, not package main")
+	return errors.Join(hint.Wrap(err, nameMainPackage), os.Remove(out))
 }

@@ -56,9 +56,8 @@ func (e *ExceededError) Error() string {
 }
 
 // Start measures the memory until stop is called. It calls exceeded, once and in a
-// goroutine of its own, when live values and stacks take more than the limit. The
-// limit is asked for after the first interval, so that a short command does not pay
-// for it.
+// goroutine of its own, when live values and stacks take more than the limit. The limit
+// is asked for after the first interval, so that a short command does not pay for it.
 func (w *Watchdog) Start(limit func() int64, exceeded func(*ExceededError)) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {

@@ -16,10 +16,9 @@ const (
 	// "host:port", "unix:///path", "dns:///host:port". With "dns:" calls
 	// alternate between all addresses of the host.
 	TargetAnnotation = "render.crossplane.io/runtime-development-target"
-	// CertificatesAnnotation names a folder with ca.crt, which verifies the
-	// function's certificate. For mutual TLS the folder also contains
-	// tls.crt and tls.key. Without the annotation the connection is in
-	// plaintext.
+	// CertificatesAnnotation names a folder with ca.crt, which verifies the function's
+	// certificate. For mutual TLS the folder also contains tls.crt and tls.key. Without
+	// the annotation the connection is in plaintext.
 	CertificatesAnnotation = "render.crossplane.io/runtime-development-tls-certs-dir"
 	// ServerNameAnnotation is the host name in the function's certificate.
 	// The default is the target's host.

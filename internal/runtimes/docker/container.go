@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -24,7 +26,7 @@ import (
 const (
 	// labelFunction is the function's name.
 	labelFunction = "dev.xfn.function"
-	// labelRender is the id of the render that must clean up the container.
+	// labelRender is the id of the lease of the render that must clean up the container.
 	labelRender = "dev.xfn.render"
 )
 
@@ -41,31 +43,26 @@ type container struct {
 	engine   *dockerengine.Engine
 	fn       runtimes.Function
 	settings settings
-	out      *local.Output
+	out      *proc.Output
 
 	image engineImage
-	// id and name identify it at the engine. tty selects the format of its
-	// logs.
+	// id and name identify it at the engine. tty selects the format of its logs.
 	id, name string
 	tty      bool
-	// created and started are set if this process did that. foreign is set
-	// if no xfn process created the container.
+	// created and started are set if this process did that. foreign is set if no xfn
+	// process created the container.
 	created, started, foreign bool
-	// render is the id of the lease under which this process cleans up, or
-	// "".
-	render string
-	// uncertain is set if the engine did not answer whether it created the
-	// container.
+	// leased is the lease under which this process cleans up, or nil.
+	leased *os.File
+	// uncertain is set if the engine did not answer whether it created the container.
 	uncertain bool
-	lock      nameLock
+	lock      *os.File // of the requested name, or nil
 
 	watch    *watch
-	client   *grpc.Client
 	function *local.Function
 }
 
-// run creates or finds the container, starts it, and waits for its first
-// answer.
+// run creates or finds the container, starts it, and waits for its first answer.
 func (c *container) run(ctx context.Context) (err error) {
 	if c.settings.name != "" {
 		if c.lock, err = c.docker.leases.share(ctx, c.host(), c.settings.name); err != nil {
@@ -83,10 +80,11 @@ func (c *container) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.client, err = grpc.Dial(to.address, grpc.Options{MaxMessageSize: c.docker.MaxMessageSize, Dial: to.dial}); err != nil {
+	client, err := grpc.Dial(to.address, grpc.Options{MaxMessageSize: c.docker.MaxMessageSize, Dial: to.dial})
+	if err != nil {
 		return err
 	}
-	c.function = &local.Function{Client: c.client, Done: c.watch.done, Ended: c.watch.ended}
+	c.function = &local.Function{Client: client, Done: c.watch.done, Ended: c.watch.ended}
 	if err := c.function.Await(ctx, c.docker.StartTimeout); err != nil {
 		return c.explain(ctx, err)
 	}
@@ -153,23 +151,20 @@ func (c *container) adopt(ctx context.Context) (found bool, err error) {
 // lease records the container, if this process must clean it up.
 func (c *container) lease(record lease) (err error) {
 	record.Host, record.Name, record.Cleanup = c.host(), c.settings.name, c.cleanup()
-	if record.Cleanup == orphan {
-		return nil
+	if record.Cleanup != orphan {
+		c.leased, err = c.docker.leases.write(c.leased, record)
 	}
-	if c.render == "" {
-		if c.render, err = c.docker.leases.begin(); err != nil {
-			return err
-		}
-	}
-	return c.docker.leases.add(record)
+	return err
 }
 
 // cleanup returns what to do with the container after a render. A foreign
 // container is left as it was, unless an annotation says otherwise.
 func (c *container) cleanup() cleanup {
 	switch {
-	case !c.foreign || c.settings.explicit:
+	case c.settings.cleanup != "":
 		return c.settings.cleanup
+	case !c.foreign:
+		return remove
 	case c.started:
 		return stop
 	default:
@@ -183,11 +178,11 @@ func (c *container) create(ctx context.Context) (err error) {
 	if c.image, err = c.docker.image(ctx, c.engine, c.fn, c.settings); err != nil {
 		return err
 	}
-	done, err := c.docker.slot(ctx)
+	leave, err := c.docker.slots.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer leave()
 	c.foreign, c.started = false, false
 	if err := c.lease(lease{Container: c.name}); err != nil {
 		return err
@@ -210,8 +205,8 @@ func (c *container) options() client.ContainerCreateOptions {
 		Image: c.image.id, Cmd: []string{local.Insecure()}, Env: s.env,
 		Labels: map[string]string{labelFunction: c.fn.Name},
 	}
-	if c.render != "" {
-		config.Labels[labelRender] = c.render
+	if c.leased != nil {
+		config.Labels[labelRender] = filepath.Base(c.leased.Name())
 	}
 	host := &api.HostConfig{}
 	if s.network != "" {
@@ -227,11 +222,11 @@ func (c *container) start(ctx context.Context) error {
 	if !c.created && !c.started {
 		return nil
 	}
-	done, err := c.docker.slot(ctx)
+	leave, err := c.docker.slots.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer leave()
 	if _, err := c.engine.ContainerStart(ctx, c.id, client.ContainerStartOptions{}); err != nil {
 		return c.explainPlatform(ctx, fmt.Errorf("starting container %q: %w", c.name, c.engine.Explain(ctx, err)))
 	}
@@ -276,23 +271,24 @@ func (c *container) abandon(ctx context.Context) error {
 // release closes the connections to the container, and cleans it up.
 func (c *container) release(ctx context.Context, after cleanup) error {
 	var errs []error
-	if c.client != nil {
-		errs = append(errs, c.client.Close())
+	if c.function != nil {
+		errs = append(errs, c.function.Client.Close())
 	}
 	if c.watch != nil {
 		c.watch.stop()
 	}
-	errs = append(errs, c.lock.Close())
+	if c.lock != nil {
+		errs = append(errs, c.lock.Close())
+	}
 	ended, err := c.docker.end(ctx, c.engine, lease{Host: c.host(), Container: c.reference(), Name: c.settings.name, Cleanup: after})
 	errs = append(errs, err)
-	if c.render != "" {
-		errs = append(errs, c.docker.leases.done(ended && err == nil && !c.uncertain))
+	if c.leased != nil {
+		errs = append(errs, c.docker.leases.end(c.leased, ended && err == nil && !c.uncertain))
 	}
 	return errors.Join(errs...)
 }
 
-// reference returns the id or name for the engine, or "" if there is no
-// container.
+// reference returns the id or name for the engine, or "" if there is no container.
 func (c *container) reference() string {
 	if c.uncertain && c.settings.name == "" {
 		return c.name

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
@@ -26,9 +25,8 @@ type Config struct {
 	Environment dockerengine.Environment
 	// UserAgent is the HTTP user agent of requests to the engine.
 	UserAgent string
-	// Dir is a directory of the user for leases: files that list running
-	// containers, so that the next run removes them if this process is
-	// killed.
+	// Dir is a directory of the user for leases: files that list running containers, so
+	// that the next run removes them if this process is killed.
 	Dir string
 	// Registry is the default registry of image names that the engine does
 	// not have. If it is empty, the engine decides.
@@ -37,36 +35,23 @@ type Config struct {
 	Remote *remote.Client
 	// Offline forbids the engine to pull images.
 	Offline bool
-	// Pin, if not nil, returns the digest that a lock file has for an
-	// image. That digest runs instead. If Pin returns an error, the
-	// function is not started. Pin does not apply to existing containers
-	// with a requested name.
+	// Pin, if not nil, returns the digest that a lock file has for an image. That
+	// digest runs instead. If Pin returns an error, the function is not started. Pin
+	// does not apply to existing containers with a requested name.
 	Pin func(name.Reference) (name.Reference, error)
-	// StartTimeout limits the time from the start of a function to its
-	// first answer. Zero means local.DefaultStartTimeout. The limit
-	// excludes pulling.
-	StartTimeout time.Duration
-	// MaxMessageSize is the largest answer in bytes. Zero means
-	// grpc.DefaultMaxMessageSize.
-	MaxMessageSize int
-	// Progress receives warnings, and an event before each long operation.
-	// It may be nil.
-	Progress progress.Func
-	// Output receives each line that a function writes to stdout or stderr,
-	// without control characters. It may be nil, and must be safe for
-	// concurrent use.
-	Output func(function, line string)
+	// Options has no effect on directories: containers use none of this machine.
+	local.Options
 }
 
 // Docker starts functions in containers of an engine. It connects to the engine
 // at the first use.
 type Docker struct {
 	Config
-	connection connection
-	images     images
+	connecting gate
+	engine     *dockerengine.Engine // nil before it is connected
+	images     sync.Map             // of type *imageEntry, by policy and name
 	leases     leases
-	// slots limits concurrent operations of the engine.
-	slots chan struct{}
+	slots      gate // for operations of the engine
 }
 
 var (
@@ -79,10 +64,9 @@ var (
 func New(c Config) *Docker {
 	return &Docker{
 		Config:     c,
-		connection: connection{gate: make(chan struct{}, 1)},
-		images:     images{names: map[string]*imageEntry{}},
+		connecting: make(gate, 1),
 		leases:     leases{dir: c.Dir},
-		slots:      make(chan struct{}, atOnce),
+		slots:      make(gate, atOnce),
 	}
 }
 
@@ -118,9 +102,8 @@ func (d *Docker) Prepare(ctx context.Context, fns ...runtimes.Function) error {
 	return errors.Join(errs...)
 }
 
-// Start runs the function's image in a container with the settings of its
-// annotations, and with the argument --insecure. It returns once the function
-// answers on port 9443.
+// Start runs the function's image in a container with the settings of its annotations,
+// and with the argument --insecure. It returns once the function answers on port 9443.
 func (d *Docker) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
 	instance, err := d.start(ctx, fn)
 	if err != nil {
@@ -138,11 +121,7 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	if err != nil {
 		return nil, err
 	}
-	c := &container{docker: d, engine: engine, fn: fn, settings: s, out: &local.Output{Each: func(line string) {
-		if d.Output != nil {
-			d.Output(fn.Name, line)
-		}
-	}}}
+	c := &container{docker: d, engine: engine, fn: fn, settings: s, out: d.NewOutput(fn.Name)}
 	if err := c.run(ctx); err != nil {
 		return nil, errors.Join(err, c.abandon(ctx))
 	}
@@ -152,35 +131,29 @@ func (d *Docker) start(ctx context.Context, fn runtimes.Function) (*runtimes.Ins
 	}, nil
 }
 
-// slot waits until the engine has capacity. The caller must call done
-// afterwards.
-func (d *Docker) slot(ctx context.Context) (done func(), err error) {
+// A gate limits the number of concurrent callers to its capacity.
+type gate chan struct{}
+
+// enter waits until a caller may enter. The caller must call leave afterwards.
+func (g gate) enter(ctx context.Context) (leave func(), err error) {
 	select {
-	case d.slots <- struct{}{}:
-		return func() { <-d.slots }, nil
+	case g <- struct{}{}:
+		return func() { <-g }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// A connection is made once. After an error the next caller tries again.
-type connection struct {
-	gate   chan struct{}
-	engine *dockerengine.Engine
-}
-
-// connect returns the engine. It first cleans up the containers of killed
-// processes.
+// connect returns the engine. The first call connects, and cleans up the
+// containers of killed processes. After an error the next call tries again.
 func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
-	c := &d.connection
-	select {
-	case c.gate <- struct{}{}:
-		defer func() { <-c.gate }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	leave, err := d.connecting.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if c.engine != nil {
-		return c.engine, nil
+	defer leave()
+	if d.engine != nil {
+		return d.engine, nil
 	}
 	engine, err := dockerengine.Connect(ctx, d.Environment, d.UserAgent)
 	if err != nil {
@@ -189,6 +162,6 @@ func (d *Docker) connect(ctx context.Context) (*dockerengine.Engine, error) {
 	if err := d.sweep(ctx, engine); err != nil {
 		d.Progress.Warn(fmt.Sprintf("cleaning up after an earlier run: %v", err))
 	}
-	c.engine = engine
+	d.engine = engine
 	return engine, nil
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// stopGrace is how many seconds a function may take to end after the request
-// to.
+// stopGrace is how many seconds a function may take to end after the request to.
 const stopGrace = 2
 
 // shortPause is the time between checks for what another process is doing.
@@ -21,7 +20,7 @@ const shortPause = 20 * time.Millisecond
 
 // sweep cleans up the containers of killed processes.
 func (d *Docker) sweep(ctx context.Context, engine *dockerengine.Engine) error {
-	return d.leases.endExpired(func(render string, record lease) (bool, error) {
+	return d.leases.endExpired(func(id string, record lease) (bool, error) {
 		if record.Host != engine.Endpoint().Host {
 			return false, nil
 		}
@@ -32,7 +31,7 @@ func (d *Docker) sweep(ctx context.Context, engine *dockerengine.Engine) error {
 		if err != nil {
 			return false, engine.Explain(ctx, err)
 		}
-		if !record.Adopted && found.Container.Config.Labels[labelRender] != render {
+		if !record.Adopted && found.Container.Config.Labels[labelRender] != id {
 			return true, nil // another container has this name now
 		}
 		record.Container = found.Container.ID

@@ -1,13 +1,13 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -27,55 +27,35 @@ type engineImage struct {
 	platform string
 }
 
-// images caches the images that were requested from the engine.
-type images struct {
-	mu    sync.Mutex
-	names map[string]*imageEntry
-}
-
 // Only one caller at a time requests the image of an imageEntry.
 type imageEntry struct {
-	gate  chan struct{}
-	image *engineImage
-}
-
-func (i *images) entry(name string) *imageEntry {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.names[name] == nil {
-		i.names[name] = &imageEntry{gate: make(chan struct{}, 1)}
-	}
-	return i.names[name]
+	gate  gate
+	image engineImage // zero before the engine has it
 }
 
 // image returns a function's image. It loads or pulls the image if necessary.
 func (d *Docker) image(ctx context.Context, engine *dockerengine.Engine, fn runtimes.Function, s settings) (engineImage, error) {
-	from := fn.Package
-	if s.image != "" {
-		from = s.image
+	from := cmp.Or(s.image, fn.Package)
+	value, _ := d.images.LoadOrStore(string(s.policy)+" "+from, &imageEntry{gate: make(gate, 1)})
+	entry := value.(*imageEntry)
+	leave, err := entry.gate.enter(ctx)
+	if err != nil {
+		return engineImage{}, err
 	}
-	k := d.images.entry(string(s.policy) + " " + from)
-	select {
-	case k.gate <- struct{}{}:
-		defer func() { <-k.gate }()
-	case <-ctx.Done():
-		return engineImage{}, context.Cause(ctx)
-	}
-	if k.image != nil {
-		return *k.image, nil
+	defer leave()
+	if entry.image != (engineImage{}) {
+		return entry.image, nil
 	}
 	var img engineImage
-	var err error
 	if s.image == "" && isLocal(from) {
 		img, err = d.load(ctx, engine, from)
 	} else {
 		img, err = d.resolve(ctx, engine, from, s.policy)
 	}
-	if err != nil {
-		return engineImage{}, err
+	if err == nil {
+		entry.image = img
 	}
-	k.image = &img
-	return img, nil
+	return img, err
 }
 
 // isLocal reports whether a package is a path of a file or folder. A relative
@@ -159,14 +139,13 @@ func (d *Docker) qualify(from string) string {
 	return d.Registry + "/" + from
 }
 
-// pull pulls an image. If reading credentials fails, it warns and pulls without
-// them.
+// pull pulls an image. If reading credentials fails, it warns and pulls without them.
 func (d *Docker) pull(ctx context.Context, engine *dockerengine.Engine, from string) error {
-	done, err := d.slot(ctx)
+	leave, err := d.slots.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer leave()
 	d.Progress.Step("pulling " + from)
 	ref, err := name.ParseReference(from)
 	if err != nil {
@@ -210,8 +189,7 @@ func isDenied(err error) bool {
 	return errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)
 }
 
-// load loads the image of a file or folder into the engine, unless the engine
-// has it.
+// load loads the image of a file or folder into the engine, unless the engine has it.
 func (d *Docker) load(ctx context.Context, engine *dockerengine.Engine, path string) (_ engineImage, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "oci-layout")); err != nil {

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -25,27 +23,17 @@ const (
 	namesFolder   = "docker/names"
 )
 
-// leases records the containers of this process, so that a later process can
-// clean them up. The file stays locked while the process lives: a file that can
-// be locked is expired. Processes in other containers or on other machines have
-// other directories, so that a living process never seems dead.
-type leases struct {
-	dir string
-
-	mu   sync.Mutex
-	file *os.File
-	// open is the number of containers in the file. left is set if one of
-	// them may still exist.
-	open int
-	left bool
-}
+// leases records containers in files, one each, so that a later process can clean
+// them up. A file stays locked while its process lives: one that can be locked is
+// expired. Processes in other containers or on other machines have other
+// directories, so that a living process never seems dead.
+type leases struct{ dir string }
 
 // A lease records one container.
 type lease struct {
 	// Host is the address of the engine.
 	Host string `json:"host"`
-	// Container is the name of a new container, or the id of an adopted
-	// container.
+	// Container is the name of a new container, or the id of an adopted container.
 	Container string `json:"container"`
 	Adopted   bool   `json:"adopted,omitempty"`
 	// Name is the name that a user chose, or "".
@@ -54,51 +42,25 @@ type lease struct {
 	Cleanup cleanup `json:"cleanup"`
 }
 
-// begin creates the file if there is none, and returns the id of this process's
-// renders.
-func (l *leases) begin() (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		file, err := createLocked(filepath.Join(l.dir, rendersFolder))
-		if err != nil {
-			return "", fmt.Errorf("recording containers in %q: %w", l.dir, fsx.Cause(err))
-		}
-		l.file = file
+// write writes a lease before its container is created or used. It creates the
+// file if file is nil.
+func (l leases) write(file *os.File, record lease) (_ *os.File, err error) {
+	if file == nil {
+		file, err = createLocked(filepath.Join(l.dir, rendersFolder))
 	}
-	l.open++
-	return filepath.Base(l.file.Name()), nil
-}
-
-// add records a container before it is created or used.
-func (l *leases) add(record lease) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line, err := json.Marshal(record)
+	if err == nil {
+		err = json.NewEncoder(io.NewOffsetWriter(file, 0)).Encode(record)
+	}
 	if err != nil {
-		return err
+		return file, fmt.Errorf("recording containers in %q: %w", l.dir, fsx.Cause(err))
 	}
-	if _, err := l.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("recording containers in %q: %w", l.dir, fsx.Cause(err))
-	}
-	return nil
+	return file, nil
 }
 
-// done ends a lease. ok is false if the container may still exist. Each call of
-// begin needs one call of done. The last call removes the file, unless a
-// container may still exist.
-func (l *leases) done(ok bool) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	l.left = l.left || !ok
-	if l.open > 0 {
-		return nil
-	}
-	file, left := l.file, l.left
-	l.file, l.left = nil, false
+// end unlocks a lease, and removes it if the container no longer exists.
+func (l leases) end(file *os.File, ended bool) error {
 	err := file.Close()
-	if !left {
+	if ended {
 		err = errors.Join(err, removeFile(file.Name()))
 	}
 	return err
@@ -125,20 +87,19 @@ func createLocked(dir string) (*os.File, error) {
 		if ok {
 			return f, nil
 		}
-		// A process that looks for expired leases locked the file
-		// first.
+		// A process that looks for expired leases locked the file first.
 		if err = errors.Join(err, f.Close(), removeFile(f.Name())); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// maxLeases limits the bytes that are read from a file of leases.
-const maxLeases = 1 << 20
+// maxLease limits the bytes that are read from a lease.
+const maxLease = 1 << 20
 
 // endExpired calls end for each container of a dead process, with the id of its
-// render. It removes a file if end returns true for all of its containers.
-func (l *leases) endExpired(end func(render string, record lease) (bool, error)) error {
+// lease. It removes the lease if end returns true.
+func (l leases) endExpired(end func(id string, record lease) (bool, error)) error {
 	dir := filepath.Join(l.dir, rendersFolder)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -150,8 +111,8 @@ func (l *leases) endExpired(end func(render string, record lease) (bool, error))
 	var errs []error
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		done, err := endFile(path, func(record lease) (bool, error) { return end(e.Name(), record) })
-		if err == nil && done {
+		ended, err := endFile(path, func(record lease) (bool, error) { return end(e.Name(), record) })
+		if err == nil && ended {
 			err = removeFile(path)
 		}
 		errs = append(errs, err)
@@ -159,8 +120,8 @@ func (l *leases) endExpired(end func(render string, record lease) (bool, error))
 	return errors.Join(errs...)
 }
 
-// endFile calls end for each lease in the file of a dead process.
-func endFile(path string, end func(lease) (bool, error)) (done bool, err error) {
+// endFile calls end for the lease in a file if its process is dead.
+func endFile(path string, end func(lease) (bool, error)) (ended bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return false, fsx.Cause(err)
@@ -173,72 +134,53 @@ func endFile(path string, end func(lease) (bool, error)) (done bool, err error) 
 	if err != nil || info.Size() == 0 {
 		return false, fsx.Cause(err) // it may be new
 	}
-	done = true
-	lines := bufio.NewScanner(io.LimitReader(f, maxLeases))
-	for lines.Scan() {
-		var record lease
-		if json.Unmarshal(lines.Bytes(), &record) != nil {
-			continue // the process was killed while it wrote the line, before it created the container
-		}
-		ok, err := end(record)
-		if err != nil {
-			return false, err
-		}
-		done = done && ok
+	var record lease
+	if json.NewDecoder(io.LimitReader(f, maxLease)).Decode(&record) != nil {
+		return true, nil // the process was killed while it wrote the lease, before it created the container
 	}
-	return done, lines.Err()
+	return end(record)
 }
 
-// A nameLock is a shared lock on the name of a container that several renders
-// may use. The last one may clean up the container.
-type nameLock struct{ file *os.File }
-
-// share locks the name of a container. It waits while another process cleans up
-// that container.
-func (l *leases) share(ctx context.Context, host, name string) (nameLock, error) {
+// share locks the name of a container that several renders may use. It waits
+// while another process cleans up that container.
+func (l leases) share(ctx context.Context, host, name string) (*os.File, error) {
 	for {
-		h, err := l.lock(host, name, fsx.SharedLock)
-		if err != nil || h.file != nil {
-			return h, err
+		f, err := l.lock(host, name, fsx.SharedLock)
+		if err != nil || f != nil {
+			return f, err
 		}
 		if err := proc.Sleep(ctx, shortPause); err != nil {
-			return nameLock{}, err
+			return nil, err
 		}
 	}
 }
 
 // endUnshared calls end if no process uses the container with this name. Until
 // end returns, no process can begin to use it.
-func (l *leases) endUnshared(host, name string, end func() error) (is bool, err error) {
-	h, err := l.lock(host, name, fsx.ExclusiveLock)
-	if err != nil || h.file == nil {
+func (l leases) endUnshared(host, name string, end func() error) (is bool, err error) {
+	f, err := l.lock(host, name, fsx.ExclusiveLock)
+	if err != nil || f == nil {
 		return false, err
 	}
-	return true, errors.Join(end(), h.Close())
+	return true, errors.Join(end(), f.Close())
 }
 
-// Close releases the lock.
-func (h nameLock) Close() error {
-	if h.file == nil {
-		return nil
-	}
-	return h.file.Close()
-}
-
-// lock returns the zero nameLock if another process has a conflicting lock.
-func (l *leases) lock(host, name string, mode fsx.LockMode) (nameLock, error) {
+// lock locks the name of a container until the file is closed. It returns nil if
+// another process has a conflicting lock.
+func (l leases) lock(host, name string, mode fsx.LockMode) (*os.File, error) {
 	sum := sha256.Sum256([]byte(host + "\n" + name))
 	path := filepath.Join(l.dir, namesFolder, hex.EncodeToString(sum[:]))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nameLock{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nameLock{}, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
+		return nil, fmt.Errorf("locking the container name %q: %w", name, fsx.Cause(err))
 	}
 	ok, err := fsx.TryLock(f, mode)
 	if err != nil || !ok {
-		return nameLock{}, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	return nameLock{f}, nil
+	return f, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
 
 // Roles of this test binary.
@@ -98,7 +99,7 @@ func (p place) assertNoLeases(t testing.TB) {
 
 // config returns the configuration of a runtime for this place.
 func (p place) config() docker.Config {
-	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Progress: p.said.take}
+	return docker.Config{Environment: p.env, UserAgent: "xfn/test", Dir: p.dir, Remote: remote.New(remote.Options{}), Options: local.Options{Progress: p.said.take}}
 }
 
 // render returns a new runtime, as in another process.

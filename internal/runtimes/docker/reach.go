@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -55,10 +56,7 @@ const (
 // published waits until the engine returns the published port. An engine may
 // return a running container before its port.
 func (c *container) published(ctx context.Context) (network.PortBinding, error) {
-	limit := c.docker.StartTimeout
-	if limit == 0 {
-		limit = local.DefaultStartTimeout
-	}
+	limit := cmp.Or(c.docker.StartTimeout, local.DefaultStartTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the engine did not publish its port within %s", limit))
 	defer cancel()
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
@@ -108,17 +106,16 @@ func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding
 	return b, ok
 }
 
-// publishedHost returns the host of a published port, as this machine reaches
-// it.
+// publishedHost returns the host of a published port, as this machine reaches it.
 func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	machine := c.engine.Machine()
 	switch {
 	case c.settings.target != "":
 		return c.settings.target, nil
-	case machine != "" && !c.engine.Forwards() && b.HostIP.IsLoopback():
+	case machine != "" && b.HostIP.IsLoopback():
 		return "", hint.Wrap(fmt.Errorf("its port is published on %s of %s, which this machine cannot reach", b.HostIP, machine),
 			fmt.Sprintf("publish it for others on that network, too, by the annotation %s: 0.0.0.0, or name the host to connect to by %s", AnnotationPublishAddress, AnnotationTarget))
-	case machine != "" && !c.engine.Forwards() && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
+	case machine != "" && (!b.HostIP.IsValid() || b.HostIP.IsUnspecified()):
 		return machine, nil
 	case !b.HostIP.IsValid() || b.HostIP == netip.IPv4Unspecified():
 		return "127.0.0.1", nil
@@ -137,8 +134,7 @@ func (c *container) advise(err error) error {
 	return hint.Wrap(err, "if this runs in a container itself, name a network that both can join by the annotation "+AnnotationNetwork)
 }
 
-// explainPlatform adds that the image is for another platform, if that explains
-// err.
+// explainPlatform adds that the image is for another platform, if that explains err.
 func (c *container) explainPlatform(ctx context.Context, err error) error {
 	if !c.created || ctx.Err() != nil {
 		return err

@@ -16,8 +16,7 @@ const (
 	AnnotationCleanup = "render.crossplane.io/runtime-docker-cleanup"
 	// AnnotationPullPolicy is IfNotPresent (the default), Always or Never.
 	AnnotationPullPolicy = "render.crossplane.io/runtime-docker-pull-policy"
-	// AnnotationImage is the image to run instead of the function's
-	// package.
+	// AnnotationImage is the image to run instead of the function's package.
 	AnnotationImage = "render.crossplane.io/runtime-docker-image"
 	// AnnotationName is the container's name. An existing container with
 	// this name is used, and started if it is stopped.
@@ -28,8 +27,7 @@ const (
 	// AnnotationPublishAddress is the address of the engine's machine where
 	// the function's port is published: 127.0.0.1 by default.
 	AnnotationPublishAddress = "render.crossplane.io/runtime-docker-publish-address"
-	// AnnotationTarget is the host to connect to, instead of the published
-	// address.
+	// AnnotationTarget is the host to connect to, instead of the published address.
 	AnnotationTarget = "render.crossplane.io/runtime-docker-target"
 	// AnnotationNetwork is a network to join. The function is then called
 	// by its container's name, and no port is published.
@@ -47,68 +45,53 @@ const (
 
 // settings are the values of a function's annotations.
 type settings struct {
-	// cleanup is remove by default; explicit is set if an annotation sets
-	// it.
-	cleanup  cleanup
-	explicit bool
-	policy   image.Policy
-	image    string
-	name     string
-	env      []string
-	publish  netip.Addr
-	target   string
-	network  string
+	// cleanup is empty if no annotation sets it.
+	cleanup cleanup
+	policy  image.Policy
+	image   string
+	name    string
+	env     []string
+	publish netip.Addr
+	target  string
+	network string
 }
 
 // parseSettings parses annotations. A missing annotation leaves the default.
 func parseSettings(annotations map[string]string) (settings, error) {
-	s := settings{cleanup: remove, policy: image.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-	for _, setting := range []struct {
-		annotation string
-		read       func(string) error
-	}{
-		{AnnotationCleanup, s.readCleanup},
-		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = image.ParsePolicy(text); return err }},
-		{AnnotationImage, filled(&s.image)},
-		{AnnotationName, filled(&s.name)},
-		{AnnotationEnv, func(text string) (err error) { s.env, err = local.ParseEnv(text); return err }},
-		{AnnotationPublishAddress, s.readPublish},
-		{AnnotationTarget, filled(&s.target)},
-		{AnnotationNetwork, filled(&s.network)},
-	} {
-		text, ok := annotations[setting.annotation]
-		if !ok {
-			continue
-		}
-		if err := setting.read(text); err != nil {
-			return s, fmt.Errorf("annotation %s: %w", setting.annotation, err)
-		}
-	}
-	return s, nil
+	s := settings{policy: image.IfNotPresent, publish: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	err := local.ParseAnnotations(annotations, []local.Setting{
+		{Annotation: AnnotationCleanup, Parse: local.Into(&s.cleanup, parseCleanup)},
+		{Annotation: AnnotationPullPolicy, Parse: local.Into(&s.policy, image.ParsePolicy)},
+		{Annotation: AnnotationImage, Parse: local.Into(&s.image, notEmpty)},
+		{Annotation: AnnotationName, Parse: local.Into(&s.name, notEmpty)},
+		{Annotation: AnnotationEnv, Parse: local.Into(&s.env, local.ParseEnv)},
+		{Annotation: AnnotationPublishAddress, Parse: local.Into(&s.publish, parseAddress)},
+		{Annotation: AnnotationTarget, Parse: local.Into(&s.target, notEmpty)},
+		{Annotation: AnnotationNetwork, Parse: local.Into(&s.network, notEmpty)},
+	})
+	return s, err
 }
 
-func (s *settings) readCleanup(text string) error {
-	switch s.cleanup = cleanup(text); s.cleanup {
+func parseCleanup(text string) (cleanup, error) {
+	switch c := cleanup(text); c {
 	case remove, stop, orphan:
-		s.explicit = true
-		return nil
+		return c, nil
 	default:
-		return fmt.Errorf("unknown cleanup %q: expected %s, %s or %s", text, remove, stop, orphan)
+		return "", fmt.Errorf("unknown cleanup %q: expected %s, %s or %s", text, remove, stop, orphan)
 	}
 }
 
-func (s *settings) readPublish(text string) (err error) {
-	if s.publish, err = netip.ParseAddr(text); err != nil {
-		return fmt.Errorf("expected an IP address, got %q", text)
+func parseAddress(text string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return address, fmt.Errorf("expected an IP address, got %q", text)
 	}
-	return nil
+	return address, nil
 }
 
-func filled(to *string) func(string) error {
-	return func(text string) error {
-		if *to = text; text == "" {
-			return errors.New("must not be empty")
-		}
-		return nil
+func notEmpty(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("must not be empty")
 	}
+	return text, nil
 }

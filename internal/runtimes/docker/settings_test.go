@@ -11,7 +11,7 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	base := settings{cleanup: remove, policy: image.IfNotPresent, publish: netip.MustParseAddr("127.0.0.1")}
+	base := settings{policy: image.IfNotPresent, publish: netip.MustParseAddr("127.0.0.1")}
 	with := func(change func(*settings)) settings {
 		s := base
 		change(&s)
@@ -23,9 +23,9 @@ func TestSettings(t *testing.T) {
 		wantErr                  string
 	}{
 		"None":           {"annotations of others are ignored", "example.org/other", "x", base, ""},
-		"Remove":         {"Remove is the default cleanup", AnnotationCleanup, "Remove", with(func(s *settings) { s.explicit = true }), ""},
-		"Stop":           {"a container may be stopped", AnnotationCleanup, "Stop", with(func(s *settings) { s.cleanup, s.explicit = stop, true }), ""},
-		"Orphan":         {"a container may keep running", AnnotationCleanup, "Orphan", with(func(s *settings) { s.cleanup, s.explicit = orphan, true }), ""},
+		"Remove":         {"a container may be removed", AnnotationCleanup, "Remove", with(func(s *settings) { s.cleanup = remove }), ""},
+		"Stop":           {"a container may be stopped", AnnotationCleanup, "Stop", with(func(s *settings) { s.cleanup = stop }), ""},
+		"Orphan":         {"a container may keep running", AnnotationCleanup, "Orphan", with(func(s *settings) { s.cleanup = orphan }), ""},
 		"Cleanup":        {"the cleanup is one of three", AnnotationCleanup, "remove", base, `unknown cleanup "remove": expected Remove, Stop or Orphan`},
 		"Policy":         {"the pull policy may be Always", AnnotationPullPolicy, "Always", with(func(s *settings) { s.policy = image.Always }), ""},
 		"PolicyText":     {"the pull policy is one of three", AnnotationPullPolicy, "Sometimes", base, `unknown pull policy "Sometimes"`},

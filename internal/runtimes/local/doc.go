@@ -1,4 +1,3 @@
-// Package local contains what all runtimes on this machine share: a private
-// directory with a socket for the function, a bounded record of its output, and
-// errors that say how it ended.
+// Package local contains what all runtimes on this machine share: options, a private
+// directory with a socket for the function, and errors that say how it ended.
 package local

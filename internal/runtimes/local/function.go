@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,21 +12,49 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/proc"
+	"github.com/xfn-dev/xfn/internal/progress"
 )
 
 // DefaultStartTimeout is the default limit from the start of a function to its
 // first answer.
 const DefaultStartTimeout = 30 * time.Second
 
-// exitGrace is how long to wait for the end of a function after its connection
-// broke.
+// exitGrace is how long to wait for the end of a function after its connection broke.
 const exitGrace = 2 * time.Second
+
+// Options configure how a runtime starts functions on this machine.
+type Options struct {
+	// TempDir is the parent of each function's private directory; empty means the
+	// system's default. If its path is too long for a unix socket, /tmp replaces it.
+	TempDir string
+	// StartTimeout limits the time from the start of a function to its first answer,
+	// without pulling, unpacking and compiling. Zero means DefaultStartTimeout.
+	StartTimeout time.Duration
+	// MaxMessageSize is the largest answer in bytes. Zero means
+	// grpc.DefaultMaxMessageSize.
+	MaxMessageSize int
+	// Progress receives warnings, and an event before each long operation. It may be
+	// nil, and must be safe for concurrent use.
+	Progress progress.Func
+	// Output receives each line that a function writes to stdout or stderr, without
+	// control characters. It may be nil, and must be safe for concurrent use.
+	Output func(function, line string)
+}
+
+// NewOutput returns a record of the output of a function.
+func (o Options) NewOutput(function string) *proc.Output {
+	out := &proc.Output{}
+	if o.Output != nil {
+		out.Each = func(line string) { o.Output(function, line) }
+	}
+	return out
+}
 
 // A Function is a function that runs on this machine.
 type Function struct {
 	Client *grpc.Client
-	// Done is closed when the function has ended and its whole output was
-	// read.
+	// Done is closed when the function has ended and its whole output was read.
 	Done <-chan struct{}
 	// Ended returns how the function ended. Call it after Done is closed.
 	Ended func() error
@@ -34,9 +63,7 @@ type Function struct {
 // Await waits until the function answers. It returns an error if the function
 // ends, or after the timeout. Zero means DefaultStartTimeout.
 func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
-	if timeout == 0 {
-		timeout = DefaultStartTimeout
-	}
+	timeout = cmp.Or(timeout, DefaultStartTimeout)
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -51,8 +78,7 @@ func (f *Function) Await(ctx context.Context, timeout time.Duration) error {
 	return f.Client.WaitReady(ctx)
 }
 
-// RunFunction calls the function. If the function has ended, the error says
-// how.
+// RunFunction calls the function. If the function has ended, the error says how.
 func (f *Function) RunFunction(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp, err := f.Client.RunFunction(ctx, name, req)
 	if status.Code(err) != codes.Unavailable {

@@ -18,8 +18,7 @@ const (
 	maxSocketPath = 103
 )
 
-// SocketsWork is false on systems where functions need not support unix
-// sockets.
+// SocketsWork is false on systems where functions need not support unix sockets.
 const SocketsWork = runtime.GOOS != "windows"
 
 // A Dir is a directory that no other user can enter. Its path is short enough
@@ -72,8 +71,7 @@ func privateDir(parent string) (Dir, error) {
 	return Dir{d, filepath.Join(parent, d.Name)}, nil
 }
 
-// LoopbackAddress returns "127.0.0.1:PORT", with a port that was free when it
-// looked.
+// LoopbackAddress returns "127.0.0.1:PORT", with a port that was free when it looked.
 func LoopbackAddress(ctx context.Context) (string, error) {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	xremote "github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	sandboxes "github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -79,8 +80,8 @@ func confinedWith(t testing.TB, cache string) process.Process {
 			}
 		}
 	})
-	return process.Process{TempDir: tmp, Packages: sandboxes.Confined{Sandbox: sandboxes.Sandbox{
-		Cache: cache, TempDir: tmp, StartTimeout: time.Minute, Pull: image.Options{Remote: xremote.New(xremote.Options{})},
+	return process.Process{Options: local.Options{TempDir: tmp}, Packages: sandboxes.Confined{Sandbox: sandboxes.Sandbox{
+		Cache: cache, Options: local.Options{TempDir: tmp, StartTimeout: time.Minute}, Pull: image.Options{Remote: xremote.New(xremote.Options{})},
 	}}}
 }
 

@@ -55,8 +55,7 @@ func assign(job windows.Handle, pid int) error {
 	return errors.Join(windows.AssignProcessToJobObject(job, proc), windows.CloseHandle(proc))
 }
 
-// terminate kills the group, because Windows has no signal that asks a process
-// to end.
+// terminate kills the group, because Windows has no signal that asks a process to end.
 func (g *group) terminate() { g.kill() }
 
 func (g *group) kill() {
@@ -67,8 +66,7 @@ func (g *group) kill() {
 	}
 }
 
-// wait waits for the end of the process, then kills the processes that it left
-// behind.
+// wait waits for the end of the process, then kills the processes that it left behind.
 func (g *group) wait(cmd *exec.Cmd) {
 	_ = cmd.Wait() // cmd.ProcessState says how it ended
 	g.kill()

@@ -19,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
@@ -69,7 +70,7 @@ func makeNoise([]string) {
 }
 
 func startAndWait(args []string) {
-	_, err := process.Process{GoEnv: os.Environ(), TempDir: args[1]}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
+	_, err := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: args[1]}}.Start(context.Background(), runtimes.Function{Name: "f", Package: args[0]})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/fsx"
-
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 )
@@ -31,44 +31,21 @@ import (
 // is stopped or ends. On Linux and Windows it also ends when this process ends
 // for any reason.
 type Process struct {
-	// Packages starts functions that are not source. It is nil on systems
-	// that cannot run packages.
+	local.Options
+	// Packages starts functions that are not source. It is nil on systems that cannot
+	// run packages.
 	Packages runtimes.Runtime
-	// Env is added to the environment of functions from source; see
-	// Environment. By default that contains only their home and temporary
-	// directory.
+	// Env is added to the environment of functions from source; see Environment. By
+	// default that contains only their home and temporary directory.
 	Env []string
 	// GoEnv is the environment of the go command that compiles source.
 	GoEnv []string
-	// TempDir is the parent of each function's private directory; empty
-	// means the system's default. If its path is too long for a unix
-	// socket, /tmp replaces it.
-	TempDir string
-	// StartTimeout bounds the time from the start of a function to its first
-	// answer. Zero means local.DefaultStartTimeout. Compiling is not bounded.
-	StartTimeout time.Duration
-	// MaxMessageSize is the largest answer in bytes. Zero means
-	// grpc.DefaultMaxMessageSize.
-	MaxMessageSize int
-	// Progress receives an event before each long operation. It may be nil.
-	Progress progress.Func
-	// Output receives each line that a function writes to stdout or stderr,
-	// without control characters. It may be nil, and must be safe for
-	// concurrent use.
-	Output func(function, line string)
 }
 
 var (
 	_ runtimes.Runtime  = Process{}
 	_ runtimes.Preparer = Process{}
 )
-
-// A program is an executable that runs as a function.
-type program struct {
-	path   string // path of the executable
-	env    []string
-	detail string // for users
-}
 
 // Prepare fetches the images of functions whose packages are references.
 func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
@@ -91,17 +68,21 @@ func isSource(pkg string) bool {
 	return err != nil
 }
 
-// Start starts a function and returns once it answers. It compiles the Go main
-// package if fn.Package is a directory with source. Otherwise Packages starts
-// the function.
-func (p Process) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
-	if isSource(fn.Package) {
-		return p.startSource(ctx, fn)
-	}
-	if p.Packages != nil {
+// Start starts a function and returns once it answers. It compiles the Go main package
+// if fn.Package is a directory with source. Otherwise Packages starts the function.
+func (p Process) Start(ctx context.Context, fn runtimes.Function) (instance *runtimes.Instance, err error) {
+	switch {
+	case isSource(fn.Package):
+		instance, err = p.startSource(ctx, fn)
+	case p.Packages != nil:
 		return p.Packages.Start(ctx, fn)
+	default:
+		err = noPackages(fn.Package)
 	}
-	return nil, fmt.Errorf("starting function %q: %w", fn.Name, noPackages(fn.Package))
+	if err != nil {
+		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+	}
+	return instance, nil
 }
 
 // noPackages returns why a package cannot run here, with a hint at what can.
@@ -117,82 +98,104 @@ func noPackages(pkg string) error {
 func (p Process) startSource(ctx context.Context, fn runtimes.Function) (_ *runtimes.Instance, err error) {
 	dir, err := local.PrivateDir(p.TempDir)
 	if err != nil {
-		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, dir.Close())
 		}
 	}()
+	p.Progress.Step("compiling " + fn.Package)
+	program := filepath.Join(dir.Path, "function")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
 	began := time.Now()
-	prog, err := p.compile(ctx, fn.Package, dir.Path)
+	err = gobuild.Build(ctx, gobuild.Options{Dir: fn.Package, GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Output: program, Env: p.GoEnv})
 	compiled := time.Since(began)
 	if err != nil {
-		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+		return nil, err
 	}
-	s, err := p.run(ctx, fn.Name, prog, dir)
+	f, c, err := p.run(ctx, fn.Name, program, dir)
 	if err != nil {
-		return nil, fmt.Errorf("starting function %q: %w", fn.Name, err)
+		return nil, err
 	}
 	return &runtimes.Instance{
-		Runner:   s,
-		Detail:   prog.detail,
+		Runner:   f,
+		Detail:   "built from " + fn.Package,
 		Compiled: compiled,
 		Stop: func(ctx context.Context) error {
-			return errors.Join(s.stop(ctx), dir.Close())
+			return errors.Join(f.Client.Close(), c.stop(ctx), dir.Close())
 		},
-		Done:  s.Done,
-		Ended: s.Ended,
+		Done:  f.Done,
+		Ended: f.Ended,
 	}, nil
 }
 
-func (p Process) compile(ctx context.Context, source, dir string) (program, error) {
-	p.Progress.Step("compiling " + source)
-	prog := program{path: filepath.Join(dir, executableName()), detail: "built from " + source}
-	prog.env = environment(dir, p.Env)
-	return prog, gobuild.Build(ctx, gobuild.Options{
-		Dir:    source,
-		GOOS:   runtime.GOOS,
-		GOARCH: runtime.GOARCH,
-		Output: prog.path,
-		Env:    p.GoEnv,
+// run starts a program and waits until it answers, over a unix socket if the
+// function supports it.
+func (p Process) run(ctx context.Context, name, program string, dir local.Dir) (*local.Function, *child, error) {
+	if local.SocketsWork {
+		socket := dir.Socket()
+		f, c, err := p.launch(ctx, name, program, "unix://"+socket, local.Flag("network", "unix"), local.Flag("address", socket))
+		if !refusesNetworkFlag(err) {
+			return f, c, err
+		}
+	}
+	address, err := local.LoopbackAddress(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.launch(ctx, name, program, address, local.Flag("address", address))
+}
+
+// launch starts a program with these arguments, and waits until it answers at
+// the gRPC target.
+func (p Process) launch(ctx context.Context, name, program, target string, args ...string) (*local.Function, *child, error) {
+	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: p.MaxMessageSize})
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := startChild(ctx, func() *exec.Cmd {
+		cmd := exec.Command(program, append([]string{local.Insecure()}, args...)...)
+		cmd.Dir = filepath.Dir(program)
+		cmd.Env = environment(cmd.Dir, p.Env)
+		return cmd
+	}, p.NewOutput(name))
+	if err != nil {
+		err = fmt.Errorf("running it: %w", fsx.Cause(err))
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}
+	if err := f.Await(ctx, p.StartTimeout); err != nil {
+		return nil, nil, errors.Join(c.explain(ctx, err), client.Close())
+	}
+	return f, c, nil
+}
+
+// inheritedVars lists the variables that a function inherits from its user:
+// paths of this machine, the locale and the time zone.
+var inheritedVars = []string{
+	"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", // for Windows
+}
+
+// Environment returns the variables of environ, as "KEY=value", that functions
+// may read: the search path, locale, time zone, CA certificates and the system
+// folders of Windows. All others may be secret.
+func Environment(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		key, _, _ := strings.Cut(kv, "=")
+		return !slices.Contains(inheritedVars, strings.ToUpper(key))
 	})
 }
 
-// run starts prog and waits until it answers, over a unix socket if the
-// function supports it.
-func (p Process) run(ctx context.Context, name string, prog program, dir local.Dir) (*instance, error) {
-	if local.SocketsWork {
-		s, err := p.launch(ctx, name, prog, unixAddress(dir))
-		if !refusesNetworkFlag(err) {
-			return s, err
-		}
+// environment returns the environment of a function in dir, which is its home and
+// temporary directory, and the variables of the user. The last value of a key applies.
+func environment(dir string, user []string) []string {
+	var env []string
+	for _, key := range []string{"HOME", "TMPDIR", "TMP", "TEMP", "USERPROFILE"} {
+		env = append(env, key+"="+dir)
 	}
-	addr, err := loopbackAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p.launch(ctx, name, prog, addr)
-}
-
-func (p Process) launch(ctx context.Context, name string, prog program, addr address) (*instance, error) {
-	client, err := grpc.Dial(addr.target, grpc.Options{MaxMessageSize: p.MaxMessageSize})
-	if err != nil {
-		return nil, err
-	}
-	out := &local.Output{Each: func(line string) {
-		if p.Output != nil {
-			p.Output(name, line)
-		}
-	}}
-	c, err := startChild(ctx, prog, addr, out)
-	if err != nil {
-		err = fmt.Errorf("running it: %w", fsx.Cause(err))
-		return nil, errors.Join(err, client.Close())
-	}
-	f := &local.Function{Client: client, Done: c.done, Ended: func() error { return endedError{c.cmd.ProcessState, c.out} }}
-	if err := f.Await(ctx, p.StartTimeout); err != nil {
-		return nil, errors.Join(c.explain(ctx, err), client.Close())
-	}
-	return &instance{f, c}, nil
+	return append(env, user...)
 }

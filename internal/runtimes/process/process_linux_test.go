@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/process"
 )
 
@@ -42,7 +43,7 @@ func TestSource(t *testing.T) {
 		t.Run(string(b), func(t *testing.T) {
 			line, tmp := newLifeline(t), shortDir(t)
 			pkg := writeChild(t, b, line)
-			fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: tmp}, pkg)
+			fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: tmp}}, pkg)
 			assertAnswers(t, fn)
 			if want := "built from " + pkg; fn.Detail != want {
 				t.Errorf("detail: got %q, want %q", fn.Detail, want)
@@ -72,14 +73,14 @@ func TestLongTempDir(t *testing.T) {
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: tmp}, writeChild(t, functiontest.Serves, newLifeline(t)))
+	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: tmp}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	assertAnswers(t, fn)
 	stop(t, fn)
 	assertEmpty(t, tmp)
 }
 
 func TestManyAtOnce(t *testing.T) {
-	line, p := newLifeline(t), process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}
+	line, p := newLifeline(t), process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}
 	pkg := writeChild(t, functiontest.Serves, line)
 	var wg sync.WaitGroup
 	for range 6 {
@@ -102,7 +103,7 @@ func TestManyAtOnce(t *testing.T) {
 // TestGoodAndBadAtOnce checks that functions that fail do not affect functions
 // that start at the same time.
 func TestGoodAndBadAtOnce(t *testing.T) {
-	line, p := newLifeline(t), process.Process{GoEnv: os.Environ(), TempDir: shortDir(t)}
+	line, p := newLifeline(t), process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t)}}
 	good, bad := writeChild(t, functiontest.Serves, line), writeChild(t, functiontest.Crashes, line)
 	var wg sync.WaitGroup
 	for range 3 {
@@ -132,18 +133,18 @@ func TestGoodAndBadAtOnce(t *testing.T) {
 func TestNoise(t *testing.T) {
 	var lines atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
-	p := process.Process{GoEnv: os.Environ(), TempDir: shortDir(t), Output: func(string, string) {
+	p := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), Output: func(string, string) {
 		if lines.Add(1) == 200_000 {
 			cancel()
 		}
-	}}
+	}}}
 	noisy := writeSelf(t, beNoisy)
 	_, err := p.Start(ctx, runtimes.Function{Name: "f", Package: noisy})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want a cancellation", err)
 	}
 
-	p = process.Process{GoEnv: os.Environ(), TempDir: shortDir(t), StartTimeout: 2 * time.Second}
+	p = process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), StartTimeout: 2 * time.Second}}
 	_, err = p.Start(t.Context(), runtimes.Function{Name: "f", Package: noisy})
 	if err == nil || !strings.Contains(err.Error(), "no answer within 2s") {
 		t.Fatalf("got %v, want a timeout", err)
@@ -171,7 +172,7 @@ func TestBadFunctions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			line := newLifeline(t)
-			p := process.Process{GoEnv: os.Environ(), TempDir: shortDir(t), StartTimeout: tc.timeout}
+			p := process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), StartTimeout: tc.timeout}}
 			_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeChild(t, tc.behaviour, line)})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %s", tc.reason, err, tc.want)
@@ -184,7 +185,7 @@ func TestBadFunctions(t *testing.T) {
 }
 
 func TestLargeAnswer(t *testing.T) {
-	fn := start(t, process.Process{GoEnv: os.Environ(), TempDir: shortDir(t), MaxMessageSize: 100}, writeChild(t, functiontest.Serves, newLifeline(t)))
+	fn := start(t, process.Process{GoEnv: os.Environ(), Options: local.Options{TempDir: shortDir(t), MaxMessageSize: 100}}, writeChild(t, functiontest.Serves, newLifeline(t)))
 	_, err := fn.RunFunction(t.Context(), "f", request(t, `{"response": {"meta": {"tag": "`+strings.Repeat("x", 200)+`"}}}`))
 	if err == nil || !strings.Contains(err.Error(), "more than the limit of 100") {
 		t.Errorf("got %v, want the limit", err)
@@ -198,14 +199,13 @@ func TestWhatAFunctionIsGiven(t *testing.T) {
 	var lines []string
 	tmp := shortDir(t)
 	p := process.Process{
-		Env:     []string{"LANG=C", "ADDED=by user"},
-		GoEnv:   os.Environ(),
-		TempDir: tmp,
-		Output: func(function, line string) {
+		Env:   []string{"LANG=C", "ADDED=by user"},
+		GoEnv: os.Environ(),
+		Options: local.Options{TempDir: tmp, Output: func(function, line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, function+" "+line)
-		},
+		}},
 	}
 	_, err := p.Start(t.Context(), runtimes.Function{Name: "f", Package: writeSelf(t, beTalker, "own")})
 	if err == nil || !strings.Contains(err.Error(), "it ended by itself (exit status 0)") {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -18,7 +18,7 @@ const pipeGrace = 500 * time.Millisecond
 // A child is a sandbox and the output of its function.
 type child struct {
 	process *sandbox.Process
-	out     *local.Output
+	out     *proc.Output
 	done    chan struct{} // closed when the sandbox has ended and its output was read
 	cancel  context.CancelFunc
 }
@@ -27,7 +27,7 @@ type child struct {
 type startFunc func(context.Context, sandbox.Spec) (*sandbox.Process, error)
 
 // launch starts a function. Once the function runs, it does not end with ctx.
-func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *local.Output) (*child, error) {
+func launch(ctx context.Context, start startFunc, spec sandbox.Spec, out *proc.Output) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("creating a pipe: %w", err)

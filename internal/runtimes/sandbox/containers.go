@@ -11,32 +11,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// maxOutput is the maximum size of a container's standard output in bytes, as
-// in alpha Crossplane.
-const maxOutput = 100 << 20
-
-// Containers runs alpha functions, each call in its own sandbox. The image
-// determines the command line (ENTRYPOINT and CMD), user, environment and
-// working directory. The root is read-only.
+// Containers runs alpha functions, each call in its own sandbox. The image determines
+// the command line (ENTRYPOINT and CMD), user, environment and working directory. The
+// root is read-only.
 //
-// A container may write 100 MiB to its standard output; more is an error. Of
-// its standard error only the last lines are kept, for the error if it fails.
-// It need not read its input. Without a memory limit in the request,
-// sandbox.DefaultMemory applies.
+// A container may write 100 MiB to its standard output; more is an error. Of its
+// standard error only the last lines are kept, for the error if it fails. It need not
+// read its input. Without a memory limit in the request, sandbox.DefaultMemory applies.
 type Containers struct {
 	// Cache is the directory of pulled and unpacked images.
 	Cache string
 	// Registry is the default registry of image names. If it is empty, a
 	// name must contain a registry.
 	Registry string
-	// Pull configures how images are fetched if a request has no
-	// credentials.
+	// Pull configures how images are fetched if a request has no credentials.
 	Pull image.Options
 	// Files also permits paths of .xpkg files and of folders with an OCI
 	// layout as images. Set it only if the caller owns these files: remote
@@ -46,13 +40,11 @@ type Containers struct {
 	// containers, if this process may assign ids. Zero means
 	// sandbox.DefaultHostID, and for HostGID the same as HostUID.
 	HostUID, HostGID int
-	// Progress receives an event before each long operation, and with the
-	// restrictions of each container. It may be nil, and must be safe for
-	// concurrent use.
+	// Progress receives an event before each long operation, and with the restrictions
+	// of each container. It may be nil, and must be safe for concurrent use.
 	Progress progress.Func
-	// Output receives each line that a container writes to stderr, without
-	// control characters. It may be nil, and must be safe for concurrent
-	// use.
+	// Output receives each line that a container writes to stderr, without control
+	// characters. It may be nil, and must be safe for concurrent use.
 	Output func(image, line string)
 }
 
@@ -78,7 +70,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 		return nil, err
 	}
 	var stops stops
-	defer func() { err = errors.Join(err, stops.run(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, stops.run()) }()
 	root, _, err := c.images(req.Auth).unpack(ctx, req.Image, settings.policy, &stops)
 	if err != nil {
 		return nil, causeOr(ctx, err)
@@ -98,7 +90,7 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 // execute runs a container and returns its output.
 func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.ContainerRequest) ([]byte, error) {
 	var report *sandbox.Report
-	b := batch{limit: maxOutput, stderr: local.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
+	b := batch{stderr: proc.Output{Name: "lines on stderr"}, started: func(r sandbox.Report) {
 		report = &r
 		c.Progress.Step(fmt.Sprintf("running %s in a sandbox (%s)", req.Image, describe(r)))
 	}}
@@ -118,9 +110,8 @@ func (c Containers) execute(ctx context.Context, spec sandbox.Spec, req alpha.Co
 	return nil, hintMemory(err, code, &b.stderr, *report)
 }
 
-// hintMemory adds a hint if a program may have ended because it ran out of
-// memory.
-func hintMemory(err error, code int, out *local.Output, report sandbox.Report) error {
+// hintMemory adds a hint if a program may have ended because it ran out of memory.
+func hintMemory(err error, code int, out *proc.Output, report sandbox.Report) error {
 	if report.Memory.By == sandbox.Nothing || !outOfMemory(code, out) {
 		return err
 	}
@@ -130,7 +121,7 @@ func hintMemory(err error, code int, out *local.Output, report sandbox.Report) e
 // outOfMemory reports whether a container seems to have ended because it ran
 // out of memory. The kernel kills it at a cgroup limit; programs write an error
 // message at a resource limit.
-func outOfMemory(code int, stderr *local.Output) bool {
+func outOfMemory(code int, stderr *proc.Output) bool {
 	const killed = 128 + 9
 	return code == killed || stderr.Contains("out of memory") || stderr.Contains("annot allocate memory")
 }
@@ -159,7 +150,7 @@ func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 	if s.policy, err = image.ParsePolicy(string(req.PullPolicy)); err != nil {
 		return s, err
 	}
-	if err := s.readNetwork(string(req.Network)); err != nil {
+	if s.network, err = parseNetwork(string(req.Network)); err != nil {
 		return s, err
 	}
 	if req.Memory != "" {
@@ -168,7 +159,7 @@ func requestSettings(req alpha.ContainerRequest) (s settings, err error) {
 		}
 	}
 	if req.CPU != "" {
-		if s.limits.CPU, err = positive(req.CPU, (*resource.Quantity).MilliValue); err != nil {
+		if s.limits.CPU, err = parseCPU(req.CPU); err != nil {
 			return s, fmt.Errorf("CPU limit: %w", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
@@ -40,7 +41,7 @@ func TestEscapeByHolding(t *testing.T) {
 // TestEscapeByNotServing checks the timeout for a function that never listens.
 func TestEscapeByNotServing(t *testing.T) {
 	fn := runtimes.Function{Name: "waits", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}}
-	s := sandbox.Sandbox{Cache: t.TempDir(), StartTimeout: time.Nanosecond}
+	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{StartTimeout: time.Nanosecond}}
 	_, err := s.Start(t.Context(), fn)
 	sandboxtest.Allowed(t, err)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 1ns") {
@@ -56,14 +57,14 @@ func TestEscapeByNotServing(t *testing.T) {
 func TestEscapeByFlood(t *testing.T) {
 	var lines atomic.Int64
 	enough := make(chan struct{})
-	s := sandbox.Sandbox{Cache: t.TempDir(), Output: func(_, line string) {
+	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{Output: func(_, line string) {
 		if len(line) > 1<<12 {
 			t.Errorf("a line of %d bytes", len(line))
 		}
 		if lines.Add(1) == 10_000 {
 			close(enough)
 		}
-	}}
+	}}}
 	instance := begin(t, s, runtimes.Function{Name: "floods", Package: small(t), Annotations: map[string]string{sandbox.AnnotationEnv: "FLOOD=1"}})
 	e2e.Receive(t, enough)
 	if err := ask(t.Context(), instance); err != nil {

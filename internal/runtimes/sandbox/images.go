@@ -37,9 +37,8 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	// The config identifies the content of the layers. The manifest
-	// identifies their stored form; computing it for a Docker archive would
-	// read all layers.
+	// The config identifies the content of the layers. The manifest identifies their
+	// stored form; computing it for a Docker archive would read all layers.
 	id, err := img.ConfigName()
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("reading the image's config: %w", err)
@@ -49,7 +48,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	stops.add(func(context.Context) error { return root.Release() })
+	stops.add(root.Release)
 	return root, id, nil
 }
 
@@ -60,7 +59,7 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 		if err != nil {
 			return nil, err
 		}
-		stops.add(func(context.Context) error { return file.Close() })
+		stops.add(file.Close)
 		return file.Image, nil
 	}
 	request, err := i.request(name, policy)
@@ -71,7 +70,7 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 	if err != nil {
 		return nil, err
 	}
-	stops.add(func(context.Context) error { return store.Close() })
+	stops.add(store.Close)
 	return store.Image(ctx, request, i.pull)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 	"github.com/xfn-dev/xfn/internal/runtimes"
+	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/runtimes/sandbox"
 )
 
@@ -52,11 +53,11 @@ func TestPython(t *testing.T) {
 func answersInPython(t *testing.T, file string) {
 	var mu sync.Mutex
 	var said []string
-	s := sandbox.Sandbox{Cache: t.TempDir(), Output: func(_, line string) {
+	s := sandbox.Sandbox{Cache: t.TempDir(), Options: local.Options{Output: func(_, line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		said = append(said, line)
-	}}
+	}}}
 	instance, err := s.Start(t.Context(), runtimes.Function{Name: "python", Package: file})
 	if err != nil {
 		t.Fatal(err)

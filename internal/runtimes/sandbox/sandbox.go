@@ -8,13 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/image/rootfs"
-	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/local"
 	"github.com/xfn-dev/xfn/internal/sandbox"
@@ -35,26 +32,10 @@ type Sandbox struct {
 	Registry string
 	// Pull configures how images are fetched.
 	Pull image.Options
-	// TempDir is the parent of each function's private directory; empty
-	// means the system's default. If its path is too long for a unix
-	// socket, /tmp replaces it.
-	TempDir string
-	// StartTimeout limits the time from the start of a function to its
-	// first answer. Zero means local.DefaultStartTimeout. The limit
-	// excludes pulling and unpacking.
-	StartTimeout time.Duration
-	// MaxMessageSize is the largest answer in bytes. Zero means
-	// grpc.DefaultMaxMessageSize.
-	MaxMessageSize int
+	local.Options
 	// Env is added to the environment of every image, each as "name=value".
 	// Variables in a function's annotations override it.
 	Env []string
-	// Progress receives an event before each long operation. It may be nil.
-	Progress progress.Func
-	// Output receives each line that a function writes to stdout or stderr,
-	// without control characters. It may be nil, and must be safe for
-	// concurrent use.
-	Output func(function, line string)
 }
 
 var (
@@ -76,10 +57,10 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 			continue
 		}
 		settings, err := parseSettings(fn.Annotations)
-		if err != nil {
-			return fmt.Errorf("starting function %q: %w", fn.Name, err)
+		var request image.Request
+		if err == nil {
+			request, err = s.images().request(fn.Package, settings.policy)
 		}
-		request, err := s.images().request(fn.Package, settings.policy)
 		if err != nil {
 			return fmt.Errorf("starting function %q: %w", fn.Name, err)
 		}
@@ -100,19 +81,17 @@ func (s Sandbox) Prepare(ctx context.Context, fns ...runtimes.Function) (err err
 // Start pulls the function's image, unpacks it, and runs it in a sandbox with
 // the settings of its annotations. It returns once the function answers.
 func (s Sandbox) Start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
-	instance, err := s.start(ctx, fn)
-	if err != nil {
-		return nil, fmt.Errorf("starting function %q: %w", fn.Name, advise(err))
-	}
-	return instance, nil
+	return s.start(ctx, fn, s.images(), s.run)
 }
 
-// advise adds a hint.
+// advise adds a hint with the alternatives.
 func advise(err error) error {
 	var forbidden *sandbox.NamespaceError
 	switch {
 	case errors.As(err, &forbidden):
 		return hint.Wrap(err, allowNamespaces(forbidden)+", or use "+hint.Runtime+" Docker, or "+hint.Runtime+" Process with a confinement that needs none")
+	case errors.As(err, new(*sandbox.ProgramError)):
+		return hint.Wrap(err, "run xfn as root, or with CAP_SYS_CHROOT, so that it may give the function its image's root; or link it statically (for Go: CGO_ENABLED=0); or start it yourself and use the runtime Development")
 	case errors.Is(err, errNoProgram):
 		return hint.Wrap(err, "build the package with a runtime: xpkg build "+hint.EmbedRuntimeSource+" or "+hint.EmbedRuntimeTarball)
 	default:
@@ -132,32 +111,32 @@ func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 	return "allow user namespaces (see user_namespaces(7); in a container, its seccomp profile forbids them)"
 }
 
-func (s Sandbox) start(ctx context.Context, fn runtimes.Function) (*runtimes.Instance, error) {
-	return s.startWith(ctx, fn, s.images(), s.run)
-}
+// A runFunc starts the program of a spec as a function, returns once it answers,
+// and describes the restrictions.
+type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, stops *stops) (f *local.Function, how string, err error)
 
-// startWith unpacks a function's image and starts it with run, which also
-// describes the restrictions.
-func (s Sandbox) startWith(
-	ctx context.Context, fn runtimes.Function, from images,
-	run func(context.Context, string, *rootfs.Root, settings, *stops) (*local.Function, string, error),
-) (_ *runtimes.Instance, err error) {
+// start unpacks a function's image and starts it with run.
+func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, run runFunc) (_ *runtimes.Instance, err error) {
+	var stops stops
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("starting function %q: %w", fn.Name, advise(errors.Join(err, stops.run())))
+		}
+	}()
 	settings, err := parseSettings(fn.Annotations)
 	if err != nil {
 		return nil, err
 	}
 	settings.env = slices.Concat(s.Env, settings.env)
-	var stops stops
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, stops.run(context.WithoutCancel(ctx)))
-		}
-	}()
 	root, id, err := from.unpack(ctx, fn.Package, settings.policy, &stops)
 	if err != nil {
 		return nil, err
 	}
-	f, how, err := run(ctx, fn.Name, root, settings, &stops)
+	spec, err := specOf(root, settings)
+	if err != nil {
+		return nil, err
+	}
+	f, how, err := run(ctx, fn.Name, spec, settings, &stops)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +144,7 @@ func (s Sandbox) startWith(
 		Runner:   settings.bounded(f),
 		Detail:   fn.Package + " " + how,
 		Identity: id.String(),
-		Stop:     stops.run,
+		Stop:     func(context.Context) error { return stops.run() },
 		Done:     f.Done,
 		Ended:    f.Ended,
 	}, nil
@@ -176,12 +155,8 @@ func (s Sandbox) images() images {
 	return images{cache: s.Cache, registry: s.Registry, pull: s.Pull, files: true, progress: s.Progress}
 }
 
-// run starts the function of a root in a sandbox, and returns once it answers.
-func (s Sandbox) run(ctx context.Context, name string, root *rootfs.Root, settings settings, stops *stops) (*local.Function, string, error) {
-	spec, err := specOf(root, settings)
-	if err != nil {
-		return nil, "", err
-	}
+// run implements runFunc.
+func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, stops *stops) (*local.Function, string, error) {
 	spec.Args, spec.Port = append(spec.Args, local.Insecure()), port
 	if spec.Network == sandbox.Runner {
 		if _, err := chooseAddress(ctx, &spec); err != nil {
@@ -219,17 +194,12 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}
-	stops.add(func(context.Context) error { return client.Close() })
-	out := &local.Output{Each: func(line string) {
-		if s.Output != nil {
-			s.Output(name, line)
-		}
-	}}
-	c, err := launch(ctx, start, spec, out)
+	stops.add(client.Close)
+	c, err := launch(ctx, start, spec, s.NewOutput(name))
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}
-	stops.add(func(context.Context) error { return c.stop() })
+	stops.add(c.stop)
 	f := &local.Function{Client: client, Done: c.done, Ended: c.ended}
 	if err := f.Await(ctx, s.StartTimeout); err != nil {
 		return nil, sandbox.Report{}, c.explain(ctx, err)
@@ -237,35 +207,34 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 	return f, c.process.Report(), nil
 }
 
-// listen creates the socket whose connections the supervisor forwards to the
-// function.
+// listen creates the socket whose connections the supervisor forwards to the function.
 func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
 	dir, err := local.PrivateDir(s.TempDir)
 	if err != nil {
 		return "", err
 	}
-	stops.add(func(context.Context) error { return dir.Close() })
+	stops.add(dir.Close)
 	path := dir.Socket()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return "", fmt.Errorf("listening on %q: %w", path, err)
 	}
-	stops.add(func(context.Context) error { return listener.Close() })
+	stops.add(listener.Close)
 	spec.Listener = listener
 	return "unix://" + path, nil
 }
 
 // stops are the functions that release a function's resources, in the order of
 // acquisition.
-type stops []func(context.Context) error
+type stops []func() error
 
-func (s *stops) add(stop func(context.Context) error) { *s = append(*s, stop) }
+func (s *stops) add(stop func() error) { *s = append(*s, stop) }
 
 // run calls all functions, the last first.
-func (s *stops) run(ctx context.Context) error {
+func (s *stops) run() error {
 	var errs []error
-	for i := len(*s) - 1; i >= 0; i-- {
-		errs = append(errs, (*s)[i](ctx))
+	for _, stop := range slices.Backward(*s) {
+		errs = append(errs, stop())
 	}
 	return errors.Join(errs...)
 }

@@ -43,20 +43,8 @@ const (
 	AnnotationPullPolicy = prefix + "pull-policy"
 )
 
-// An AnnotationError says which annotation is invalid, and why.
-type AnnotationError struct {
-	Annotation string
-	Err        error
-}
-
-func (e *AnnotationError) Error() string {
-	return fmt.Sprintf("annotation %s: %v", e.Annotation, e.Err)
-}
-
-func (e *AnnotationError) Unwrap() error { return e.Err }
-
-// Check validates the annotations of a Function. It returns an AnnotationError
-// for the first that is invalid.
+// Check validates the annotations of a Function. It returns a
+// local.AnnotationError for the first that is invalid.
 func Check(annotations map[string]string) error {
 	_, err := parseSettings(annotations)
 	return err
@@ -74,47 +62,30 @@ type settings struct {
 
 // parseSettings parses annotations. A missing annotation leaves the default.
 func parseSettings(annotations map[string]string) (s settings, err error) {
-	readers := []reader{
-		{AnnotationNetwork, s.readNetwork},
-		{AnnotationEnv, func(text string) (err error) { s.env, err = local.ParseEnv(text); return err }},
-		{AnnotationMemory, func(text string) (err error) {
-			s.limits.Memory, err = memory(text)
-			return err
-		}},
-		{AnnotationCPU, func(text string) (err error) {
-			s.limits.CPU, err = positive(text, (*resource.Quantity).MilliValue)
-			return err
-		}},
-		{AnnotationTimeout, s.readTimeout},
-		{AnnotationWritable, func(text string) (err error) { s.writable, err = strconv.ParseBool(text); return err }},
-		{AnnotationPullPolicy, func(text string) (err error) { s.policy, err = image.ParsePolicy(text); return err }},
+	all := []local.Setting{
+		{Annotation: AnnotationNetwork, Parse: local.Into(&s.network, parseNetwork)},
+		{Annotation: AnnotationEnv, Parse: local.Into(&s.env, local.ParseEnv)},
+		{Annotation: AnnotationMemory, Parse: local.Into(&s.limits.Memory, parseMemory)},
+		{Annotation: AnnotationCPU, Parse: local.Into(&s.limits.CPU, parseCPU)},
+		{Annotation: AnnotationTimeout, Parse: local.Into(&s.timeout, parseTimeout)},
+		{Annotation: AnnotationWritable, Parse: local.Into(&s.writable, strconv.ParseBool)},
+		{Annotation: AnnotationPullPolicy, Parse: local.Into(&s.policy, image.ParsePolicy)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {
-		if !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		i := slices.IndexFunc(readers, func(r reader) bool { return r.annotation == name })
-		if i < 0 {
-			return s, &AnnotationError{name, errors.New("unknown setting of the sandbox runtime")}
-		}
-		if err := readers[i].read(annotations[name]); err != nil {
-			return s, &AnnotationError{name, err}
+		isName := func(known local.Setting) bool { return known.Annotation == name }
+		if strings.HasPrefix(name, prefix) && !slices.ContainsFunc(all, isName) {
+			return s, &local.AnnotationError{Annotation: name, Err: errors.New("unknown setting of the sandbox runtime")}
 		}
 	}
-	return s, nil
-}
-
-// A reader parses the value of an annotation.
-type reader struct {
-	annotation string
-	read       func(text string) error
+	err = local.ParseAnnotations(annotations, all)
+	return s, err
 }
 
 // minMemory is the memory in bytes that a program needs to report an error. A
 // smaller value probably lacks a unit.
 const minMemory = 16 << 20
 
-func memory(text string) (int64, error) {
+func parseMemory(text string) (int64, error) {
 	bytes, err := positive(text, (*resource.Quantity).Value)
 	if err == nil && bytes < minMemory {
 		err = fmt.Errorf("%q is %d bytes, expected at least 16Mi", text, bytes)
@@ -122,23 +93,25 @@ func memory(text string) (int64, error) {
 	return bytes, err
 }
 
-func (s *settings) readNetwork(text string) error {
+func parseCPU(text string) (int64, error) { return positive(text, (*resource.Quantity).MilliValue) }
+
+func parseNetwork(text string) (sandbox.Network, error) {
 	switch text {
 	case "Isolated":
-		s.network = sandbox.Isolated
+		return sandbox.Isolated, nil
 	case "Runner":
-		s.network = sandbox.Runner
+		return sandbox.Runner, nil
 	default:
-		return fmt.Errorf("unknown network %q: expected Isolated or Runner", text)
+		return 0, fmt.Errorf("unknown network %q: expected Isolated or Runner", text)
 	}
-	return nil
 }
 
-func (s *settings) readTimeout(text string) (err error) {
-	if s.timeout, err = time.ParseDuration(text); err == nil && s.timeout <= 0 {
+func parseTimeout(text string) (time.Duration, error) {
+	timeout, err := time.ParseDuration(text)
+	if err == nil && timeout <= 0 {
 		err = fmt.Errorf("must be positive, got %s", text)
 	}
-	return err
+	return timeout, err
 }
 
 // positive parses a quantity and returns it in the unit of value.

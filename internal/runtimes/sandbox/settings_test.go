@@ -13,7 +13,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
-	"github.com/xfn-dev/xfn/internal/runtimes/local"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
@@ -184,7 +184,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			out := &local.Output{}
+			out := &proc.Output{}
 			_, _ = out.Write([]byte(tc.stderr))
 			if got := outOfMemory(tc.code, out); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)

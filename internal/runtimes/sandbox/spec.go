@@ -41,8 +41,7 @@ func specOf(root *rootfs.Root, s settings) (sandbox.Spec, error) {
 		UID: uid, GID: gid, Writable: s.writable, Network: s.network, Limits: s.limits,
 	}
 	if s.network == sandbox.Runner {
-		// A missing file is not an error: some machines have no name
-		// server.
+		// A missing file is not an error: some machines have no name server.
 		spec.Resolver, _ = os.ReadFile("/etc/resolv.conf")
 	}
 	return spec, nil

@@ -44,10 +44,11 @@ func Make(mountinfo, own string, limits Limits) *Group {
 	g := &Group{}
 	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), strings.ToLower(rand.Text()[:8]))
 	for _, h := range locate(mountinfo, own) {
+		dir := filepath.Join(h.own, name)
 		if h.unified {
 			g.makeUnified(h, name, limits)
-		} else {
-			g.makeOld(h, name, limits)
+		} else if g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
+			g.version = 1
 		}
 	}
 	return g
@@ -55,11 +56,15 @@ func Make(mountinfo, own string, limits Limits) *Group {
 
 // InForce returns the limits that the group enforces, and the version of the
 // cgroup interface, 1 or 2.
-func (g *Group) InForce() (limits Limits, version int) { return g.inForce, g.version }
+func (g *Group) InForce() (limits Limits, version int) {
+	if g == nil {
+		return Limits{}, 0
+	}
+	return g.inForce, g.version
+}
 
-// Add puts a process, and every process that it starts later, into the group.
-// If the kernel refuses, Add removes the group, and none of its limits is in
-// force.
+// Add puts a process, and every process that it starts later, into the group. If the
+// kernel refuses, Add removes the group, and none of its limits is in force.
 func (g *Group) Add(pid int) error {
 	for _, dir := range g.dirs {
 		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -71,6 +76,9 @@ func (g *Group) Add(pid int) error {
 
 // Remove removes the group. No process may be left in it.
 func (g *Group) Remove() error {
+	if g == nil {
+		return nil
+	}
 	var errs []error
 	for _, dir := range g.dirs {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,26 +98,15 @@ func (g *Group) makeUnified(h hierarchy, name string, limits Limits) {
 			return
 		}
 		if parent == h.own {
-			// A caller without the permission or the controller
-			// gets fewer limits.
-			_ = write(parent, "cgroup.subtree_control", "+memory")
-			_ = write(parent, "cgroup.subtree_control", "+pids")
-			_ = write(parent, "cgroup.subtree_control", "+cpu")
+			for _, controller := range []string{"+memory", "+pids", "+cpu"} {
+				_ = write(parent, "cgroup.subtree_control", controller) // without it there are fewer limits
+			}
 		}
 		dir := filepath.Join(parent, name)
-		kept := g.settle(dir, func() Limits { return setUnified(dir, limits) })
-		if kept {
+		if g.settle(dir, func() Limits { return setUnified(dir, limits) }) {
 			g.version = 2
 			return
 		}
-	}
-}
-
-// makeOld creates the group in one hierarchy of version 1.
-func (g *Group) makeOld(h hierarchy, name string, limits Limits) {
-	dir := filepath.Join(h.own, name)
-	if g.settle(dir, func() Limits { return setOld(dir, h, limits) }) {
-		g.version = 1
 	}
 }
 
@@ -157,34 +154,38 @@ func gone(pid int) bool {
 }
 
 func setUnified(dir string, limits Limits) (kept Limits) {
-	if limits.Memory > 0 && write(dir, "memory.max", strconv.FormatInt(limits.Memory, 10)) == nil {
-		kept.Memory = limits.Memory
+	kept.Memory = set(limits.Memory, dir, "memory.max", strconv.FormatInt(limits.Memory, 10))
+	if kept.Memory > 0 {
 		_ = write(dir, "memory.swap.max", "0")  // there may be no swap accounting
 		_ = write(dir, "memory.oom.group", "1") // since Linux 4.19
 	}
-	if limits.CPU > 0 && write(dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period)) == nil {
-		kept.CPU = limits.CPU
-	}
-	if limits.PIDs > 0 && write(dir, "pids.max", strconv.FormatInt(limits.PIDs, 10)) == nil {
-		kept.PIDs = limits.PIDs
-	}
+	kept.CPU = set(limits.CPU, dir, "cpu.max", fmt.Sprintf("%d %d", quota(limits.CPU), period))
+	kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	return kept
 }
 
 func setOld(dir string, h hierarchy, limits Limits) (kept Limits) {
-	if h.controls("memory") && limits.Memory > 0 && write(dir, "memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)) == nil {
-		kept.Memory = limits.Memory
-		// Memory and swap together. The kernel may have no swap
-		// accounting.
-		_ = write(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limits.Memory, 10))
+	if memory := strconv.FormatInt(limits.Memory, 10); h.controls("memory") {
+		kept.Memory = set(limits.Memory, dir, "memory.limit_in_bytes", memory)
+		// Memory and swap together. The kernel may have no swap accounting.
+		_ = set(kept.Memory, dir, "memory.memsw.limit_in_bytes", memory)
 	}
-	if h.controls("cpu") && limits.CPU > 0 && write(dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10)) == nil {
-		kept.CPU = limits.CPU
+	if h.controls("cpu") {
+		kept.CPU = set(limits.CPU, dir, "cpu.cfs_quota_us", strconv.FormatInt(quota(limits.CPU), 10))
 	}
-	if h.controls("pids") && limits.PIDs > 0 && write(dir, "pids.max", strconv.FormatInt(limits.PIDs, 10)) == nil {
-		kept.PIDs = limits.PIDs
+	if h.controls("pids") {
+		kept.PIDs = set(limits.PIDs, dir, "pids.max", strconv.FormatInt(limits.PIDs, 10))
 	}
 	return kept
+}
+
+// set writes the value of a limit. It returns 0 if there is no limit, or the kernel
+// rejects it.
+func set(limit int64, dir, file, value string) int64 {
+	if limit <= 0 || write(dir, file, value) != nil {
+		return 0
+	}
+	return limit
 }
 
 // quota converts a CPU share to microseconds of a period. The kernel accepts no

@@ -19,9 +19,8 @@ const (
 	argumentOffset = 16
 )
 
-// A policy maps calls to actions: action applies to a call that matches a rule,
-// other to every other call. Names that the architecture does not have are
-// ignored.
+// A policy maps calls to actions: action applies to a call that matches a rule, other
+// to every other call. Names that the architecture does not have are ignored.
 type policy struct {
 	rules         []rule
 	action, other uint32

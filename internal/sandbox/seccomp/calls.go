@@ -2,15 +2,14 @@ package seccomp
 
 import "strings"
 
-// usual lists the calls that a server in Go, Python, Java or C normally makes:
-// files, memory, threads, time, sockets, signals. Names that an architecture
-// does not have are ignored.
+// usual lists the calls that a server in Go, Python, Java or C normally makes: files,
+// memory, threads, time, sockets, signals. Names that an architecture does not have are
+// ignored.
 //
-// Some calls are missing because they would exhaust or disturb what all
-// processes of the machine share. sync and syncfs write the files of all users
-// to disk. io_setup uses the few requests that the kernel has for all
-// processes. No resource limit counts the memory of System V queues and
-// semaphores.
+// Some calls are missing because they would exhaust or disturb what all processes of
+// the machine share. sync and syncfs write the files of all users to disk. io_setup
+// uses the few requests that the kernel has for all processes. No resource limit counts
+// the memory of System V queues and semaphores.
 const usual = `
 accept accept4 access alarm arch_prctl bind brk chdir chmod chown clock_getres
 clock_gettime clock_nanosleep close close_range connect copy_file_range creat

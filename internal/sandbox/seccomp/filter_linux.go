@@ -37,24 +37,21 @@ func install(program []bpf.RawInstruction) error {
 	return nil
 }
 
-// Program returns the filter for this architecture. Every call that is not
-// allowed fails with ENOSYS, as on an older kernel: C libraries and runtimes
-// have a fallback for this error. clone3 also fails so, because no filter can
-// read its flags.
+// Program returns the filter for this architecture. Every call that is not allowed
+// fails with ENOSYS, as on an older kernel: C libraries and runtimes have a fallback
+// for this error. clone3 also fails so, because no filter can read its flags.
 func Program() ([]bpf.RawInstruction, error) {
 	rules := append(calls(allowed()), conditional()...)
 	return policy{rules: rules, action: unix.SECCOMP_RET_ALLOW, other: fail(unix.ENOSYS)}.assemble()
 }
 
-// conditional returns rules for calls that are allowed with some arguments
-// only.
+// conditional returns rules for calls that are allowed with some arguments only.
 func conditional() []rule {
 	rules := []rule{
 		// Threads and processes, but no new namespaces.
 		all("clone", hasNone(0, newNamespaces)),
-		// Netlink, with which C libraries list addresses. Its other
-		// protocols reach parts of the kernel that a function does not
-		// need.
+		// Netlink, with which C libraries list addresses. Its other protocols reach
+		// parts of the kernel that a function does not need.
 		all("socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)),
 	}
 	// Unix and IP sockets. Other families, such as vsock, reach outside of
@@ -68,8 +65,7 @@ func conditional() []rule {
 	for _, persona := range []uint64{0, linux32, oldVersion, oldVersion | linux32, question} {
 		rules = append(rules, all("personality", is(0, persona)))
 	}
-	// No leases or delegations: they block other users who open the same
-	// file.
+	// No leases or delegations: they block other users who open the same file.
 	rules = append(rules, except("fcntl", 1, unix.F_SETLEASE, unix.F_SETDELEG))
 	// No input to a terminal, and no new controlling terminal.
 	rules = append(rules, except("ioctl", 1, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSCTTY))

@@ -18,8 +18,7 @@ fremovexattr
 // Host is a second filter, on top of the first, for a process that shares the
 // namespaces of the host. Denied calls fail with EPERM.
 //
-// Unix sockets are always denied, because they may lead to any daemon of the
-// host.
+// Unix sockets are always denied, because they may lead to any daemon of the host.
 type Host struct {
 	// Network permits the host's network. Otherwise the process can listen
 	// for TCP but not connect: neither over what Landlock does not restrict

@@ -63,7 +63,6 @@ func init() {
 			}
 			return outcome(err)
 		},
-		"relay":      relaySignals,
 		"powers":     powers,
 		"open-fds":   openFDs,
 		"family":     family,
@@ -308,13 +307,6 @@ func serve(args []string) string {
 			io.Copy(conn, conn)
 		}()
 	}
-}
-
-func relaySignals(args []string) string {
-	got := make(chan os.Signal, 1)
-	signal.Notify(got, syscall.Signal(number(args[0])))
-	fmt.Println("ready")
-	return (<-got).String()
 }
 
 // powers tells what the process may do, without /proc.

@@ -1,4 +1,4 @@
-package local
+package proc
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ const (
 	maxLine     = 2 << 10 // in bytes; a longer line is split
 )
 
-// An Output keeps the last lines that a function wrote, in bounded memory. It
+// An Output keeps the last lines that a program wrote, in bounded memory. It
 // is safe for concurrent use.
 type Output struct {
 	// Name is the name of the lines in Quote. Empty means "output".
@@ -25,9 +25,10 @@ type Output struct {
 	// Each receives every line, without control characters. It may be nil.
 	Each func(line string)
 
-	mu    sync.Mutex
-	rest  []byte // start of a line that has not ended
-	lines []string
+	mu      sync.Mutex
+	rest    []byte // start of a line that has not ended
+	lines   []string
+	dropped bool // earlier lines were dropped
 }
 
 // Write adds output of the process.
@@ -61,6 +62,7 @@ func (o *Output) endLine() {
 	line := printable(string(o.rest))
 	o.rest = o.rest[:0]
 	if len(o.lines) == keptLines {
+		o.dropped = true
 		o.lines = append(o.lines[:0], o.lines[1:]...)
 	}
 	o.lines = append(o.lines, line)
@@ -89,6 +91,18 @@ func (o *Output) Contains(text string) bool {
 		}
 	}
 	return false
+}
+
+// Last returns the last n lines, after "…" if there were more.
+func (o *Output) Last(n int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first := max(0, len(o.lines)-n)
+	last := strings.Join(o.lines[first:], "\n")
+	if o.dropped || first > 0 {
+		return "…\n" + last
+	}
+	return last
 }
 
 // Quote returns the last lines as a suffix for an error.
