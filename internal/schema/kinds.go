@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -32,6 +33,12 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 		name = special
 	}
 	return Kind{Namespaced: !clusterScoped()[gvk.GroupKind()], Name: name, fields: t}, true
+}
+
+// Fits reports whether every known field of an object has its type. Unknown fields
+// are ignored.
+func (k Kind) Fits(obj map[string]any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
 
 // kindTypes returns the Go types of all kinds that are objects of their own.
