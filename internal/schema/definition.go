@@ -79,7 +79,11 @@ func New(crd map[string]any) (*Definition, error) {
 	default:
 		return nil, fmt.Errorf("expected a CustomResourceDefinition, got %v", crd["kind"])
 	}
-	data, err := json.Marshal(crd)
+	return decodeDefinition(crd)
+}
+
+func decodeDefinition(obj map[string]any) (*Definition, error) {
+	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a definition: %w", err)
 	}

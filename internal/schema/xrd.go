@@ -2,15 +2,17 @@ package schema
 
 import (
 	"fmt"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // An XRD is a decoded CompositeResourceDefinition.
 type XRD struct {
-	obj map[string]any
+	obj        map[string]any
+	definition func() (*Definition, error)
 }
 
 // NewXRD returns the XRD in obj, of any version. An object of another kind is
@@ -21,7 +23,7 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	if gvk.Group != "apiextensions.crossplane.io" || gvk.Kind != "CompositeResourceDefinition" {
 		return XRD{}, fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
 	}
-	return XRD{obj: obj}, nil
+	return XRD{obj, sync.OnceValues(func() (*Definition, error) { return decodeDefinition(obj) })}, nil
 }
 
 // Legacy reports whether XRs have the schema of Crossplane v1: those of a v1
@@ -65,71 +67,20 @@ func (x XRD) text(path ...string) string {
 }
 
 // Default applies the defaults of the schema of xr's version. It returns an
-// error if the XRD lacks the version.
+// error if the XRD lacks the version, or the schema is invalid.
 func (x XRD) Default(xr *unstructured.Unstructured) error {
-	s, err := x.versionSchema(xr.GroupVersionKind())
+	def, err := x.definition()
 	if err != nil {
 		return err
 	}
-	fill(xr.Object, s)
+	name := xr.GroupVersionKind().Version
+	switch v, ok := def.version(name); {
+	case !ok:
+		return fmt.Errorf("version %q does not exist", name)
+	case v.err != nil:
+		return fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
+	case v.structural != nil:
+		defaulting.Default(xr.Object, v.structural)
+	}
 	return nil
-}
-
-func (x XRD) versionSchema(gvk schema.GroupVersionKind) (map[string]any, error) {
-	versions, _, _ := unstructured.NestedSlice(x.obj, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["name"] == gvk.Version {
-			s, _, _ := unstructured.NestedMap(m, "schema", "openAPIV3Schema")
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("version %q does not exist", gvk.Version)
-}
-
-// fill applies defaults from the outside in, as the API server does: a parent
-// that is absent and has no default is not created. A null counts as absent
-// where the schema does not allow it.
-func fill(v any, schema map[string]any) {
-	switch v := v.(type) {
-	case map[string]any:
-		fillObject(v, schema)
-	case []any:
-		items, _ := schema["items"].(map[string]any)
-		for i := range v {
-			if d, ok := defaultFor(v[i], true, items); ok {
-				v[i] = d
-			}
-			fill(v[i], items)
-		}
-	}
-}
-
-func fillObject(obj, schema map[string]any) {
-	props, _ := schema["properties"].(map[string]any)
-	for name := range props {
-		prop, _ := props[name].(map[string]any)
-		was, found := obj[name]
-		if d, ok := defaultFor(was, found, prop); ok {
-			obj[name] = d
-		}
-	}
-	rest, _ := schema["additionalProperties"].(map[string]any)
-	for name := range obj {
-		prop, ok := props[name].(map[string]any)
-		if !ok {
-			prop = rest
-			if d, ok := defaultFor(obj[name], true, prop); ok {
-				obj[name] = d
-			}
-		}
-		fill(obj[name], prop)
-	}
-}
-
-func defaultFor(v any, found bool, schema map[string]any) (any, bool) {
-	d := schema["default"]
-	if d == nil || found && (v != nil || schema["nullable"] == true) {
-		return nil, false
-	}
-	return runtime.DeepCopyJSONValue(d), true
 }
