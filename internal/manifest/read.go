@@ -120,14 +120,9 @@ func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
-	in, err := r.open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	from, stop := interruptible(ctx, in)
+	in, stop := r.open(ctx, path)
 	defer stop()
-	data, err = io.ReadAll(io.LimitReader(from, MaxSize+1))
+	data, err = io.ReadAll(io.LimitReader(in, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}
