@@ -7,7 +7,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/xfn-dev/xfn/function"
@@ -50,31 +49,17 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 		}
 		rsp.Meta.Ttl = durationpb.New(ttl)
 	}
-	rsp.Desired = &fnv1.State{
-		Composite: req.GetDesired().GetComposite(),
-		Resources: markReady(req.GetDesired().GetResources(), req.GetObserved().GetResources()),
-	}
-	return rsp, nil
-}
-
-// markReady returns the desired resources with the readiness of their observed
-// resources. The bodies are shared with the request.
-func markReady(desired, observed map[string]*fnv1.Resource) map[string]*fnv1.Resource {
-	marked := make(map[string]*fnv1.Resource, len(desired))
-	for name, d := range desired {
-		r := &fnv1.Resource{Resource: d.GetResource()}
-		if r.Resource == nil {
-			r.Resource = &structpb.Struct{}
-		}
+	rsp.Desired = &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: sdk.Desired(req)}
+	for name, d := range rsp.GetDesired().GetResources() {
 		switch d.GetReady() {
 		case fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE:
-			r.Ready = d.GetReady()
 		case fnv1.Ready_READY_UNSPECIFIED:
-			if o, ok := observed[name]; ok && ready(o.GetResource()) {
-				r.Ready = fnv1.Ready_READY_TRUE
+			if o, ok := req.GetObserved().GetResources()[name]; ok && ready(o.GetResource()) {
+				d.Ready = fnv1.Ready_READY_TRUE
 			}
+		default:
+			d.Ready = fnv1.Ready_READY_UNSPECIFIED
 		}
-		marked[name] = r
 	}
-	return marked
+	return rsp, nil
 }

@@ -41,7 +41,14 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 		d, _ := time.ParseDuration(ttl) // 0s if the duration is invalid
 		rsp.Meta.Ttl = durationpb.New(d)
 	}
-	c := newChange(req, rsp)
+	before := req.GetDesired().GetComposite()
+	c := &change{
+		req: req, rsp: rsp, resources: sdk.Desired(req), requirements: &fnv1.Requirements{},
+		composite: &fnv1.Resource{Resource: before.GetResource(), ConnectionDetails: maps.Clone(before.GetConnectionDetails())},
+	}
+	if c.composite.Resource == nil {
+		c.composite.Resource = &structpb.Struct{}
+	}
 	for _, d := range documents {
 		if err := c.document(d); err != nil {
 			return err
@@ -62,31 +69,6 @@ func annotations(object *structpb.Struct) map[string]string {
 		found[name] = v.GetStringValue()
 	}
 	return found
-}
-
-func newChange(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *change {
-	desired := req.GetDesired()
-	c := &change{
-		req: req,
-		rsp: rsp,
-		composite: &fnv1.Resource{
-			Resource:          orEmpty(desired.GetComposite().GetResource()),
-			ConnectionDetails: maps.Clone(desired.GetComposite().GetConnectionDetails()),
-		},
-		resources:    make(map[string]*fnv1.Resource, len(desired.GetResources())),
-		requirements: &fnv1.Requirements{},
-	}
-	for name, r := range desired.GetResources() {
-		c.resources[name] = &fnv1.Resource{Resource: orEmpty(r.GetResource()), Ready: r.GetReady()}
-	}
-	return c
-}
-
-func orEmpty(s *structpb.Struct) *structpb.Struct {
-	if s == nil {
-		return &structpb.Struct{}
-	}
-	return s
 }
 
 // document applies a document: of the composite resource, of a meta kind, or of

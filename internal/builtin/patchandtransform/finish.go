@@ -40,14 +40,7 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 }
 
 func (r *run) resources() (map[string]*fnv1.Resource, error) {
-	resources := make(map[string]*fnv1.Resource, len(r.composed)+len(r.req.GetDesired().GetResources()))
-	for name, c := range r.req.GetDesired().GetResources() {
-		body := c.GetResource()
-		if body == nil {
-			body = &structpb.Struct{}
-		}
-		resources[name] = &fnv1.Resource{Resource: body, Ready: c.GetReady()}
-	}
+	resources := sdk.Desired(r.req)
 	for name, c := range r.composed {
 		body, err := sdk.Struct(c.fields)
 		if err != nil {
