@@ -28,6 +28,14 @@ func Parse(text string) Path {
 	return Path{Text: text, path: p, err: err}
 }
 
+// ParseOptional is Parse, or the empty Path for nil.
+func ParseOptional(text *string) Path {
+	if text == nil {
+		return Path{}
+	}
+	return Parse(*text)
+}
+
 // Get returns the value at the path. A missing value is an error for which
 // fieldpath.IsNotFound is true.
 func (p Path) Get(from any) (any, error) {
@@ -67,9 +75,7 @@ func Compile(p *spec.Patch) Patch {
 	}
 	compiled.merge, compiled.mergeErr = mergerOf(p.Over())
 	if !compiled.Type.IsCombine() {
-		if p.FromFieldPath != nil {
-			compiled.from = Parse(*p.FromFieldPath)
-		}
+		compiled.from = ParseOptional(p.FromFieldPath)
 		return compiled
 	}
 	compiled.combine = p.Combine

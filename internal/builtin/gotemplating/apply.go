@@ -1,7 +1,6 @@
 package gotemplating
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -106,19 +105,15 @@ func (c *change) isComposite(d *unstructured.Unstructured) bool {
 // takeReady removes the annotation for readiness and returns its value.
 func takeReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
 	text, given := takeAnnotation(d, readyAnnotation)
-	if !given {
-		return fnv1.Ready_READY_UNSPECIFIED, false, nil
+	ready, valid := readiness[text]
+	if given && !valid {
+		err = fmt.Errorf("invalid function input: invalid %q annotation value %q: must be True, False, or Unspecified", readyAnnotation, text)
 	}
-	switch text {
-	case "True":
-		return fnv1.Ready_READY_TRUE, true, nil
-	case "False":
-		return fnv1.Ready_READY_FALSE, true, nil
-	case "Unspecified":
-		return fnv1.Ready_READY_UNSPECIFIED, true, nil
-	default:
-		return ready, true, fmt.Errorf("invalid function input: invalid %q annotation value %q: must be True, False, or Unspecified", readyAnnotation, text)
-	}
+	return ready, given, err
+}
+
+var readiness = map[string]fnv1.Ready{
+	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
 }
 
 // takeAnnotation removes an annotation and returns its value. It keeps an empty
@@ -166,14 +161,11 @@ func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 }
 
 func (c *change) desiredStatus() (map[string]any, error) {
-	status := map[string]any{}
-	desired := map[string]any{}
+	var status map[string]any
 	if v, ok := c.composite.GetResource().GetFields()["status"]; ok {
-		desired["status"] = v.AsInterface()
-	}
-	var absent noField
-	if err := decodeField(desired, "status", &status); err != nil && !errors.As(err, &absent) {
-		return nil, err
+		if err := decodeField(map[string]any{"status": v.AsInterface()}, "status", &status); err != nil {
+			return nil, err
+		}
 	}
 	if status == nil {
 		status = map[string]any{}
@@ -200,12 +192,7 @@ func (c *change) write() error {
 		if err != nil {
 			return fmt.Errorf("cannot set desired composite status: %w", err)
 		}
-		fields := maps.Clone(c.composite.GetResource().GetFields())
-		if fields == nil {
-			fields = map[string]*structpb.Value{}
-		}
-		fields["status"] = structpb.NewStructValue(status)
-		c.composite.Resource = &structpb.Struct{Fields: fields}
+		c.composite.Resource = sdk.With(c.composite.GetResource(), map[string]*structpb.Value{"status": structpb.NewStructValue(status)})
 	}
 	if err := c.extraResources(); err != nil {
 		return err

@@ -7,25 +7,9 @@ import (
 	"slices"
 )
 
-// merging returns a merge function of Sprig that cannot make a map contain
-// itself. It copies each source that shares a map with the destination or with
-// an earlier source. Otherwise Sprig could put that map into itself and then
+// apart returns the sources of a merge, with copies of those that share a map with
+// dst or with one another. Otherwise Sprig could put a map into itself, and then
 // loop endlessly.
-func merging[R any](merge func(dst map[string]any, srcs ...map[string]any) R) func(map[string]any, ...map[string]any) R {
-	return func(dst map[string]any, srcs ...map[string]any) R {
-		return merge(dst, apart(dst, srcs)...)
-	}
-}
-
-// mustMerging is merging for functions that return an error.
-func mustMerging(merge func(dst map[string]any, srcs ...map[string]any) (any, error)) func(map[string]any, ...map[string]any) (any, error) {
-	return func(dst map[string]any, srcs ...map[string]any) (any, error) {
-		return merge(dst, apart(dst, srcs)...)
-	}
-}
-
-// apart returns the sources, with copies of those that share a map with dst or
-// with one another.
 func apart(dst map[string]any, srcs []map[string]any) []map[string]any {
 	seen := map[uintptr]bool{}
 	shares(dst, seen)

@@ -3,6 +3,7 @@ package gotemplating
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,16 +38,11 @@ func (c *change) meta(d *unstructured.Unstructured) error {
 	}
 }
 
-// noField is the error for a missing field.
-type noField string
-
-func (f noField) Error() string { return string(f) + ": no such field" }
-
 // decodeField decodes a field of an object by its JSON form.
 func decodeField(object map[string]any, name string, into any) error {
 	v, ok := object[name]
 	if !ok {
-		return noField(name)
+		return errors.New(name + ": no such field")
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -160,12 +156,7 @@ func (c *change) setContext(data map[string]any) error {
 	if len(data) == 0 {
 		return nil
 	}
-	fields := maps.Clone(c.rsp.GetContext().GetFields())
-	if fields == nil {
-		fields = map[string]*structpb.Value{}
-	}
-	maps.Copy(fields, values.GetFields())
-	c.rsp.Context = &structpb.Struct{Fields: fields}
+	c.rsp.Context = sdk.With(c.rsp.GetContext(), values.GetFields())
 	return nil
 }
 

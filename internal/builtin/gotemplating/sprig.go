@@ -3,6 +3,7 @@ package gotemplating
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -19,18 +20,20 @@ var known = sync.OnceValue(func() map[string]any {
 	delete(all, "expandenv")
 	all["getHostByName"] = func(string) (string, error) { return "", errors.New("a builtin function has no network") }
 	all["set"] = set
-	for _, name := range []string{"merge", "mergeOverwrite"} {
-		all[name] = merging(all[name].(func(map[string]any, ...map[string]any) any))
+	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
+		all[name] = before(all[name], func(args []reflect.Value) {
+			dst, srcs := args[0].Interface().(map[string]any), args[1].Interface().([]map[string]any)
+			args[1] = reflect.ValueOf(apart(dst, srcs))
+		})
 	}
-	for _, name := range []string{"mustMerge", "mustMergeOverwrite"} {
-		all[name] = mustMerging(all[name].(func(map[string]any, ...map[string]any) (any, error)))
-	}
-	for name, f := range dates {
-		all[name] = f
-	}
+	maps.Copy(all, dates)
 	for names, bytes := range bounds {
 		for name := range strings.FieldsSeq(names) {
-			all[name] = bounded(all[name], bytes)
+			all[name] = before(all[name], func(args []reflect.Value) {
+				if bytes(args) > maxCall {
+					panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20)) // text/template returns it
+				}
+			})
 		}
 	}
 	return all
@@ -94,14 +97,11 @@ func integers(from, to, step float64) float64 {
 	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
 }
 
-// bounded returns a function with f's type that panics before a call would
-// allocate more than maxCall. text/template converts the panic to an error.
-func bounded(f any, bytes func(args []reflect.Value) float64) any {
+// before returns a function with f's type that calls do with the arguments first.
+func before(f any, do func(args []reflect.Value)) any {
 	call := reflect.ValueOf(f)
 	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
-		if bytes(args) > maxCall {
-			panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20))
-		}
+		do(args)
 		if call.Type().IsVariadic() {
 			return call.CallSlice(args)
 		}

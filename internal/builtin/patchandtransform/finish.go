@@ -2,6 +2,7 @@ package patchandtransform
 
 import (
 	"fmt"
+	"maps"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -23,19 +24,13 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	if state.Resources, err = r.resources(); err != nil {
 		return fmt.Errorf("cannot set desired composed resources: %w", err)
 	}
-	for name, s := range secret {
-		state.Resources[name] = s
-	}
+	maps.Copy(state.Resources, secret)
 	env, err := sdk.Struct(r.environment.Fields)
 	if err != nil {
 		return fmt.Errorf("cannot set the environment: %w", err)
 	}
 	r.rsp.Desired = state
-	r.rsp.Context = &structpb.Struct{Fields: map[string]*structpb.Value{}}
-	for key, value := range r.req.GetContext().GetFields() {
-		r.rsp.Context.Fields[key] = value
-	}
-	r.rsp.Context.Fields[environmentKey] = structpb.NewStructValue(env)
+	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{environmentKey: structpb.NewStructValue(env)})
 	return nil
 }
 

@@ -39,10 +39,7 @@ type detail struct {
 func compileDetails(all []spec.ConnectionDetail) []detail {
 	compiled := make([]detail, len(all))
 	for i := range all {
-		compiled[i].ConnectionDetail = &all[i]
-		if all[i].FromFieldPath != nil {
-			compiled[i].from = patch.Parse(*all[i].FromFieldPath)
-		}
+		compiled[i] = detail{&all[i], patch.ParseOptional(all[i].FromFieldPath)}
 	}
 	return compiled
 }
@@ -77,10 +74,7 @@ type check struct {
 func compileChecks(all []spec.ReadinessCheck) []check {
 	compiled := make([]check, len(all))
 	for i := range all {
-		compiled[i].ReadinessCheck = &all[i]
-		if all[i].FieldPath != nil {
-			compiled[i].at = patch.Parse(*all[i].FieldPath)
-		}
+		compiled[i] = check{&all[i], patch.ParseOptional(all[i].FieldPath)}
 	}
 	return compiled
 }

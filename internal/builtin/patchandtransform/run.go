@@ -155,7 +155,7 @@ func (r *run) observe(name string) *observed {
 // adopt sets the name of the observed resource, and reads its connection
 // details and readiness.
 func (r *run) adopt(t *template, made *composed, o *observed) error {
-	name, namespace := o.identity()
+	name, namespace := identity(o.resource)
 	u := unstructured.Unstructured{Object: made.fields}
 	u.SetNamespace(namespace)
 	u.SetName(name)
