@@ -12,7 +12,6 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
-	"github.com/xfn-dev/xfn/internal/builtin/dummy"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -64,7 +63,7 @@ func All() []Builtin {
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
 			Input:   "dummy.fn.crossplane.io/v1beta1 Response",
 			Covered: "`response`.",
-			New:     func(Options) function.Runner { return dummy.Runner },
+			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",

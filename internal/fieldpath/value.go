@@ -3,6 +3,7 @@ package fieldpath
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // MaxIndex is the largest index that Set accepts.
@@ -139,6 +140,14 @@ func grow(v any, s Segment) (any, bool) {
 		}
 	}
 	return nil, false
+}
+
+// ValidUTF8 returns s with U+FFFD for every invalid byte, like encoding/json.
+func ValidUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 // Text returns the string at the keys of nested objects, or "".
