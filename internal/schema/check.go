@@ -108,6 +108,20 @@ func (d *Definition) Serves(name string) error {
 	return nil
 }
 
+// valid returns a version that has a structural schema.
+func (d *Definition) valid(name string) (version, error) {
+	v, ok := d.version(name)
+	switch {
+	case !ok:
+		return v, d.Serves(name)
+	case v.err != nil:
+		return v, fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
+	case v.structural == nil:
+		return v, fmt.Errorf("version %s has no schema", name)
+	}
+	return v, nil
+}
+
 func (d *Definition) version(name string) (version, bool) {
 	i := slices.IndexFunc(d.versions, func(v version) bool { return v.name == name })
 	if i < 0 {

@@ -60,14 +60,9 @@ type Node struct {
 // the version does not exist or its schema is invalid; Check returns all its
 // faults.
 func (d *Definition) Root(name string) (Node, error) {
-	v, ok := d.version(name)
-	switch {
-	case !ok:
-		return Node{}, d.Serves(name)
-	case v.err != nil:
-		return Node{}, fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
-	case v.structural == nil:
-		return Node{}, fmt.Errorf("version %s has no schema", name)
+	v, err := d.valid(name)
+	if err != nil {
+		return Node{}, err
 	}
 	if errs := structural.ValidateStructural(v.at, v.structural); len(errs) > 0 {
 		f := faults(errs[:1])[0]

@@ -43,12 +43,9 @@ type Options struct {
 func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
 	name := apiVersion[strings.LastIndexByte(apiVersion, '/')+1:]
-	v, ok := d.version(name)
-	if !ok {
-		return nil, d.Serves(name)
-	}
-	if v.err != nil || v.structural == nil {
-		return nil, fmt.Errorf("version %s has no valid schema", name)
+	v, err := d.valid(name)
+	if err != nil {
+		return nil, err
 	}
 	j := v.validators()
 	if j.err != nil {
