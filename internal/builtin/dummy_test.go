@@ -26,8 +26,8 @@ func TestDummyGolden(t *testing.T) {
 	functiontest.Golden(t, "../../testdata/golden/dummy", dummy(t))
 }
 
-// TestDummy is about what golden cases leave open. None may change the request,
-// whose desired state and context the answer begins with.
+// TestDummy has the cases that golden cases lack. No case may change the
+// request, which shares its state with the response.
 func TestDummy(t *testing.T) {
 	const state = `"desired": {"composite": {"resource": {"a": 1}}, "resources": {"r": {"resource": {"b": 1}}}}, "context": {"c": 1}`
 	cases := map[string]struct{ reason, input, want string }{

@@ -8,9 +8,8 @@ import (
 )
 
 // ConditionStatus returns the status of an object's first condition of a type,
-// such as "True". It returns "Unknown" if there is no such condition. It
-// returns "" if the object has no status, or if its conditions do not have
-// Crossplane's types.
+// or "Unknown" without one. It returns "" if the object has no status, or if
+// its conditions do not have Crossplane's types.
 func ConditionStatus(obj *structpb.Struct, conditionType string) string {
 	status, ok := obj.GetFields()["status"]
 	conditions := status.GetStructValue().GetFields()["conditions"]

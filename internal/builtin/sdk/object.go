@@ -11,9 +11,8 @@ import (
 )
 
 // Struct converts obj to a message. Values have the types nil, bool, int64,
-// float64, string, []any and map[string]any. Invalid UTF-8 becomes U+FFFD, as
-// in encoding/json. A number that JSON cannot represent is an error with
-// encoding/json's text.
+// float64, string, []any and map[string]any. Invalid UTF-8 and invalid numbers
+// have the result and the error of encoding/json.
 func Struct(obj map[string]any) (*structpb.Struct, error) {
 	fields := make(map[string]*structpb.Value, len(obj))
 	for k, v := range obj {

@@ -12,8 +12,7 @@ import (
 const TTL = 60 * time.Second
 
 // To returns a response to req with its tag, desired state and context, and the
-// default TTL. It shares the messages with the request: replace a message to
-// change it.
+// default TTL. It shares the messages with req, so a change must replace them.
 func To(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag(), Ttl: durationpb.New(TTL)},
