@@ -32,9 +32,9 @@ func (o Op) Sign() string {
 
 // A Change is a difference in one field.
 type Change struct {
-	// Path is the field, in Crossplane's field path syntax: spec.ports[0].name,
-	// metadata.labels[example.org/key]. A key that this syntax cannot express,
-	// because it is empty or has a bracket, is quoted in brackets.
+	// Path is the field, in Crossplane's field path syntax:
+	// spec.ports[0].name, metadata.labels[example.org/key]. An empty key,
+	// or one with a bracket, is quoted in brackets.
 	Path string `json:"path"`
 	Op   Op     `json:"op"`
 	// Old and New are the values before and after.
@@ -44,36 +44,32 @@ type Change struct {
 	Step string `json:"step,omitempty"`
 }
 
-// Diff returns the leaves that differ: scalars, empty objects and empty lists.
-// Old and New are such leaves. It is the zero Differ's Diff.
+// Diff returns the changed leaves: scalars, empty objects and empty lists.
 func Diff(before, after any) []Change { return Differ{}.Diff(before, after) }
 
 // A Differ compares values. The zero value compares them leaf by leaf.
 type Differ struct {
-	// Whole reports an object that only one side has as one change, in place of
-	// one change for each leaf.
+	// Whole reports an added or removed object as one change, not by leaf.
 	Whole bool
 	// SameLength reports lists of different lengths as one change if Whole is set.
 	SameLength bool
-	// Name returns the name of a list's element, or "". Lists are compared by
-	// name if each element of both has its own, else by index.
+	// Name returns the name of a list's element, or "". Lists whose
+	// elements all have unique names are compared by name, others by index.
 	Name func(element any) string
 	// Opaque reports whether the value of a key is compared as one leaf.
 	Opaque func(key string) bool
-	// Limit is the number of changes after which values are compared as one
-	// leaf; 0 is no limit.
+	// Limit is the number of changes after which values are leaves, or 0.
 	Limit int
 	// Raw joins the keys of paths with dots, whatever characters they have.
 	Raw bool
 }
 
-// Diff returns the differences between two values in the order of the tree: keys
-// in natural order (port2 before port10), lists by index. Objects are compared
-// by key and numbers as numbers: 1 equals 1.0. A nil value has no leaves.
+// Diff returns the differences between two values of JSON types: keys in
+// natural order (port2 before port10), lists by index. Numbers are compared by
+// value: 1 equals 1.0. A nil value has no leaves.
 //
-// Values are maps, lists and scalars as JSON decodes to. They are not changed;
-// the result shares their parts. A value below a path of more than 512 bytes is
-// compared as one leaf, so that the result cannot be much larger than the input.
+// The result shares parts of the values. A value below a path of more than 512
+// bytes is a leaf, so that the result cannot be much larger than the input.
 func (d Differ) Diff(before, after any) []Change {
 	w := differ{Differ: d}
 	w.walk("", root(before), root(after))
@@ -95,8 +91,7 @@ type differ struct {
 	at []byte
 }
 
-// maxPath is the length of a path, in bytes, beyond which a value is compared as
-// one leaf.
+// maxPath is the length of a path, in bytes, beyond which a value is a leaf.
 const maxPath = 512
 
 // walk compares the values of a key, which is empty for an index.
@@ -123,8 +118,7 @@ func (d *differ) walkAt(at []byte, key string, before, after any) {
 	d.at = parent
 }
 
-// container returns v as an object or list that has leaves below it, else as
-// another value.
+// container returns v as an object or list with leaves below it, or as a leaf.
 func container(v any) (fields map[string]any, elements []any, other any) {
 	switch c := v.(type) {
 	case map[string]any:
@@ -175,8 +169,7 @@ func (d *differ) lists(before, after []any) {
 	}
 }
 
-// named returns the elements of a list by name, or nil unless each has a unique
-// name.
+// named returns the elements of a list by name, or nil without unique names.
 func (d *differ) named(list []any) map[string]any {
 	if d.Name == nil {
 		return nil
@@ -223,8 +216,7 @@ func appendKey(at []byte, key string, raw bool) []byte {
 	return append(append(at, '.'), key...)
 }
 
-// ChangedKeys returns the keys of both maps in natural order, without those
-// whose values are the same.
+// ChangedKeys returns the keys of different values in natural order.
 func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	all := make([]string, 0, max(len(a), len(b)))
 	for k, was := range a {
@@ -241,8 +233,7 @@ func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	return all
 }
 
-// sameScalar is a fast comparison of the common types. It may return false for
-// equal values of other types.
+// sameScalar is fast. It may return false for equal values of other types.
 func sameScalar(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -272,8 +263,7 @@ func element(l []any, i int) any {
 	return absent{}
 }
 
-// Equal reports whether two values are equal. Numbers are compared by value: 1
-// equals 1.0.
+// Equal reports whether two values are equal. Numbers are compared by value.
 func Equal(a, b any) bool {
 	x, isNumber := toNumber(a)
 	y, both := toNumber(b)
@@ -283,8 +273,7 @@ func Equal(a, b any) bool {
 	return isNumber == both && reflect.DeepEqual(a, b)
 }
 
-// A number has a whole number that fits an int64 in whole, and any other in
-// float, so that equal numbers are equal structs.
+// A number has a whole number that fits an int64 in whole, and others in float.
 type number struct {
 	whole int64
 	float float64

@@ -116,8 +116,7 @@ func isZero(v any) bool {
 	}
 }
 
-// without returns a list without the elements of another list. Numbers of
-// different Go types are different.
+// without returns a list without the elements of another list, by Go type.
 func without(list, other any) any {
 	l, isList := list.([]any)
 	o, isOther := other.([]any)

@@ -15,8 +15,7 @@ type XRD struct {
 	definition func() (*Definition, error)
 }
 
-// NewXRD returns the XRD in obj, of any version. An object of another kind is
-// an error.
+// NewXRD returns the XRD in obj, of any version, or an error.
 func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
@@ -26,8 +25,8 @@ func NewXRD(obj map[string]any) (XRD, error) {
 	return XRD{obj, sync.OnceValues(func() (*Definition, error) { return decodeDefinition(obj) })}, nil
 }
 
-// Legacy reports whether XRs have the schema of Crossplane v1: those of a v1
-// XRD without a scope, and of any with scope LegacyCluster.
+// Legacy reports whether XRs have the schema of Crossplane v1: by scope
+// LegacyCluster, or by a v1 XRD without a scope.
 func (x XRD) Legacy() bool {
 	if scope := x.text("scope"); scope != "" {
 		return scope == "LegacyCluster"
@@ -56,8 +55,7 @@ func (x XRD) Offers(gvk schema.GroupVersionKind) bool {
 // EnforcedComposition returns the name of the Composition for all XRs, or "".
 func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRef", "name") }
 
-// DefaultComposition returns the name of the Composition for XRs that select
-// none, or "".
+// DefaultComposition returns the name of the default Composition, or "".
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
 // text returns the string at a path below spec, or "".
@@ -66,8 +64,7 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
-// Default applies the defaults of the schema of xr's version. It returns an
-// error if the XRD lacks the version, or the schema is invalid.
+// Default applies the defaults of xr's version, which must have a valid schema.
 func (x XRD) Default(xr *unstructured.Unstructured) error {
 	def, err := x.definition()
 	if err != nil {

@@ -20,11 +20,10 @@ type Input struct {
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 
-	// TTL is the time to live of the response, as a Go duration. It may be
-	// zero or negative. The default is sdk.TTL.
+	// TTL is a Go duration, which may be zero or negative. The default is
+	// sdk.TTL.
 	TTL string `json:"ttl"`
-	// CELHealthCheckCustomization and CELHealthCheckCustomizationFrom
-	// belong to an alpha feature that is off. They have no effect.
+	// The alpha feature of these fields is off. They have no effect.
 	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
 	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
 }
@@ -32,10 +31,9 @@ type Input struct {
 // Runner is the function.
 var Runner = function.RunnerFunc(run)
 
-// run marks each desired composed resource as ready if its readiness is
-// unspecified and its observed resource is ready. It drops connection details
-// of desired resources, as the real function does. Invalid input is a fatal
-// result.
+// run marks each desired resource as ready if its readiness is unspecified and
+// its observed resource is ready. It drops connection details like the real
+// function.
 func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Input{}

@@ -11,8 +11,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// ready reports whether an observed object is ready: by the check for its kind,
-// or by its Ready condition if there is no check or the check fails.
+// ready reports whether an observed object passes the check for its kind, or
+// has the condition Ready.
 func ready(obj *structpb.Struct) bool {
 	check, ok := checks[kindOf(obj)]
 	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
@@ -22,8 +22,7 @@ func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
 	return kschema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
 }
 
-// checks are for Kubernetes kinds that have no Ready condition. For other
-// versions of these kinds only the Ready condition is used.
+// checks are for the versions of Kubernetes kinds without a Ready condition.
 var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "ConfigMap"}:      always,
 	{Version: "v1", Kind: "Namespace"}:      always,
@@ -148,8 +147,7 @@ func replicas(obj *structpb.Struct) int64 {
 	return 1
 }
 
-// asMany reports whether all of these counts are in a workload's status and
-// equal to want.
+// asMany reports whether these counts in a workload's status are equal to want.
 func asMany(obj *structpb.Struct, want int64, counts ...string) bool {
 	for _, field := range counts {
 		if n, ok := count(at(obj, "status", field)); !ok || n != want {

@@ -20,9 +20,8 @@ const (
 	metaAPIVersion  = "meta.gotemplating.fn.crossplane.io/v1alpha1"
 )
 
-// A change collects the effects of documents on the desired state. Only the
-// effects that the real function keeps after an error go into the response
-// before write.
+// A change collects the effects of documents on the desired state. Until write,
+// the response only has those that the real function keeps after an error.
 type change struct {
 	req *fnv1.RunFunctionRequest
 	rsp *fnv1.RunFunctionResponse
@@ -56,8 +55,7 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 	return c.write()
 }
 
-// annotations returns the annotations of an object, or nil if a value is not a
-// string.
+// annotations returns an object's annotations, or nil if one is not a string.
 func annotations(object *structpb.Struct) map[string]string {
 	metadata := object.GetFields()["metadata"].GetStructValue()
 	found := map[string]string{}
@@ -70,8 +68,8 @@ func annotations(object *structpb.Struct) map[string]string {
 	return found
 }
 
-// document applies a document: of the composite resource, of a meta kind, or of
-// a composed resource.
+// document applies a document of the XR, of a meta kind, or of a composed
+// resource.
 func (c *change) document(d *unstructured.Unstructured) error {
 	isMeta := d.GetAPIVersion() == metaAPIVersion
 	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
@@ -94,8 +92,7 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	}
 }
 
-// isComposite reports whether a document describes the observed composite
-// resource.
+// isComposite reports whether a document describes the observed XR.
 func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
 	_, named := d.GetAnnotations()[nameAnnotation]
@@ -116,8 +113,7 @@ var readiness = map[string]fnv1.Ready{
 	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
 }
 
-// takeAnnotation removes an annotation and returns its value. It keeps an empty
-// map of annotations.
+// takeAnnotation removes an annotation and returns its value.
 func takeAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
 	annotations, _ := all.(map[string]any)
@@ -139,8 +135,7 @@ func (c *change) composed(d *unstructured.Unstructured, ready fnv1.Ready) error 
 	return nil
 }
 
-// mergeStatus merges a document's status into the status of the composite
-// resource.
+// mergeStatus merges a document's status into the status of the XR.
 func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 	if _, ok := d.Object["status"]; !ok {
 		return nil

@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// maxDocument limits the size of a document. An API server stores at
-	// most 1.5 MiB, and parsing YAML needs up to 300 times the size.
+	// maxDocument limits a document. An API server stores at most 1.5 MiB,
+	// and parsing YAML needs up to 300 times the size.
 	maxDocument = 2 << 20
-	// guessSize is the maximum white space before the first brace of a JSON
-	// document.
+	// guessSize limits the white space before a JSON document.
 	guessSize = 1024
 	readSize  = 4 << 10
 )
@@ -27,7 +26,7 @@ const (
 var errDocumentSize = fmt.Errorf("a document is larger than %d MiB", maxDocument>>20)
 
 // readDocuments returns the objects in the output of a template. It checks the
-// annotations of each object before it reads the next one.
+// annotations of each before it reads the next one, like the real function.
 func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructured, error) {
 	var documents []*unstructured.Unstructured
 	r := newReader(out)
@@ -51,8 +50,7 @@ func readDocuments(ctx context.Context, out string) ([]*unstructured.Unstructure
 	}
 }
 
-// A reader is the text of a YAMLOrJSONDecoder, which does not limit the size of a
-// document itself.
+// A reader limits the size of each document of a YAMLOrJSONDecoder.
 type reader struct {
 	text    string
 	left    int // bytes that the current document may still have
@@ -65,8 +63,7 @@ func newReader(text string) *reader {
 	return r
 }
 
-// next returns the next object, nil for a document without an object, or
-// io.EOF.
+// next returns the next object, nil for an empty document, or io.EOF.
 func (r *reader) next() (*unstructured.Unstructured, error) {
 	r.left = maxDocument + readSize
 	var d *unstructured.Unstructured
@@ -76,8 +73,8 @@ func (r *reader) next() (*unstructured.Unstructured, error) {
 	return d, nil
 }
 
-// Read implements io.Reader. Small reads keep the decoder from reading far beyond
-// the current document.
+// Read implements io.Reader with small reads that end near the current
+// document.
 func (r *reader) Read(p []byte) (int, error) {
 	switch {
 	case r.text == "":
@@ -94,9 +91,9 @@ var syntaxError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 })
 
-// explainSyntax adds the line number and text of the output to a YAML syntax
-// error, as the real function computes them: it counts from the separator after
-// the document, or from the last separator in the last document.
+// explainSyntax adds the line of the output to a YAML syntax error like the
+// real function, from the separator after the document, or else from the last
+// separator.
 func explainSyntax(err error, out string, documents int) error {
 	match := syntaxError().FindStringSubmatch(err.Error())
 	if match == nil {
@@ -119,8 +116,8 @@ func explainSyntax(err error, out string, documents int) error {
 		line, documents+1, inDocument, excerpt(lines[line-1]), match[2])
 }
 
-// nextSeparator returns the number of the first separator line after a line,
-// counted from 1. If there is none, it returns after.
+// nextSeparator returns the first separator line after a line, from 1, or
+// after.
 func nextSeparator(lines []string, after int) int {
 	for i := after; i < len(lines); i++ {
 		if strings.TrimSpace(lines[i]) == "---" {

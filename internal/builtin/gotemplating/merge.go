@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// apart returns the sources of a merge, with copies of those that share a map with
-// dst or with one another. Otherwise Sprig could put a map into itself, and then
-// loop endlessly.
+// apart returns the sources of a merge, with copies of those that share a map
+// with dst or with one another. Sprig could put a shared map into itself.
 func apart(dst map[string]any, srcs []map[string]any) []map[string]any {
 	seen := map[uintptr]bool{}
 	shares(dst, seen)
@@ -32,8 +31,8 @@ func contains(v any, dict map[string]any) bool {
 	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-// shares adds the maps in v to seen, and reports whether it found a map that
-// was in seen already. It does not recurse, because v may be deeply nested.
+// shares adds the maps in v to seen, and reports whether one was there. It does
+// not recurse, because v may be deeply nested.
 func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
 	lists := map[*any]int{} // lengths of the visited lists, by their first element

@@ -13,7 +13,7 @@ import (
 )
 
 // known returns the functions of Sprig for templates: without env and
-// expandenv, in UTC, and with limits. Callers must not change the map.
+// expandenv, in UTC, and with limits. The map is read-only.
 var known = sync.OnceValue(func() map[string]any {
 	all := sprig.GenericFuncMap()
 	delete(all, "env")
@@ -39,8 +39,8 @@ var known = sync.OnceValue(func() map[string]any {
 	return all
 })
 
-// set is Sprig's set, but it rejects a dict that would contain itself.
-// Functions that walk such a value would overflow the stack.
+// set is Sprig's set, but it rejects a dict that would contain itself, which
+// would overflow the stack of other functions.
 func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	if contains(value, dict) {
 		return nil, errContainsItself
@@ -52,9 +52,8 @@ func set(dict map[string]any, key string, value any) (map[string]any, error) {
 // maxCall limits the memory that a single call allocates, in bytes.
 const maxCall = 256 << 20
 
-// bounds has the functions that can allocate unlimited memory from small
-// arguments in a single call, faster than the watchdog measures. Each entry
-// estimates the bytes of a call.
+// bounds estimates the bytes of single calls that can allocate unlimited memory
+// faster than the watchdog measures.
 var bounds = map[string]func(args []reflect.Value) float64{
 	"repeat":         func(args []reflect.Value) float64 { return number(args[0]) * length(args[1]) },
 	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
@@ -88,8 +87,8 @@ func length(v reflect.Value) float64 { return float64(v.Len()) }
 
 func count(v reflect.Value, part string) float64 { return float64(strings.Count(v.String(), part)) }
 
-// integers returns the size of a list of integers. If the number after the last
-// one overflows, the list is infinite.
+// integers returns the bytes of a list of integers, which is infinite on
+// overflow.
 func integers(from, to, step float64) float64 {
 	if math.Abs(to)+math.Abs(step) > math.MaxInt64/2 {
 		return math.Inf(1)

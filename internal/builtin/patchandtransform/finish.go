@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// finish writes the results of the run into the response. It keeps the desired
-// state of earlier steps, without its connection details.
+// finish writes the response. The desired state of earlier steps has no
+// connection details.
 func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	xr, err := sdk.Struct(r.desired.Fields)
 	if err != nil {

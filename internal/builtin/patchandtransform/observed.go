@@ -79,9 +79,8 @@ func compileChecks(all []spec.ReadinessCheck) []check {
 	return compiled
 }
 
-// isReady reports whether all checks pass. Without checks the resource must
-// have the condition Ready. The first check that cannot run ends isReady with
-// an error.
+// isReady reports whether all checks pass, or without checks the condition
+// Ready. The first check that cannot run is an error.
 func isReady(checks []check, o *observed) (bool, error) {
 	if len(checks) == 0 {
 		return o.hasCondition("Ready", "True"), nil
@@ -98,8 +97,8 @@ func isReady(checks []check, o *observed) (bool, error) {
 	return true, nil
 }
 
-// errUncheckable is the error of a check that lacks a required field but passes
-// validation. The real function crashes on it.
+// errUncheckable is the error of a check that passes validation without a
+// required field, which crashes the real function.
 var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
 
 func (c *check) passes(o *observed) (bool, error) {

@@ -20,8 +20,8 @@ type reference struct {
 	Namespace string `json:"namespace"`
 }
 
-// connectionSecret composes the Secret of the XR's connection details. It
-// returns nil for XRs before Crossplane v2, and for XRs without details.
+// connectionSecret composes the Secret of the XR's connection details, or nil
+// for XRs before Crossplane v2, or without details.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec, _ := r.xr["spec"].(map[string]any)
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
@@ -53,8 +53,7 @@ func identity(resource *fnv1.Resource) (name, namespace string) {
 	return metadata["name"].GetStringValue(), metadata["namespace"].GetStringValue()
 }
 
-// reference returns the Secret's name before patches: from the XR, else from
-// the input, else derived from the XR's name.
+// reference returns the Secret's name from the XR, the input, or the XR's name.
 func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference
