@@ -12,41 +12,37 @@ import (
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/autoready"
-	"github.com/xfn-dev/xfn/internal/builtin/dummy"
 	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/builtin/patchandtransform"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// A Builtin is a function that lives in this binary.
+// A Builtin is a function in this binary.
 type Builtin struct {
-	// Name is that of the function's repository, as "function-dummy".
+	// Name is the last element of the function's repository.
 	Name string
-	// Measured is the version of the real function that this one was
-	// compared with.
+	// Measured is the version of the real function that tests compare with.
 	Measured string
-	// From and Below are the versions for which it may stand: from the first
-	// on, and below the second.
+	// From and Below are the range of versions that the builtin replaces.
 	From, Below string
 	// Input is the apiVersion and kind of its input, or "".
 	Input string
-	// Covered and Differs say, in Markdown, which input it knows, and what it does
-	// not do as the real function.
+	// Covered and Differs describe the supported input and the differences
+	// from the real function, in Markdown.
 	Covered, Differs string
-	// ReadsFiles says that its answers do not depend on requests alone.
+	// ReadsFiles is true if responses do not depend on requests alone.
 	ReadsFiles bool
-	// New makes the function. What it compiles out of inputs it keeps for as
-	// long as it lives.
+	// New returns the function, which caches compiled inputs.
 	New func(Options) function.Runner
 }
 
-// Options are what builtins may use of the world around them.
+// Options configure builtins.
 type Options struct {
-	// Templates are folders below which templates are read, besides the
-	// working directory.
+	// Templates are folders with templates, in addition to the working
+	// directory.
 	Templates []string
-	// Progress hears of input that does what nobody will expect.
+	// Progress receives warnings about input with an unexpected effect.
 	Progress progress.Func
 }
 
@@ -64,7 +60,7 @@ func All() []Builtin {
 			Name: "function-dummy", Measured: "v0.4.1", From: "v0.4.0", Below: "v0.5.0",
 			Input:   "dummy.fn.crossplane.io/v1beta1 Response",
 			Covered: "`response`.",
-			New:     func(Options) function.Runner { return dummy.Runner },
+			New:     func(Options) function.Runner { return function.RunnerFunc(runDummy) },
 		},
 		{
 			Name: "function-go-templating", Measured: "v0.12.3", From: "v0.11.0", Below: "v0.13.0",
@@ -87,32 +83,32 @@ func All() []Builtin {
 	}
 }
 
-// A Mode says how readily a builtin stands in for a package.
+// A Mode says for which packages a builtin is used.
 type Mode string
 
 const (
-	// Auto takes a builtin for a package of crossplane-contrib by tag.
+	// Auto uses a builtin for a package of crossplane-contrib by tag.
 	Auto Mode = "auto"
-	// Any takes a builtin for any package by tag whose repository has its name.
+	// Any uses a builtin for a package of any owner by tag.
 	Any Mode = "any"
-	// Strict is Auto, for packages of a version that the builtin stands for: any
-	// other is an error.
+	// Strict is Auto, and rejects packages of a version that the builtin
+	// does not replace.
 	Strict Mode = "strict"
-	// Off takes none.
+	// Off uses no builtin.
 	Off Mode = "off"
 )
 
-// A Policy is when to take a builtin in place of a package.
+// A Policy says for which packages a builtin is used.
 type Policy struct {
 	// Mode is Auto if empty.
 	Mode Mode
-	// Repositories maps the repositories of mirrors, as "ghcr.io/acme/dummy",
-	// to the names of builtins. It counts in every mode.
+	// Repositories maps the repositories of mirrors, such as
+	// "ghcr.io/acme/dummy", to the names of builtins, in every mode.
 	Repositories map[string]string
 }
 
-// For returns the builtin that stands in for spec.package pkg, if any. There
-// is none for a digest, since that names exact content.
+// For returns the builtin that replaces spec.package pkg, if any. A digest
+// names exact content and is never replaced.
 func (p Policy) For(pkg string) (Builtin, bool) {
 	tag, err := name.NewTag(pkg)
 	if err != nil {
@@ -128,8 +124,8 @@ func (p Policy) For(pkg string) (Builtin, bool) {
 	return Named(repo)
 }
 
-// Forced returns the builtin for a package of which only a builtin will do: by
-// its repository, or else by that's last element.
+// Forced returns the builtin for a package that must be replaced, by its mirror
+// or by the last element of its repository.
 func (p Policy) Forced(pkg string) (Builtin, bool) {
 	ref, err := name.ParseReference(pkg)
 	if err != nil {
@@ -141,8 +137,8 @@ func (p Policy) Forced(pkg string) (Builtin, bool) {
 	return Named(path.Base(ref.Context().RepositoryStr()))
 }
 
-// CheckVersion returns an error if the tag of spec.package pkg is a version that
-// b does not stand for, or no version. A package without a tag may be of any.
+// CheckVersion returns an error if the tag of spec.package pkg is not a version
+// that b replaces. A missing tag is valid.
 func (b Builtin) CheckVersion(pkg string) error {
 	last, _, _ := strings.Cut(path.Base(pkg), "@")
 	_, tag, _ := strings.Cut(last, ":")
@@ -159,11 +155,11 @@ func (b Builtin) CheckVersion(pkg string) error {
 	}
 }
 
-// Versions says which versions b stands for.
+// Versions returns the range of versions that b replaces, for messages.
 func (b Builtin) Versions() string { return b.From + " to below " + b.Below }
 
-// Advice says what to do about a fatal result of b, if that is known: an input
-// that it cannot read may be one of a version that it is not.
+// Advice returns the hint for a fatal result of b, or "". Input that cannot be
+// decoded may belong to another version.
 func (b Builtin) Advice(fatal string) hint.Hint {
 	if !strings.HasPrefix(fatal, "cannot get Function input") {
 		return ""
@@ -175,8 +171,8 @@ func (b Builtin) Advice(fatal string) hint.Hint {
 	return hint.Hint(fmt.Sprintf("check %s: this is the builtin %s, which knows the input of %s; give another version's package with %s NAME=PATH", field, b.Name, b.Versions(), hint.Package))
 }
 
-// Check returns an error if the policy names a builtin or a repository that
-// cannot be.
+// Check returns an error if a builtin or a repository in the policy does not
+// exist.
 func (p Policy) Check() error {
 	for _, repo := range slices.Sorted(maps.Keys(p.Repositories)) {
 		if _, err := name.NewRepository(repo); err != nil {
@@ -199,8 +195,8 @@ func (p Policy) mirrored(repo name.Repository) (Builtin, bool) {
 	return Builtin{}, false
 }
 
-// Find returns the builtin that people call so: "function-" may be left out. The
-// error lists what there is.
+// Find is like Named, but the prefix "function-" is optional. The error lists
+// all builtins.
 func Find(name string) (Builtin, error) {
 	var names []string
 	for _, b := range All() {
@@ -212,7 +208,7 @@ func Find(name string) (Builtin, error) {
 	return Builtin{}, fmt.Errorf("there is no builtin %q: the builtins are %s", name, strings.Join(names, ", "))
 }
 
-// Named returns the builtin of that name.
+// Named returns the builtin with a name.
 func Named(name string) (Builtin, bool) {
 	for _, b := range All() {
 		if b.Name == name {

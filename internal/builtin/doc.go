@@ -1,3 +1,3 @@
-// Package builtin is the catalogue of functions that live in this binary, and
-// the rule by which one of them stands in for a package.
+// Package builtin is the catalog of functions in this binary, and the rule for
+// the packages that they replace.
 package builtin

@@ -2,10 +2,10 @@ package fieldpath
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -32,9 +32,9 @@ func (o Op) Sign() string {
 
 // A Change is a difference in one field.
 type Change struct {
-	// Path is the field, in Crossplane's field path syntax: spec.ports[0].name,
-	// metadata.labels[example.org/key]. A key that this syntax cannot express,
-	// because it is empty or has a bracket, is quoted in brackets.
+	// Path is the field, in Crossplane's field path syntax:
+	// spec.ports[0].name, metadata.labels[example.org/key]. An empty key,
+	// or one with a bracket, is quoted in brackets.
 	Path string `json:"path"`
 	Op   Op     `json:"op"`
 	// Old and New are the values before and after.
@@ -44,39 +44,35 @@ type Change struct {
 	Step string `json:"step,omitempty"`
 }
 
-// Diff returns the leaves that differ: scalars, empty objects and empty lists.
-// Old and New are such leaves. It is the zero Differ's Diff.
+// Diff returns the changed leaves: scalars, empty objects and empty lists.
 func Diff(before, after any) []Change { return Differ{}.Diff(before, after) }
 
 // A Differ compares values. The zero value compares them leaf by leaf.
 type Differ struct {
-	// Whole reports an object that only one side has as one change, in place of
-	// one change for each leaf.
+	// Whole reports an added or removed object as one change, not by leaf.
 	Whole bool
 	// SameLength reports lists of different lengths as one change if Whole is set.
 	SameLength bool
-	// Name returns the name of a list's element, or "". Lists are compared by
-	// name if each element of both has its own, else by index.
+	// Name returns the name of a list's element, or "". Lists whose
+	// elements all have unique names are compared by name, others by index.
 	Name func(element any) string
 	// Opaque reports whether the value of a key is compared as one leaf.
 	Opaque func(key string) bool
-	// Limit is the number of changes after which values are compared as one
-	// leaf; 0 is no limit.
+	// Limit is the number of changes after which values are leaves, or 0.
 	Limit int
 	// Raw joins the keys of paths with dots, whatever characters they have.
 	Raw bool
 }
 
-// Diff returns the differences between two values in the order of the tree: keys
-// in natural order (port2 before port10), lists by index. Objects are compared
-// by key and numbers as numbers: 1 equals 1.0. A nil value has no leaves.
+// Diff returns the differences between two values of JSON types: keys in
+// natural order (port2 before port10), lists by index. Numbers are compared by
+// value: 1 equals 1.0. A nil value has no leaves.
 //
-// Values are maps, lists and scalars as JSON decodes to. They are not changed;
-// the result shares their parts. A value below a path of more than 512 bytes is
-// compared as one leaf, so that the result cannot be much larger than the input.
+// The result shares parts of the values. A value below a path of more than 512
+// bytes is a leaf, so that the result cannot be much larger than the input.
 func (d Differ) Diff(before, after any) []Change {
 	w := differ{Differ: d}
-	w.walk(nil, root(before), root(after))
+	w.walk("", root(before), root(after))
 	return w.changes
 }
 
@@ -91,67 +87,89 @@ func root(v any) any {
 type differ struct {
 	Differ
 	changes []Change
+	// at is the path of the values that are compared.
+	at []byte
 }
 
-func (d *differ) walk(at *path, before, after any) {
+// maxPath is the length of a path, in bytes, beyond which a value is a leaf.
+const maxPath = 512
+
+// walk compares the values of a key, which is empty for an index.
+func (d *differ) walk(key string, before, after any) {
 	switch {
-	case at.long(), d.Limit > 0 && len(d.changes) > d.Limit, d.Opaque != nil && at != nil && at.at < 0 && d.Opaque(at.key):
-		d.leaf(at, before, after)
+	case len(d.at) > maxPath, d.Limit > 0 && len(d.changes) > d.Limit, key != "" && d.Opaque != nil && d.Opaque(key):
+		d.leaf(before, after)
 	case d.Whole:
-		d.whole(at, before, after)
+		d.whole(before, after)
 	default:
-		oldMap, newMap := fields(before), fields(after)
-		oldList, newList := elements(before), elements(after)
-		if oldMap != nil || oldList != nil {
-			before = absent{}
-		}
-		if newMap != nil || newList != nil {
-			after = absent{}
-		}
-		d.leaf(at, before, after)
-		d.maps(at, oldMap, newMap)
-		d.lists(at, oldList, newList)
+		oldMap, oldList, before := container(before)
+		newMap, newList, after := container(after)
+		d.leaf(before, after)
+		d.maps(oldMap, newMap)
+		d.lists(oldList, newList)
 	}
 }
 
+// walkAt is walk at a path.
+func (d *differ) walkAt(at []byte, key string, before, after any) {
+	parent := d.at
+	d.at = at
+	d.walk(key, before, after)
+	d.at = parent
+}
+
+// container returns v as an object or list with leaves below it, or as a leaf.
+func container(v any) (fields map[string]any, elements []any, other any) {
+	switch c := v.(type) {
+	case map[string]any:
+		if len(c) > 0 {
+			return c, nil, absent{}
+		}
+	case []any:
+		if len(c) > 0 {
+			return nil, c, absent{}
+		}
+	}
+	return nil, nil, v
+}
+
 // whole compares values where an object on only one side is one change.
-func (d *differ) whole(at *path, before, after any) {
+func (d *differ) whole(before, after any) {
 	oldMap, wasMap := before.(map[string]any)
 	newMap, isMap := after.(map[string]any)
 	oldList, wasList := before.([]any)
 	newList, isList := after.([]any)
 	switch {
 	case wasMap && isMap:
-		d.maps(at, oldMap, newMap)
+		d.maps(oldMap, newMap)
 	case d.SameLength && len(oldList) != len(newList):
-		d.leaf(at, before, after)
+		d.leaf(before, after)
 	case wasList && isList, len(oldList) > 0 && after == any(absent{}), len(newList) > 0 && before == any(absent{}):
-		d.lists(at, oldList, newList)
+		d.lists(oldList, newList)
 	default:
-		d.leaf(at, before, after)
+		d.leaf(before, after)
 	}
 }
 
-func (d *differ) maps(at *path, before, after map[string]any) {
+func (d *differ) maps(before, after map[string]any) {
 	for _, key := range ChangedKeys(before, after, sameScalar) {
-		d.walk(at.field(key), get(before, key), get(after, key))
+		d.walkAt(appendKey(d.at, key, d.Raw), key, get(before, key), get(after, key))
 	}
 }
 
-func (d *differ) lists(at *path, before, after []any) {
+func (d *differ) lists(before, after []any) {
 	if was, is := d.named(before), d.named(after); was != nil && is != nil {
 		for _, name := range ChangedKeys(was, is, sameScalar) {
-			d.walk(at.element(name), get(was, name), get(is, name))
+			d.walkAt(fmt.Appendf(d.at, "[%s]", name), name, get(was, name), get(is, name))
 		}
 		return
 	}
 	for i := range max(len(before), len(after)) {
-		d.walk(at.index(i), element(before, i), element(after, i))
+		d.walkAt(fmt.Appendf(d.at, "[%d]", i), "", element(before, i), element(after, i))
 	}
 }
 
-// named returns the elements of a list by name, or nil unless each has a unique
-// name.
+// named returns the elements of a list by name, or nil without unique names.
 func (d *differ) named(list []any) map[string]any {
 	if d.Name == nil {
 		return nil
@@ -167,46 +185,38 @@ func (d *differ) named(list []any) map[string]any {
 	return all
 }
 
-func (d *differ) leaf(at *path, before, after any) {
+func (d *differ) leaf(before, after any) {
+	c := Change{Op: Changed, Old: before, New: after}
 	switch {
 	case before == any(absent{}) && after == any(absent{}):
+		return
 	case before == any(absent{}):
-		d.changes = append(d.changes, Change{Path: d.path(at), Op: Added, New: after})
+		c.Op, c.Old = Added, nil
 	case after == any(absent{}):
-		d.changes = append(d.changes, Change{Path: d.path(at), Op: Removed, Old: before})
-	case !Equal(before, after):
-		d.changes = append(d.changes, Change{Path: d.path(at), Op: Changed, Old: before, New: after})
+		c.Op, c.New = Removed, nil
+	case Equal(before, after):
+		return
 	}
-}
-
-func (d *differ) path(at *path) string {
-	if at == nil {
-		return ""
-	}
-	return strings.TrimPrefix(string(at.append(make([]byte, 0, at.size+8), d.Raw)), ".")
+	c.Path = strings.TrimPrefix(string(d.at), ".")
+	d.changes = append(d.changes, c)
 }
 
 // KeyPath returns the path of one key.
-func KeyPath(key string) string { return (&differ{}).path((*path)(nil).field(key)) }
+func KeyPath(key string) string { return strings.TrimPrefix(string(appendKey(nil, key, false)), ".") }
 
-// fields returns v if it is an object that has leaves below it, else nil.
-func fields(v any) map[string]any {
-	if m, ok := v.(map[string]any); ok && len(m) > 0 {
-		return m
+// appendKey appends a key to a path in Crossplane's syntax, or as it is if raw.
+func appendKey(at []byte, key string, raw bool) []byte {
+	switch {
+	case raw:
+	case key == "" || strings.ContainsAny(key, "[]"):
+		return fmt.Appendf(at, "[%q]", key)
+	case key == "*" || strings.Contains(key, "."):
+		return fmt.Appendf(at, "[%s]", key)
 	}
-	return nil
+	return append(append(at, '.'), key...)
 }
 
-// elements returns v if it is a list that has leaves below it, else nil.
-func elements(v any) []any {
-	if l, ok := v.([]any); ok && len(l) > 0 {
-		return l
-	}
-	return nil
-}
-
-// ChangedKeys returns the keys of both maps in natural order, without those
-// whose values are the same.
+// ChangedKeys returns the keys of different values in natural order.
 func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	all := make([]string, 0, max(len(a), len(b)))
 	for k, was := range a {
@@ -223,8 +233,7 @@ func ChangedKeys[V any](a, b map[string]V, same func(V, V) bool) []string {
 	return all
 }
 
-// sameScalar is a fast comparison of the common types. It may return false for
-// equal values of other types.
+// sameScalar is fast. It may return false for equal values of other types.
 func sameScalar(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -254,8 +263,7 @@ func element(l []any, i int) any {
 	return absent{}
 }
 
-// Equal reports whether two values are equal. Numbers are compared by value: 1
-// equals 1.0.
+// Equal reports whether two values are equal. Numbers are compared by value.
 func Equal(a, b any) bool {
 	x, isNumber := toNumber(a)
 	y, both := toNumber(b)
@@ -265,8 +273,7 @@ func Equal(a, b any) bool {
 	return isNumber == both && reflect.DeepEqual(a, b)
 }
 
-// A number has a whole number that fits an int64 in whole, and any other in
-// float, so that equal numbers are equal structs.
+// A number has a whole number that fits an int64 in whole, and others in float.
 type number struct {
 	whole int64
 	float float64
@@ -304,65 +311,4 @@ func fromFloat(f float64) number {
 		return number{whole: int64(f)}
 	}
 	return number{float: f}
-}
-
-// longest is the length of a path, in bytes, beyond which a value is compared
-// as one leaf.
-const longest = 512
-
-// A path is a key or an index below another path. Nil is the root. Its text is
-// only built for changes.
-type path struct {
-	up   *path
-	key  string
-	at   int  // the index, or -1 for a key
-	name bool // whether the key is an element's name
-	size int  // at least the bytes of its text
-}
-
-func (p *path) field(key string) *path {
-	return &path{up: p, key: key, at: -1, size: p.bytes() + len(key) + 2}
-}
-
-func (p *path) index(i int) *path {
-	return &path{up: p, at: i, size: p.bytes() + len("[0]")}
-}
-
-func (p *path) element(name string) *path {
-	q := p.field(name)
-	q.name = true
-	return q
-}
-
-func (p *path) bytes() int {
-	if p == nil {
-		return 0
-	}
-	return p.size
-}
-
-func (p *path) long() bool { return p.bytes() > longest }
-
-// append appends the path in Crossplane's syntax, or as it is if raw.
-func (p *path) append(b []byte, raw bool) []byte {
-	if p.up != nil {
-		b = p.up.append(b, raw)
-	}
-	switch {
-	case p.at >= 0:
-		b = append(b, '[')
-		b = strconv.AppendInt(b, int64(p.at), 10)
-		return append(b, ']')
-	case p.name, !raw && (p.key == "*" || strings.Contains(p.key, ".")) && !strings.ContainsAny(p.key, "[]"):
-		b = append(b, '[')
-		b = append(b, p.key...)
-		return append(b, ']')
-	case !raw && (p.key == "" || strings.ContainsAny(p.key, "[]")):
-		b = append(b, '[')
-		b = strconv.AppendQuote(b, p.key)
-		return append(b, ']')
-	default:
-		b = append(b, '.')
-		return append(b, p.key...)
-	}
 }

@@ -9,11 +9,10 @@ import (
 // MaxExpanded limits the segments of all paths that Expand returns.
 const MaxExpanded = 4 << 20
 
-// Expand returns the paths that match p in an object: each key "*" in p matches
-// each key of an object and each index of a list. Paths without a value are
-// left out. Keys are sorted. A null instead of an object or list is an error
-// for which IsNotFound is true. More than MaxExpanded segments in all paths are
-// an error.
+// Expand returns the paths of values that match p: a key "*" matches each key
+// of an object, sorted, and each index of a list. IsNotFound is true for the
+// error about a null instead of an object or list. Too many segments
+// (MaxExpanded) are an error.
 func (p Path) Expand(from any) ([]Path, error) {
 	paths, err := p.expand(0, from, nil)
 	if err != nil {
@@ -22,8 +21,8 @@ func (p Path) Expand(from any) ([]Path, error) {
 	return paths, nil
 }
 
-// expand adds the matches of p to paths. Its first i segments are concrete and
-// their value is from.
+// expand adds the matches of p to paths. from is the value at the first i
+// segments.
 func (p Path) expand(i int, from any, paths []Path) ([]Path, error) {
 	for ; i < len(p); i++ {
 		if !p[i].IsIndex && p[i].Key == wildcard {

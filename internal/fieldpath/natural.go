@@ -2,8 +2,7 @@ package fieldpath
 
 import "strings"
 
-// Natural compares strings with runs of digits as numbers: port2 is before
-// port10.
+// Natural compares strings with digits as numbers: port2 is before port10.
 func Natural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

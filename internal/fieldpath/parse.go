@@ -6,12 +6,10 @@ import (
 	"strings"
 )
 
-// A Path is the path from an object to a value in it. The empty path has no
-// value.
+// A Path is the path from an object to a value. The empty path has no value.
 type Path []Segment
 
-// A Segment is an element of a Path: the key of an object, or the index of a
-// list.
+// A Segment is the key of an object, or the index of a list.
 type Segment struct {
 	Key   string
 	Index int
@@ -31,9 +29,8 @@ const MaxSegments = 1000
 // wildcard is the key that matches all keys and indexes in Expand.
 const wildcard = "*"
 
-// Parse parses a path: names separated by dots, and brackets. Text in brackets
-// is an index if it is a number below 2^32, otherwise a key that may contain
-// dots. Quotes around a key are removed.
+// Parse parses a path: names separated by dots, and brackets with an index
+// below 2^32 or a key, which may contain dots. Quotes around a key are removed.
 func Parse(text string) (Path, error) {
 	p := Path{}
 	for at := 0; at < len(text); {
@@ -61,8 +58,7 @@ func Parse(text string) (Path, error) {
 	return p, nil
 }
 
-// checkPeriod returns an error unless the period at an offset is between two
-// segments, of which the second is a name.
+// checkPeriod returns an error unless a period separates a segment and a name.
 func checkPeriod(text string, at int) error {
 	switch {
 	case at == 0 || at == len(text)-1:
@@ -110,8 +106,7 @@ func unexpected(text string, at int) error {
 	return fmt.Errorf("unexpected %q at position %d", text[at], at)
 }
 
-// String returns the path for messages. Keys with quotes around them or with
-// brackets cannot be parsed again.
+// String returns the path for messages. Some keys cannot be parsed again.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {

@@ -3,6 +3,7 @@ package fieldpath
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // MaxIndex is the largest index that Set accepts.
@@ -13,16 +14,15 @@ type notFound string
 
 func (e notFound) Error() string { return string(e) }
 
-// IsNotFound reports whether err is about a missing value, not about a value of
-// another type.
+// IsNotFound reports whether err is about a missing value.
 func IsNotFound(err error) bool {
 	var e notFound
 	return errors.As(err, &e)
 }
 
-// Get returns the value at p in an object of map[string]any and []any. A null
-// is a value; the empty path returns null. IsNotFound is true for the error
-// about a missing field or element, or a null instead of an object.
+// Get returns the value at p, which may be null. The empty path returns null.
+// IsNotFound is true for the error about a missing field or element, or a null
+// instead of an object.
 func (p Path) Get(from any) (any, error) {
 	if len(p) == 0 {
 		return nil, nil
@@ -63,9 +63,9 @@ func (p Path) step(i int, from any) (any, error) {
 	return v, nil
 }
 
-// Set sets the value at p in object. It creates missing objects and lists, and
-// extends lists with nulls. It replaces null elements of lists, but not null
-// fields. The empty path sets nothing. An index above MaxIndex is an error.
+// Set sets the value at p. It creates missing objects and lists, extends lists
+// with nulls, and replaces null elements, but not null fields. The empty path
+// sets nothing. An index above MaxIndex is an error.
 func (p Path) Set(object map[string]any, v any) error {
 	for _, s := range p {
 		if s.Index > MaxIndex {
@@ -110,8 +110,7 @@ func (p Path) place(i int, in any) (func(any), error) {
 	return func(v any) { object[p[i].Key] = v }, nil
 }
 
-// child returns the value at the i-th segment, or absent{} where a container
-// may be created.
+// child returns the value at the i-th segment, or absent{}.
 func (p Path) child(i int, in any) any {
 	if list, ok := in.([]any); ok {
 		if v := list[p[i].Index]; v != nil {
@@ -139,6 +138,14 @@ func grow(v any, s Segment) (any, bool) {
 		}
 	}
 	return nil, false
+}
+
+// ValidUTF8 returns s with U+FFFD for every invalid byte, like encoding/json.
+func ValidUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 // Text returns the string at the keys of nested objects, or "".

@@ -1,3 +1,3 @@
-// Package hint attaches the next action to an error. It also finds the known name
-// that is nearest to a misspelled one.
+// Package hint attaches the next action to an error. It also finds the known
+// name that is most similar to a misspelled one.
 package hint

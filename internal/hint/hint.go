@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A Hint is one sentence in the imperative that says what to try next. It names
-// options by the constants of this package, since only the caller of Spell knows
-// what they are called where the user sets them.
+// A Hint is one sentence in the imperative with the next action. It contains
+// options as constants of this package, because only the caller of Spell knows
+// their syntax.
 type Hint string
 
 // Options that a hint can name.
@@ -38,7 +38,7 @@ const (
 	Update                Hint = "{update}"
 )
 
-// Options returns all of them.
+// Options returns all options.
 func Options() []Hint {
 	return []Hint{
 		Builtin, Builtins, CAFile, ContextValues, Dependencies, EmbedRuntimeSource,
@@ -48,12 +48,11 @@ func Options() []Hint {
 	}
 }
 
-// A Speller returns how a user sets the option of this name, such as "--offline"
-// for "offline".
+// A Speller returns the syntax of an option, such as "--offline" for "offline".
 type Speller func(option string) string
 
-// Spell returns the hint's text with its options as s spells them. A nil s spells
-// "offline" as "option offline".
+// Spell returns the hint with the syntax of its options by s, or "option
+// offline" if s is nil.
 func (h Hint) Spell(s Speller) string {
 	if s == nil {
 		s = func(option string) string { return "option " + option }
@@ -72,8 +71,7 @@ type hinted struct {
 
 func (h hinted) Unwrap() error { return h.error }
 
-// Wrap returns err with a hint. The text of err stays as it is. A nil err stays
-// nil.
+// Wrap returns err with a hint and the same text. It returns nil for a nil err.
 func Wrap[T ~string](err error, hint T) error {
 	if err == nil {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// longest is how many bytes of a name are compared.
+// longest limits the compared bytes of a name.
 const longest = 128
 
-// Nearest returns that of the names which a wrong one resembles most, or "" if it
-// resembles none: at most a third of its letters differ, and two where it is
-// short. Upper and lower case are the same. Of equals the first counts.
+// Nearest returns the first of the names with the smallest EditDistance,
+// ignoring case, or "" if more than a third of the bytes, and more than two,
+// differ.
 func Nearest(wrong string, names []string) string {
 	best, found := max(2, len(wrong)/3)+1, ""
 	for _, name := range names {
@@ -21,9 +21,9 @@ func Nearest(wrong string, names []string) string {
 	return found
 }
 
-// EditDistance is how many bytes have to be added, removed or replaced, or changed
-// with their neighbour, to make b of a (the optimal string alignment). Of each
-// the first 128 bytes count.
+// EditDistance returns the number of edits from a to b: added, removed,
+// replaced and swapped bytes (optimal string alignment). It compares the first
+// 128 bytes.
 func EditDistance(a, b string) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	var before []int

@@ -2,19 +2,18 @@
 // file and line of every document, and writes YAML in a stable order.
 //
 // The dialect is that of Kubernetes' tools (sigs.k8s.io/yaml): YAML 1.1, where
-// bare yes, no, on and off are booleans, decoded by way of JSON.
+// bare yes, no, on and off are booleans, decoded through JSON.
 //
 // The YAML libraries of this program are:
 //
 //	sigs.k8s.io/yaml    decodes, as Kubernetes' tools do
-//	go.yaml.in/yaml/v2  encodes: it keeps the order of keys, in the style of sigs.k8s.io/yaml, which imports it
+//	go.yaml.in/yaml/v2  encodes with a given order of keys, in the style of sigs.k8s.io/yaml
 //	go.yaml.in/yaml/v3  parses into nodes, for the lines of fields
-//	go.yaml.in/yaml/v4  finds the lines of those syntax errors that v3 places wrongly
-//	gopkg.in/yaml.v3    is only for go-templating's functions, whose output is that of the real function
+//	go.yaml.in/yaml/v4  finds the lines of some syntax errors
+//	gopkg.in/yaml.v3    is only for go-templating's functions, which must have the real output
 //
-// DecodeStrict decodes a document into Go structs and reports every field that
-// they do not have; JSONSchema describes the same structs, so both always agree.
-// Struct tags describe a field:
+// DecodeStrict decodes a document into Go structs and returns all faults.
+// JSONSchema describes the same structs. Struct tags describe a field:
 //
 //	json:"name"    its key; a field without it, or with "-", is not decoded
 //	doc:"text"     its description in the schema
@@ -25,6 +24,5 @@
 //	whole:"a,b"    an object with one of these keys is this field's value; without
 //	               keys, any object is
 //
-// A type that implements encoding.TextUnmarshaler accepts strings, and the texts
-// of other scalars.
+// An encoding.TextUnmarshaler accepts strings, and the texts of other scalars.
 package manifest

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A Document is the text of one YAML document and where it stands.
+// A Document is the text of one YAML document and its position.
 type Document struct {
 	// Path is the file, as the user named it; "-" is standard input.
 	Path string
@@ -28,12 +28,12 @@ type Document struct {
 	Text []byte
 }
 
-// An Error is a fault at a line of a file.
+// An Error is an error at a line of a file.
 type Error struct {
-	// Path and Line say where, as in Document. Line is 0 if unknown.
+	// Path and Line are like those of Document. Line is 0 if it is unknown.
 	Path string
 	Line int
-	// Err says what is wrong.
+	// Err is the cause.
 	Err error
 }
 
@@ -49,8 +49,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (d Document) Position() string { return position(d.Path, d.Line) }
 
 // Value decodes the document into maps, lists and scalars. Whole numbers that
-// fit become int64, all others float64. It returns an *Error if the text is not
-// YAML.
+// fit become int64, others float64. A syntax error is an *Error.
 func (d Document) Value() (any, error) {
 	j, err := yaml.YAMLToJSON(d.Text)
 	if err != nil {
@@ -63,8 +62,7 @@ func (d Document) Value() (any, error) {
 	return v, nil
 }
 
-// StrictJSON returns the document as JSON. A key that occurs twice in one
-// mapping is an *Error.
+// StrictJSON returns the document as JSON. A duplicate key is an *Error.
 func (d Document) StrictJSON() ([]byte, error) {
 	j, err := yaml.YAMLToJSONStrict(d.Text)
 	if err != nil {
@@ -73,8 +71,7 @@ func (d Document) StrictJSON() ([]byte, error) {
 	return j, nil
 }
 
-// Object is Value for a document that must hold a mapping; anything else is an
-// *Error, too.
+// Object is like Value, but a document that is not an object is an *Error.
 func (d Document) Object() (map[string]any, error) {
 	v, err := d.Value()
 	if err != nil {
@@ -87,8 +84,8 @@ func (d Document) Object() (map[string]any, error) {
 	return obj, nil
 }
 
-// Decode decodes the document into a struct by its json tags, ignoring fields
-// that it lacks. It returns an *Error if the text does not fit.
+// Decode decodes the document into a struct by its json tags and ignores
+// unknown fields. A value of another type is an *Error.
 func (d Document) Decode(into any) error {
 	if err := yaml.Unmarshal(d.Text, into); err != nil {
 		return d.fault(err)
@@ -96,13 +93,13 @@ func (d Document) Decode(into any) error {
 	return nil
 }
 
-// misfit is what encoding/json says of a value that its Go type cannot hold:
-// what was found, and the field.
+// misfit matches encoding/json's error for a value of the wrong type: the
+// value's type, and the field.
 var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
 })
 
-// article names a kind of JSON value.
+// article returns a type of JSON value with its article.
 func article(kind string) string {
 	switch kind {
 	case "array":
@@ -118,8 +115,8 @@ func article(kind string) string {
 
 var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
 
-// fault turns the words of the YAML library, whose lines count from the
-// document's start, into an Error whose line counts from the file's.
+// fault converts an error of the YAML library, whose lines begin at the
+// document, to an Error, whose lines begin at the file.
 func (d Document) fault(err error) error {
 	line, text := cutLine(err.Error())
 	switch {
@@ -143,10 +140,10 @@ func (d Document) fault(err error) error {
 	return &Error{d.Path, d.Line + max(line, 1) - 1, errors.New(text)}
 }
 
-// syntaxLine returns the line at which the text stops making sense. No one
-// library knows: the one that decodes takes the end of a broken token for its
-// line, the third version knows its beginning, but takes that of the list or
-// object around a misplaced one, whose line the fourth knows.
+// syntaxLine returns the line of a syntax error. The library that decodes
+// returns the end of a broken token, and v3 its beginning. For a misplaced
+// token v3 returns the beginning of the list or object around it, and v4 the
+// token itself.
 func (d Document) syntaxLine(otherwise int, text string) int {
 	var err error
 	if strings.HasPrefix(text, "did not find expected") {
@@ -164,8 +161,8 @@ func (d Document) syntaxLine(otherwise int, text string) int {
 	return min(line, bytes.Count(bytes.TrimSuffix(d.Text, []byte("\n")), []byte("\n"))+1)
 }
 
-// oddKey returns the line of the first key that is no scalar, as templates have
-// in "{{ .name }}", or 0.
+// oddKey returns the line of the first key that is not a scalar, such as the
+// template "{{ .name }}", or 0.
 func (d Document) oddKey() int {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil {
@@ -187,8 +184,8 @@ func oddKeyIn(n *yamlv3.Node) int {
 	return 0
 }
 
-// cutLine returns what a YAML error says without its preamble, and the line
-// that it names, or 0.
+// cutLine returns the line in a YAML error, or 0, and the error's text without
+// the line and the prefixes.
 func cutLine(text string) (line int, rest string) {
 	for _, noise := range []string{
 		"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ",
@@ -208,8 +205,8 @@ func cutLine(text string) (line int, rest string) {
 	return line, text[len(m[0]):]
 }
 
-// FirstLine returns the line of the file on which the document's content begins,
-// after blank lines and comments.
+// FirstLine returns the line of the file with the first content of the
+// document.
 func (d Document) FirstLine() int {
 	line := d.Line
 	for l := range bytes.Lines(d.Text) {
@@ -221,7 +218,7 @@ func (d Document) FirstLine() int {
 	return line
 }
 
-// Blank reports whether text holds only blanks and comments.
+// Blank reports whether text has only blanks and comments.
 func Blank(text []byte) bool {
 	for l := range bytes.Lines(text) {
 		if l = bytes.TrimSpace(l); len(l) > 0 && l[0] != '#' {
@@ -239,7 +236,7 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// position returns "path:line", on one line whatever the path has in it.
+// position returns "path:line" on one line, for any path.
 func position(path string, line int) string {
 	if path == Stdin {
 		path = "standard input"

@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// A field of a struct, as its tags say.
+// A field is a field of a struct with its tags.
 type field struct {
 	index           int
 	name, doc       string
 	enum            []string
 	required, short bool
 	single          bool
-	// whole are the keys of which one makes an object this field's value; nil
-	// is none, and an empty list any object.
+	// whole has the keys that make an object the value of this field. nil
+	// means none, and an empty list any object.
 	whole []string
 }
 
 var known sync.Map // of reflect.Type to []field
 
-// fieldsOf returns the fields that are written, in their order.
+// fieldsOf returns the decoded fields in order.
 func fieldsOf(t reflect.Type) []field {
 	if fields, ok := known.Load(t); ok {
 		return fields.([]field)

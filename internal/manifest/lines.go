@@ -7,14 +7,14 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Lines knows on which line of the file each field of a Document stands.
+// Lines finds the lines of fields in a Document.
 type Lines struct {
 	doc  Document
 	root *yamlv3.Node
 }
 
-// Lines reads the document for its lines. Where one is not YAML, every field
-// stands on its first line.
+// Lines parses the document. If it is not valid YAML, all fields have its first
+// line.
 func (d Document) Lines() Lines {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(d.Text, &doc); err != nil || len(doc.Content) == 0 {
@@ -23,11 +23,10 @@ func (d Document) Lines() Lines {
 	return Lines{doc: d, root: doc.Content[0]}
 }
 
-// Of returns the line of the file, from 1, on which a field stands: that of its
-// key, or of a list's element. If the document lacks the field, it is the line
-// of the nearest one around it that is there. A field is named as in
-// "spec.pipeline[0].step"; the empty name is the object itself. Keys that hold
-// dots are named as they are.
+// Of returns the line of the file, from 1, of a field's key or of a list's
+// element, such as "spec.pipeline[0].step". The line of a missing field is that
+// of its nearest existing parent. The empty name is the object. Keys may
+// contain dots.
 func (l Lines) Of(field string) int {
 	if l.root == nil {
 		return l.doc.Line
@@ -45,8 +44,8 @@ func (l Lines) Of(field string) int {
 	return l.doc.Line + line - 1
 }
 
-// child returns the value of the key or element of node that field begins
-// with, the line on which that stands, and the rest of field; or nil.
+// child returns the value of the first key or element in field, its line, and
+// the rest of field, or nil.
 func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest string) {
 	switch node.Kind {
 	case yamlv3.SequenceNode:
@@ -57,8 +56,8 @@ func child(node *yamlv3.Node, field string) (value *yamlv3.Node, line int, rest 
 	case yamlv3.MappingNode:
 		found := -1
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			// The longest key fits, and of two that are the same the last one:
-			// it is the one that counts.
+			// The longest matching key is used, and of duplicate
+			// keys the last.
 			key := node.Content[i].Value
 			if beginsWith(field, key) && (found < 0 || len(key) >= len(node.Content[found].Value)) {
 				found = i

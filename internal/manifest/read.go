@@ -14,28 +14,28 @@ import (
 	"github.com/spf13/afero"
 )
 
-// MaxSize is the most bytes that a Reader takes from one file: 128 MiB.
+// MaxSize limits a file of a Reader, in bytes.
 const MaxSize = 128 << 20
 
-// ErrEmpty says that a file holds nothing but blanks and comments.
+// ErrEmpty is the error of a file without documents.
 var ErrEmpty = errors.New("the file holds no YAML document")
 
-// Stdin is the path that stands for standard input.
+// Stdin is the path of standard input.
 const Stdin = "-"
 
 // A Reader reads documents by path.
 type Reader struct {
-	// FS holds the files.
+	// FS has the files.
 	FS afero.Fs
-	// Stdin is read where a path is "-". If nil, "-" is an error.
+	// Stdin is the content of path "-", which is an error if Stdin is nil.
 	Stdin io.Reader
-	// Documents, if not nil, is asked first: where it knows a path, that stands
-	// for its documents and for no file. It must be safe for concurrent use.
+	// Documents may be nil. It returns the documents of a path that is not
+	// a file. It must be safe for concurrent use.
 	Documents func(path string) ([]Document, bool)
 }
 
-// First returns the first document of a file, as Kubernetes' tools do, and
-// whether more follow. A file without any is ErrEmpty.
+// First returns the first document of a file, and whether more follow. A file
+// without documents is ErrEmpty.
 func (r Reader) First(ctx context.Context, path string) (doc Document, more bool, err error) {
 	docs, err := r.file(ctx, path)
 	if err != nil {
@@ -47,14 +47,14 @@ func (r Reader) First(ctx context.Context, path string) (doc Document, more bool
 	return docs[0], len(docs) > 1, nil
 }
 
-// All returns the documents of a file, or of the .yaml and .yml files of a
-// folder in the order of their names; sub-folders are not entered.
+// All returns the documents of a file, or of the .yaml and .yml files in a
+// folder by name, without sub-folders.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
 	return r.all(ctx, path, ".yaml", ".yml")
 }
 
-// JSON returns the documents of a JSON file, or of the .json files of a folder,
-// of which there must be one.
+// JSON returns the documents of a JSON file, or of the .json files in a folder,
+// at least one.
 func (r Reader) JSON(ctx context.Context, path string) ([]Document, error) {
 	docs, err := r.all(ctx, path, ".json")
 	if err == nil && len(docs) == 0 {
@@ -95,7 +95,7 @@ func (r Reader) all(ctx context.Context, path string, extensions ...string) ([]D
 	return all, nil
 }
 
-// given returns the documents that a path stands for without a file.
+// given returns the documents of a path that is not a file.
 func (r Reader) given(path string) ([]Document, bool) {
 	if r.Documents == nil {
 		return nil, false
@@ -115,19 +115,14 @@ func (r Reader) file(ctx context.Context, path string) ([]Document, error) {
 	return Split(path, data)
 }
 
-// Bytes returns all of a file, which need not be YAML.
+// Bytes returns the content of a file, which may have any format.
 func (r Reader) Bytes(ctx context.Context, path string) (data []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, context.Cause(ctx))
 	}
-	in, err := r.open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	from, stop := interruptible(ctx, in)
+	in, stop := r.open(ctx, path)
 	defer stop()
-	data, err = io.ReadAll(io.LimitReader(from, MaxSize+1))
+	data, err = io.ReadAll(io.LimitReader(in, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
 	}

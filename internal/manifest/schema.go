@@ -5,14 +5,14 @@ import (
 	"reflect"
 )
 
-// A Schemer is a type that says itself what JSON Schema its values have.
+// A Schemer returns the JSON Schema of its values.
 type Schemer interface {
 	JSONSchema() map[string]any
 }
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of what Decode takes for a type.
-// Structs are definitions by the names of their types, so of two types with one
-// name only one can be there. The result is made of maps, lists and scalars.
+// JSONSchema returns the JSON Schema (draft 2020-12) of the values that
+// DecodeStrict accepts for a type. Definitions have the names of structs, which
+// must be unique.
 func JSONSchema(t reflect.Type) map[string]any {
 	s := schemer{defs: map[string]any{}}
 	root := s.of(t)
@@ -54,13 +54,13 @@ func (s *schemer) of(t reflect.Type) map[string]any {
 
 func (s *schemer) reference(t reflect.Type) map[string]any {
 	if _, ok := s.defs[t.Name()]; !ok {
-		s.defs[t.Name()] = nil // a type may hold itself
+		s.defs[t.Name()] = nil // a type may contain itself
 		s.defs[t.Name()] = s.definition(t)
 	}
 	return map[string]any{"$ref": "#/$defs/" + t.Name()}
 }
 
-// definition describes a struct: the object, and what may stand in its place.
+// definition returns the schema of a struct: the object, or its short forms.
 func (s *schemer) definition(t reflect.Type) any {
 	properties, required, forms := map[string]any{}, []any{}, []any{}
 	var wholeOnly bool
@@ -112,7 +112,7 @@ func (s *schemer) field(f field, t reflect.Type) map[string]any {
 	return schema
 }
 
-// notObject restricts what may be anything.
+// notObject excludes objects from a schema without a type.
 func notObject(schema map[string]any) map[string]any {
 	if schema["type"] == nil && schema["$ref"] == nil && schema["enum"] == nil {
 		return map[string]any{"not": map[string]any{"type": "object"}}
@@ -120,7 +120,7 @@ func notObject(schema map[string]any) map[string]any {
 	return schema
 }
 
-// having restricts an object to one that has one of the keys.
+// having restricts a schema to objects with one of the keys.
 func having(schema map[string]any, keys []string) map[string]any {
 	if len(keys) == 0 {
 		return schema

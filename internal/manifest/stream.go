@@ -16,10 +16,9 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 )
 
-// Split cuts data, the content of path, into its documents, at lines that
-// begin with "---". Documents that hold nothing but blanks and comments are
-// left out. A separator line may only hold blanks or a comment besides; any
-// other is an *Error.
+// Split splits data, the content of path, at lines that begin with "---".
+// Documents with only blanks and comments are left out. Text after "---" that is
+// not a comment is an *Error.
 func Split(path string, data []byte) ([]Document, error) {
 	var docs []Document
 	for doc, err := range split(path, bytes.NewReader(data)) {
@@ -31,10 +30,10 @@ func Split(path string, data []byte) ([]Document, error) {
 	return docs, nil
 }
 
-// Stream returns the documents of a file, or of the .yaml and .yml files of a
-// folder and of those in it, by name. Only one is held at a time, so that a file
-// may have any size, and a document MaxSize. What is wrong comes in place of a
-// document, with its Path and Line, and those after it follow.
+// Stream returns the documents of a file, or of the .yaml and .yml files below a
+// folder, by name. Only one is in memory, so a file may have any size, and a
+// document MaxSize. An error takes the place of a document, with its Path and
+// Line; the next documents follow.
 func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		if docs, ok := r.given(path); ok {
@@ -74,14 +73,9 @@ func (r Reader) Stream(ctx context.Context, path string) iter.Seq2[Document, err
 
 // stream yields the documents of a file, and reports whether more are wanted.
 func (r Reader) stream(ctx context.Context, path string, yield func(Document, error) bool) bool {
-	in, err := r.open(ctx, path)
-	if err != nil {
-		return yield(Document{Path: path}, err)
-	}
-	defer in.Close()
-	from, stop := interruptible(ctx, in)
+	in, stop := r.open(ctx, path)
 	defer stop()
-	for doc, err := range split(path, from) {
+	for doc, err := range split(path, in) {
 		if !yield(doc, err) {
 			return false
 		}
@@ -89,58 +83,34 @@ func (r Reader) stream(ctx context.Context, path string, yield func(Document, er
 	return true
 }
 
-// open opens a file, or standard input, which stays open. A pipe that nobody
-// writes to is waited for until the context ends.
-func (r Reader) open(ctx context.Context, path string) (io.ReadCloser, error) {
-	if path != Stdin {
-		f, err := r.openFile(ctx, path)
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", path, fsx.Cause(err))
-		}
-		return f, nil
-	}
-	if r.Stdin == nil {
-		return nil, errors.New("reading \"-\": there is no standard input")
-	}
-	return io.NopCloser(r.Stdin), nil
-}
-
-func (r Reader) openFile(ctx context.Context, path string) (afero.File, error) {
-	type result struct {
-		file afero.File
-		err  error
-	}
-	opened := make(chan result, 1)
-	go func() {
-		f, err := r.FS.Open(path)
-		opened <- result{f, err}
-	}()
-	select {
-	case o := <-opened:
-		return o.file, o.err
-	case <-ctx.Done():
-		go func() {
-			if o := <-opened; o.err == nil {
-				o.file.Close()
-			}
-		}()
-		return nil, context.Cause(ctx)
-	}
-}
-
-// interruptible returns in, which may never end, until the context does. After
-// the returned function was called, in is not waited for.
-func interruptible(ctx context.Context, in io.Reader) (io.Reader, func()) {
-	out, pipe := io.Pipe()
+// open returns the content of a file or of standard input. Either may be a pipe
+// without a writer: reading ends with an error when ctx is done. The caller must
+// call stop, which does not wait for the file.
+func (r Reader) open(ctx context.Context, path string) (out io.Reader, stop func()) {
+	in, pipe := io.Pipe()
 	unhook := context.AfterFunc(ctx, func() { pipe.CloseWithError(context.Cause(ctx)) })
-	go func() {
-		_, err := io.CopyBuffer(pipe, struct{ io.Reader }{in}, make([]byte, 64<<10))
-		pipe.CloseWithError(err)
-	}()
-	return out, func() {
+	go func() { pipe.CloseWithError(r.copyTo(pipe, path)) }()
+	return in, func() {
 		unhook()
-		out.Close()
+		in.Close()
 	}
+}
+
+func (r Reader) copyTo(out io.Writer, path string) error {
+	in := r.Stdin
+	if path != Stdin {
+		f, err := r.FS.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	if in == nil {
+		return errors.New("there is no standard input")
+	}
+	_, err := io.CopyBuffer(out, struct{ io.Reader }{in}, make([]byte, 64<<10))
+	return err
 }
 
 // split yields the documents of a file as it is read.
@@ -152,14 +122,14 @@ func split(path string, in io.Reader) iter.Seq2[Document, error] {
 			part, err := lines.ReadSlice('\n')
 			switch {
 			case errors.Is(err, io.EOF):
-				s.take(part)
+				s.add(part)
 				s.flush()
 				return
 			case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 				yield(Document{Path: path}, fmt.Errorf("reading %q: %w", path, fsx.Cause(err)))
 				return
 			}
-			s.take(part)
+			s.add(part)
 			s.within = err != nil
 			if !s.within {
 				s.line++
@@ -168,21 +138,21 @@ func split(path string, in io.Reader) iter.Seq2[Document, error] {
 	}
 }
 
-// A splitter cuts a file into documents.
+// A splitter splits a file into documents.
 type splitter struct {
 	yield func(Document, error) bool
-	ended bool
-	// line is where it is, within says that the line has begun already, and
-	// separator that it is one.
-	line              int
+	ended bool // yield returned false
+	line  int
+	// within is true after the first part of a line, and separator in a separator
+	// line.
 	within, separator bool
-	// doc is the document so far, and size its size, which may be too much.
+	// doc is the document up to here. size is its size, which may exceed MaxSize.
 	doc  Document
 	size int
 }
 
-// take takes a line or a part of one.
-func (s *splitter) take(part []byte) {
+// add adds a line or a part of one.
+func (s *splitter) add(part []byte) {
 	if s.line == 1 && !s.within {
 		part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
 	}

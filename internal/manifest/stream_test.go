@@ -91,7 +91,7 @@ func TestStreamStops(t *testing.T) {
 	}
 }
 
-// A file may have any size, its documents not.
+// A file may have any size, but not a document.
 func TestStreamLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 300 MiB")
@@ -115,7 +115,7 @@ func TestStreamLarge(t *testing.T) {
 	}
 }
 
-// Standard input that never ends does not keep a command from ending.
+// Endless standard input does not keep a command from ending.
 func TestStreamInterrupted(t *testing.T) {
 	in, feed := io.Pipe()
 	defer in.Close()

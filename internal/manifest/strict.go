@@ -13,18 +13,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A Fault is something in a value that does not fit.
+// A DecodeFault is an error in a value.
 type DecodeFault struct {
-	// Path leads to it: keys of objects, and indices of lists as "[0]".
+	// Path has the keys of objects, and the indexes of lists as "[0]".
 	Path []string
-	// Text says what is wrong, without the path.
+	// Text is the error without the path.
 	Text string
 }
 
-// Field returns the path as in "cases[0].expect".
+// Field returns the path, such as "cases[0].expect".
 func (f DecodeFault) Field() string { return JoinPath(f.Path) }
 
-// Error returns the field and what is wrong with it.
+// Error returns the field and the text.
 func (f DecodeFault) Error() string {
 	if len(f.Path) == 0 {
 		return f.Text
@@ -32,7 +32,7 @@ func (f DecodeFault) Error() string {
 	return f.Field() + ": " + f.Text
 }
 
-// JoinPath returns a path in the form of Fault.Field.
+// JoinPath returns a path in the form of DecodeFault.Field.
 func JoinPath(path []string) string {
 	var b strings.Builder
 	for _, p := range path {
@@ -44,9 +44,9 @@ func JoinPath(path []string) string {
 	return b.String()
 }
 
-// DecodeStrict puts a value into what a pointer points to, and returns all that does
-// not fit, in the order of keys. The value is as JSON decodes: maps, lists, and
-// scalars. Maps and lists for fields of type any or map[string]any are shared, not copied.
+// DecodeStrict decodes a value of JSON types into the pointer into, and returns
+// all faults in the order of keys. Maps and lists are shared with fields of
+// type any or map[string]any.
 func DecodeStrict(value, into any) []DecodeFault {
 	d := decoder{}
 	d.value(value, reflect.ValueOf(into).Elem(), nil)
@@ -59,10 +59,10 @@ func (d *decoder) fault(path []string, format string, args ...any) {
 	d.faults = append(d.faults, DecodeFault{slices.Clone(path), fmt.Sprintf(format, args...)})
 }
 
-// A Value is any value, null among them, where a pointer tells it from none.
+// A Value is any value. A nil *Value is a missing value, unlike a null.
 type Value struct{ Any any }
 
-// JSONSchema says that anything fits.
+// JSONSchema returns the schema of any value.
 func (Value) JSONSchema() map[string]any { return map[string]any{} }
 
 func (d *decoder) value(v any, into reflect.Value, path []string) {
@@ -141,7 +141,7 @@ func (d *decoder) scalar(v any, into reflect.Value, path []string) {
 	d.fault(path, "expected %s, got %s", expected(into.Type()), got)
 }
 
-// whole returns a number that has no fraction.
+// whole returns a number without a fraction.
 func whole(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -230,7 +230,7 @@ func (d *decoder) unknown(fields []field, key string, path []string) {
 func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	into := of.Field(f.index)
 	if isContainer := slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, into.Kind()); v == nil && isContainer {
-		return // as YAML has a key with nothing behind it
+		return // in YAML, a key without a value
 	}
 	if _, isList := v.([]any); f.single && v != nil && !isList {
 		into.Set(reflect.MakeSlice(into.Type(), 1, 1))
@@ -242,7 +242,7 @@ func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	}
 }
 
-// DescribeValue names a kind of value in YAML's words.
+// DescribeValue returns the type of a value with its article.
 func DescribeValue(v any) string {
 	switch v.(type) {
 	case nil:

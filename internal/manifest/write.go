@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Write writes each object as a document: a "---" line, then YAML with its keys
-// in the natural order of sigs.k8s.io/yaml ("a2" before "a10"). Documents that
-// came before one that cannot be encoded are written, and so is its "---".
+// Write writes each object as a "---" line and YAML with keys in the natural
+// order of sigs.k8s.io/yaml ("a2" before "a10"). It writes the documents before
+// one that cannot be encoded.
 func Write(w io.Writer, objects ...map[string]any) error {
 	for i, obj := range objects {
 		if _, err := io.WriteString(w, "---\n"); err != nil {

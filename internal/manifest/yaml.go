@@ -13,11 +13,9 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 )
 
-// JSONToYAML turns JSON, as encoding/json writes it, into YAML: what that of
-// sigs.k8s.io/yaml makes of it, with two differences. The same keys always come
-// in the same order: the library's own is a matter of chance where digits and
-// letters mix ("9" before "10" before "1a" before "9"). And it takes less time:
-// the library reads the JSON as YAML.
+// JSONToYAML converts JSON of encoding/json to YAML like sigs.k8s.io/yaml, but
+// faster, and with a stable order of keys. The library's order is random where
+// digits and letters mix ("9" < "10" < "1a" < "9").
 func JSONToYAML(in []byte) ([]byte, error) {
 	var data any
 	var err error
@@ -37,14 +35,14 @@ func JSONToYAML(in []byte) ([]byte, error) {
 	return yamlv2.Marshal(data)
 }
 
-// unlikeInYAML reports whether r is a character that YAML readers refuse or
-// change in a string, and those of JSON do not.
+// unlikeInYAML reports whether YAML readers reject or change a character that
+// JSON readers keep.
 func unlikeInYAML(r rune) bool {
 	return r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
-// ordered puts the keys of a JSON value in order, and turns its numbers into
-// those that YAML readers make of them.
+// ordered sorts the keys of a JSON value, and converts its numbers like a YAML
+// reader.
 func ordered(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -68,7 +66,7 @@ func ordered(v any) (_ any, err error) {
 }
 
 func orderedMap(m map[string]any) (any, error) {
-	// Where no order is right, the bytes of the keys decide which it is.
+	// Bytes decide where the natural order is not transitive.
 	keys := slices.Sorted(maps.Keys(m))
 	slices.SortStableFunc(keys, naturally)
 	items := make(yamlv2.MapSlice, len(keys))
@@ -96,7 +94,7 @@ func number(text string) (any, error) {
 	return f, nil
 }
 
-// naturally compares keys as the YAML library does: where they begin to differ,
+// naturally compares keys as the YAML library does: after the common prefix
 // letters come last, and digits are compared as numbers.
 func naturally(a, b string) int {
 	x, y := []rune(a), []rune(b)
@@ -137,8 +135,8 @@ func inNumber(text []rune) bool {
 	return false
 }
 
-// leadingNumber returns the number that text begins with, after a digit lead,
-// and how many digits it has.
+// leadingNumber returns the number at the beginning of text, after a digit
+// lead, and the length of its digits.
 func leadingNumber(text []rune, lead int64) (n int64, digits int) {
 	n = lead
 	for ; digits < len(text) && unicode.IsDigit(text[digits]); digits++ {

@@ -8,14 +8,13 @@ const MaxText = 16 << 20
 // MaxTotal limits the output of all patches of one composite resource in bytes.
 const MaxTotal = 256 << 20
 
-// A Budget limits the output of the patches of one composite resource. The zero
-// value has MaxTotal.
+// A Budget limits the output of the patches of one composite resource to
+// MaxTotal.
 type Budget struct {
 	spent int
 }
 
-// Spend subtracts n bytes from the budget. It returns an error if they exceed
-// it.
+// Spend subtracts n bytes from the budget, or returns an error.
 func (b *Budget) Spend(n int) error {
 	if n < 0 || n > MaxTotal-b.spent {
 		return fmt.Errorf("the patches make more than %d MiB", MaxTotal>>20)

@@ -51,7 +51,7 @@ func target(c *spec.Convert) (spec.ConvertType, spec.ConvertFormat) {
 }
 
 // Converts reports whether c supports values of a type: string, bool, int64 or
-// float64. A value of a supported type may still fail.
+// float64. A single value may still fail.
 func Converts(from spec.ConvertType, c *spec.Convert) bool {
 	to, format := target(c)
 	_, ok := conversions[conversion{from, to, format}]
@@ -122,8 +122,7 @@ func fromJSON[T map[string]any | []any](text string) (any, error) {
 	return *v, nil
 }
 
-// The library computes all digits of a quantity, so that 1e2147483647 would use
-// all memory.
+// The library computes all digits of a quantity such as 1e2147483647.
 const (
 	longestQuantity = 1024
 	longestExponent = 4

@@ -1,7 +1,4 @@
 // Package patch applies patches and transforms like
-// function-patch-and-transform, including its bugs. The builtin function,
-// Compositions of mode Resources and alpha Compositions use it.
-//
-// Values have the types of decoded JSON: nil, bool, int64, float64, string,
-// []any and map[string]any.
+// function-patch-and-transform, including its bugs. Values have the types of
+// decoded JSON: nil, bool, int64, float64, string, []any and map[string]any.
 package patch

@@ -2,8 +2,7 @@ package patch
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Environment returns an environment to patch. It adds the kind of Crossplane's
-// environment to fields unless they have one, since patches require a kind.
+// Environment returns an environment to patch, which must have a kind.
 func Environment(fields map[string]any) Object {
 	apiVersion, _ := fields["apiVersion"].(string)
 	kind, _ := fields["kind"].(string)

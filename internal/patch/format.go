@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Sprintf is like fmt.Sprintf, but returns an error if the text could be longer
-// than MaxText.
+// Sprintf is like fmt.Sprintf, but a text that could exceed MaxText is an
+// error.
 func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	if err := checkText(longest(format, args)); err != nil {
 		return "", fmt.Errorf("formatting %.80q: %w", format, err)
@@ -15,7 +15,7 @@ func Sprintf(b *Budget, format string, args ...any) (string, error) {
 	return text, b.Spend(len(text))
 }
 
-// longest returns the maximal length of a formatted text. A verb may format any
+// longest limits the length of a formatted text. A verb may format any
 // argument, such as %[1]s, and fmt pads each element of a list.
 func longest(format string, args []any) int {
 	padding := widest(format)
@@ -43,7 +43,7 @@ func longest(format string, args []any) int {
 const longestNumber = 400
 
 // measure returns the maximal length of a value's text, and the number of
-// values in it that are formatted separately. It stops above MaxText.
+// values that are padded. It stops above MaxText.
 func measure(v any, before int) (bytes, leaves int) {
 	switch v := v.(type) {
 	case string:
@@ -71,8 +71,8 @@ func measure(v any, before int) (bytes, leaves int) {
 	}
 }
 
-// widest returns the largest padding of the verbs of a format, by width and
-// precision. Package fmt limits it to a million.
+// widest returns the largest padding of a format, which fmt limits to a
+// million.
 func widest(format string) int {
 	const most = 1_000_000
 	widest, n, inVerb := 0, 0, false

@@ -107,27 +107,16 @@ func isEmptyList(v any) bool {
 
 func isZero(v any) bool {
 	switch v := v.(type) {
-	case nil:
-		return true
-	case bool:
-		return !v
-	case int64:
-		return v == 0
-	case float64:
-		return v == 0
-	case string:
-		return v == ""
 	case []any:
 		return len(v) == 0
 	case map[string]any:
 		return len(v) == 0
 	default:
-		return false
+		return v == nil || v == false || v == int64(0) || v == 0.0 || v == ""
 	}
 }
 
-// without returns a list without the elements of another list. Numbers of
-// different Go types are different.
+// without returns a list without the elements of another list, by Go type.
 func without(list, other any) any {
 	l, isList := list.([]any)
 	o, isOther := other.([]any)

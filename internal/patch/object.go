@@ -13,13 +13,11 @@ import (
 
 // An Object is the target of patches. The real function encodes and decodes it
 // as JSON after each patch, which converts floats from protobuf to integers.
-// Here that is done once for the object, and then for each written value.
+// Here only written values are converted after the first patch.
 type Object struct {
-	// Fields are values of JSON: nil, bool, int64, float64, string, []any
-	// and map[string]any. Patches change and replace them.
+	// Fields are values of JSON types. Patches change and replace them.
 	Fields map[string]any
-	// Settled is true if Fields were decoded from JSON: no float among them
-	// could be an integer.
+	// Settled is true if Fields were decoded from JSON.
 	Settled bool
 }
 
@@ -41,8 +39,7 @@ func (o *Object) set(path fieldpath.Path, v any, b *Budget) error {
 	return path.Set(o.Fields, v)
 }
 
-// settle ends a patch: it converts the object as JSON does, which requires a
-// kind.
+// settle ends a patch: it converts the object, which must have a kind.
 func (o *Object) settle(b *Budget) error {
 	if !o.Settled {
 		fields, err := normal(o.Fields, b)
@@ -64,8 +61,8 @@ func (o *Object) settle(b *Budget) error {
 // The approximate size of a value without its text, in bytes.
 const valueSize = 16
 
-// normal returns a copy of v as JSON decodes it: floats without a fraction
-// become integers if they fit, and strings become valid UTF-8.
+// normal returns a copy of v as JSON decodes it: whole floats become integers
+// if they fit, and strings become valid UTF-8.
 func normal(v any, b *Budget) (any, error) {
 	if err := b.Spend(valueSize); err != nil {
 		return nil, err

@@ -8,12 +8,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// Most limits the patches of a Composition, since patch sets can expand to very
-// many.
+// Most limits the patches of a Composition with its expanded patch sets.
 const Most = 100_000
 
-// A Path is a field path, or the error of parsing it, which is returned at its
-// use.
+// A Path is a field path, or the error of parsing it, for its use.
 type Path struct {
 	// Text is the text of the path.
 	Text string
@@ -28,8 +26,15 @@ func Parse(text string) Path {
 	return Path{Text: text, path: p, err: err}
 }
 
-// Get returns the value at the path. A missing value is an error for which
-// fieldpath.IsNotFound is true.
+// ParseOptional is Parse, or the empty Path for nil.
+func ParseOptional(text *string) Path {
+	if text == nil {
+		return Path{}
+	}
+	return Parse(*text)
+}
+
+// Get returns the value at the path, or an error like fieldpath.Path.
 func (p Path) Get(from any) (any, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -67,9 +72,7 @@ func Compile(p *spec.Patch) Patch {
 	}
 	compiled.merge, compiled.mergeErr = mergerOf(p.Over())
 	if !compiled.Type.IsCombine() {
-		if p.FromFieldPath != nil {
-			compiled.from = Parse(*p.FromFieldPath)
-		}
+		compiled.from = ParseOptional(p.FromFieldPath)
 		return compiled
 	}
 	compiled.combine = p.Combine
@@ -90,9 +93,8 @@ func oddity(p *spec.Patch) string {
 	return ""
 }
 
-// Apply copies a value. It ignores the type, except for Combine types, and the
-// policy: a missing source is an error for which fieldpath.IsNotFound is true.
-// The target must have a kind.
+// Apply copies a value to a target with a kind. It ignores the policy: a
+// missing source is an error for which fieldpath.IsNotFound is true.
 func (p *Patch) Apply(from map[string]any, to *Object, b *Budget) error {
 	v, err := p.read(from, b)
 	if err != nil {
@@ -174,8 +176,7 @@ func (p *Patch) writeAll(to *Object, v any, b *Budget) error {
 		return fmt.Errorf("cannot expand ToFieldPath %s", p.to.Text)
 	}
 	for _, concrete := range paths {
-		// The real function formats the paths and parses them again,
-		// which changes some keys.
+		// The real function formats the paths and parses them again.
 		if err := p.write(Parse(concrete.String()), to, v, b); err != nil {
 			return err
 		}

@@ -85,8 +85,7 @@ func firstMatch(r *spec.Regexp) TransformFunc {
 	})
 }
 
-// join adds the separator after each element, and removes one byte at the end,
-// whatever the length of the separator.
+// join adds the separator after each element, and removes one byte at the end.
 func join(v any, separator string, b *Budget) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -142,8 +141,7 @@ func convertText(to string, v any, b *Budget) (any, error) {
 	return nil, fmt.Errorf("type %s is not supported for string convert", to)
 }
 
-// ConvertsText reports whether a string transform has a conversion with this
-// name.
+// ConvertsText reports whether a string transform has a conversion.
 func ConvertsText(name string) bool {
 	return encodings[name] != nil || digests[name] != nil || name == toJSON
 }

@@ -14,8 +14,7 @@ type TransformFunc func(v any, b *Budget) (any, error)
 // A TransformChain is a list of compiled transforms.
 type TransformChain []TransformFunc
 
-// CompileTransforms compiles transforms, which may be invalid: Apply returns
-// the error.
+// CompileTransforms compiles transforms. Apply returns the errors.
 func CompileTransforms(transforms []spec.Transform) TransformChain {
 	chain := make(TransformChain, len(transforms))
 	for i := range transforms {
@@ -141,8 +140,7 @@ func multiply(v any, by int64) any {
 	return v.(float64) * float64(by)
 }
 
-// truncate removes the fraction. A number that does not fit becomes the
-// smallest int64, as on amd64.
+// truncate removes the fraction. The result on overflow is that of amd64.
 func truncate(f float64) int64 {
 	if f >= math.MinInt64 && f < math.MaxInt64 {
 		return int64(f)

@@ -17,10 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Check returns the faults that the API server would find in the definition: a
-// missing schema, a schema that is not structural, an invalid default or type,
-// a CEL rule that does not compile. It does not estimate the cost of rules.
-// Fields are those of the defining object.
+// Check returns the faults that the API server would find in the definition: in
+// its schemas, defaults, types and CEL rules, but not the cost of rules. Fields
+// are those of the defining object.
 func (d *Definition) Check(ctx context.Context) []Fault {
 	var found []Fault
 	for _, v := range d.versions {
@@ -50,8 +49,7 @@ func (v version) check(ctx context.Context) []Fault {
 // types are the types of JSON schemas. The empty type is valid in some places.
 var types = []string{"", "array", "boolean", "integer", "number", "object", "string"}
 
-// checkEach returns the errors in the types and CEL rules of a schema and of
-// those below it.
+// checkEach returns the errors in the types and CEL rules of a schema.
 func checkEach(at *field.Path, s *structural.Structural, root bool) field.ErrorList {
 	var errs field.ErrorList
 	if !slices.Contains(types, s.Type) {
@@ -92,8 +90,7 @@ func compile(at *field.Path, s *structural.Structural, root bool) field.ErrorLis
 	return errs
 }
 
-// ErrNotServed is the error for an existing version that the API server does
-// not serve.
+// ErrNotServed is the error for a version that the API server does not serve.
 var ErrNotServed = errors.New("not served")
 
 // Serves returns an error unless the kind has the version and serves it.
@@ -106,6 +103,20 @@ func (d *Definition) Serves(name string) error {
 		return fmt.Errorf("version %s: %w", name, ErrNotServed)
 	}
 	return nil
+}
+
+// valid returns a version that has a structural schema.
+func (d *Definition) valid(name string) (version, error) {
+	v, ok := d.version(name)
+	switch {
+	case !ok:
+		return v, d.Serves(name)
+	case v.err != nil:
+		return v, fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
+	case v.structural == nil:
+		return v, fmt.Errorf("version %s has no schema", name)
+	}
+	return v, nil
 }
 
 func (d *Definition) version(name string) (version, bool) {

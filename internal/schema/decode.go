@@ -16,10 +16,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// DecodeKind returns each field of an object that the kind's type does not have, and
-// each value that it cannot hold: all that keeps an API server from decoding it
-// strictly. The object is as JSON decodes, but for whole numbers, which must be
-// int64.
+// Decode returns the errors of strict decoding: unknown fields, and values of
+// the wrong type. The object has JSON types, with whole numbers as int64.
 func (k Kind) Decode(obj map[string]any) []Fault {
 	return DecodeKind(nil, obj, k.fields)
 }
@@ -126,8 +124,7 @@ func decodesItself(t reflect.Type) bool {
 	return p.Implements(jsonDecoder) || p.Implements(textDecoder)
 }
 
-// known are the fields of struct types that were asked for. They stay as they
-// are, as the types do.
+// known caches the fields of struct types.
 var known sync.Map
 
 // fieldsOf returns the types of a struct's fields by their names in JSON.
@@ -162,7 +159,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// kindOf names what a type holds.
+// kindOf returns the kind of a type's values.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

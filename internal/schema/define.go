@@ -2,9 +2,8 @@ package schema
 
 import "github.com/xfn-dev/xfn/internal/schema/crd"
 
-// Define returns the kinds that an object defines: the kind of a CRD or MRD, and
-// the kinds of composite resources and claims of an XRD. Other objects define no
-// kind; neither do CRDs of v1beta1, which Kubernetes 1.22 removed.
+// Define returns the kinds that an object defines: of a CRD or MRD, or the XRs
+// and claims of an XRD. Other objects, and CRDs of v1beta1, define none.
 func Define(obj map[string]any) ([]*Definition, error) {
 	if !crd.Defines(obj) || obj["apiVersion"] == "apiextensions.k8s.io/v1beta1" {
 		return nil, nil

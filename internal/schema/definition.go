@@ -35,8 +35,7 @@ type version struct {
 	served bool
 	// at is the path of the schema in the defining object.
 	at *field.Path
-	// props is the schema, and structural its structural form. Both are nil
-	// if there is none.
+	// props is the schema, and structural its structural form, or nil.
 	props      *apiextensions.JSONSchemaProps
 	structural *structural.Structural
 	// err is the reason why the schema has no structural form.
@@ -71,15 +70,18 @@ type definer struct {
 }
 
 // New returns the definition of a CustomResourceDefinition v1 or a
-// ManagedResourceDefinition. Other objects and schemas that cannot be decoded
-// are errors. Package crd generates the CRDs of an XRD.
+// ManagedResourceDefinition. Other objects and schemas are errors.
 func New(crd map[string]any) (*Definition, error) {
 	switch crd["kind"] {
 	case "CustomResourceDefinition", "ManagedResourceDefinition":
 	default:
 		return nil, fmt.Errorf("expected a CustomResourceDefinition, got %v", crd["kind"])
 	}
-	data, err := json.Marshal(crd)
+	return decodeDefinition(crd)
+}
+
+func decodeDefinition(obj map[string]any) (*Definition, error) {
+	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a definition: %w", err)
 	}

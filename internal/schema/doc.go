@@ -1,4 +1,3 @@
 // Package schema reads the schemas of CRDs and XRDs. It applies defaults, and
-// returns the faults that the API server would find in an object or a
-// definition.
+// returns the API server's errors in objects and definitions.
 package schema

@@ -9,18 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A Fault is an error of the API server about an object, or a field that it
-// drops.
+// A Fault is an error of the API server, or a field that it drops.
 type Fault struct {
 	// Field is a path, such as "spec.sizes[0].unit", or empty for the
 	// object.
 	Field string
-	// Unknown is true for a field that the API server drops. Nearest is a
-	// similar field beside it, or empty.
+	// Unknown is true for a dropped field. Nearest is a similar field, or
+	// empty.
 	Unknown bool
 	Nearest string
-	// Unchecked is true if the fault only says that rules were not checked
-	// because of other faults.
+	// Unchecked is true if rules were not checked because of other faults.
 	Unchecked bool
 	// Value is the value of the field, if known.
 	Value any
@@ -100,8 +98,7 @@ var misfit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
 })
 
-// inWords converts a decoding error of metadata, which names Go types, to a
-// fault.
+// inWords converts a decoding error of metadata, which contains Go types.
 func inWords(err *field.Error) Fault {
 	f := Of(err)
 	if m := misfit().FindStringSubmatch(f.Text); m != nil {

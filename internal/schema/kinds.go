@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -14,14 +15,14 @@ import (
 type Kind struct {
 	// Namespaced says that its objects are in namespaces.
 	Namespaced bool
-	// Name says what is wrong with the name of one.
+	// Name returns the errors in the name of an object.
 	Name NameFunc
 
 	fields reflect.Type
 }
 
-// FindKind returns the kind of objects of an apiVersion and kind, and false if it is
-// none of those that are always there. It is safe for concurrent use.
+// FindKind returns the kind of Kubernetes or Crossplane with an apiVersion and
+// kind, if it exists. It is safe for concurrent use.
 func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	t, ok := kindTypes()[gvk]
 	if !ok {
@@ -32,6 +33,11 @@ func FindKind(gvk schema.GroupVersionKind) (Kind, bool) {
 		name = special
 	}
 	return Kind{Namespaced: !clusterScoped()[gvk.GroupKind()], Name: name, fields: t}, true
+}
+
+// Fits reports whether every known field of an object has its type.
+func (k Kind) Fits(obj map[string]any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(obj, reflect.New(k.fields).Interface()) == nil
 }
 
 // kindTypes returns the Go types of all kinds that are objects of their own.
@@ -46,7 +52,7 @@ var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
 })
 
 // names are the rules for names that are not subdomains (k8s.io/kubernetes,
-// pkg/apis/*/validation; Kubernetes' documentation, "Object Names and IDs").
+// pkg/apis/*/validation).
 var names = map[schema.GroupKind]NameFunc{
 	{Kind: "Namespace"}: validation.NameIsDNSLabel,
 	{Kind: "Service"}:   validation.NameIsDNS1035Label,

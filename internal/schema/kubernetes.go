@@ -24,9 +24,8 @@ import (
 //go:embed kubernetes.json
 var kubernetesJSON []byte
 
-// described are types by their names, and of each the types of its fields. A
-// type is the name of another, or of one of leaves, after any number of "[]" for
-// a list and "{}" for a map.
+// described has the fields of types. A type is the name of another, or of one
+// of leaves, after any number of "[]" for a list and "{}" for a map.
 type described struct {
 	// Kinds are the names of the types of kinds, by "apiVersion kind".
 	Kinds map[string]string            `json:"kinds"`
@@ -46,8 +45,8 @@ func leaves() []reflect.Type {
 	}
 }
 
-// kubernetesKinds returns the Go types of the kinds of kubernetesJSON, with fields as
-// those of the Kubernetes types have.
+// kubernetesKinds returns Go types with the fields of the kinds of
+// kubernetesJSON.
 func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	var d described
 	if err := json.Unmarshal(kubernetesJSON, &d); err != nil {
@@ -66,8 +65,7 @@ func kubernetesKinds() map[schema.GroupVersionKind]reflect.Type {
 	return all
 }
 
-// typeOf returns the type of a name, and adds it and those that it consists of
-// to known.
+// typeOf returns the type of a name, and adds it to known.
 func (d described) typeOf(name string, known map[string]reflect.Type) reflect.Type {
 	if t, ok := known[name]; ok {
 		return t

@@ -9,16 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A NameFunc returns the errors of a name or a generateName. Names of custom
-// resources are subdomains (RFC 1123).
+// A NameFunc returns the errors of a name or a generateName.
 type NameFunc = apivalidation.ValidateNameFunc
 
 var subdomain NameFunc = apivalidation.NameIsDNSSubdomain
 
 // Metadata returns the faults that the API server would find in an object's
-// metadata when it is created, or when it replaces old: invalid names, labels,
-// annotations, finalizers and namespaces, and changes of immutable fields.
-// Fields that the server sets, and the UIDs of owners, may be missing.
+// metadata when it is created, or when it replaces old. Fields that the server
+// sets, and the UIDs of owners, may be missing.
 func Metadata(obj, old map[string]any, namespaced bool, name NameFunc) []Fault {
 	return faults(metadata(runtime.DeepCopyJSON(obj), old, namespaced, name))
 }

@@ -14,38 +14,18 @@ import (
 func nearestTo(unknown string, root *structural.Structural) string {
 	at := strings.LastIndexByte(unknown, '.')
 	parent, name := unknown[:max(at, 0)], unknown[at+1:]
-	if parent == "metadata" {
-		return hint.Nearest(name, slices.Sorted(maps.Keys(kubernetes().Properties["metadata"].Properties)))
-	}
-	s := root
+	n := Node{root, true}
 	for _, key := range strings.FieldsFunc(parent, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
-		if s = below(s, key); s == nil {
-			return ""
+		if n.schema != nil && n.schema.Items != nil {
+			n = n.Element()
+		} else {
+			n, _ = n.Field(key)
 		}
 	}
-	return hint.Nearest(name, siblings(s, s == root || s.XEmbeddedResource))
-}
-
-// below returns the schema of a key or element, or nil.
-func below(s *structural.Structural, key string) *structural.Structural {
-	if prop, ok := s.Properties[key]; ok {
-		return &prop
+	names := n.Named()
+	if n.schema != nil && (n.resource || n.schema.XEmbeddedResource) {
+		names = append(names, slices.Sorted(maps.Keys(kubernetes().Properties))...)
 	}
-	if s.Items != nil {
-		return s.Items
-	}
-	if s.AdditionalProperties != nil {
-		return s.AdditionalProperties.Structural
-	}
-	return nil
-}
-
-// siblings returns the fields of an object in order. For a whole Kubernetes
-// object it adds the common fields.
-func siblings(s *structural.Structural, whole bool) []string {
-	names := slices.Collect(maps.Keys(s.Properties))
-	if whole {
-		names = append(names, "apiVersion", "kind", "metadata")
-	}
-	return slices.Sorted(slices.Values(names))
+	slices.Sort(names)
+	return hint.Nearest(name, names)
 }

@@ -12,8 +12,7 @@ import (
 // Types are the possible types of a JSON value.
 type Types uint8
 
-// The types. A number is either Integer or Fraction; a schema of type number
-// allows both.
+// The types. A schema of type number allows Integer and Fraction.
 const (
 	String Types = 1 << iota
 	Integer
@@ -48,26 +47,19 @@ func (t Types) String() string {
 	return text
 }
 
-// A Node is the schema of a value. The zero Node allows any value. Nodes are
-// read-only.
+// A Node is the schema of a value. The zero Node allows any value.
 type Node struct {
 	schema *structural.Structural
 	// resource is true for a Kubernetes object, which has metadata.
 	resource bool
 }
 
-// Root returns the schema of the objects of a version. It returns an error if
-// the version does not exist or its schema is invalid; Check returns all its
-// faults.
+// Root returns the schema of the objects of a version, which must exist and
+// have a valid schema.
 func (d *Definition) Root(name string) (Node, error) {
-	v, ok := d.version(name)
-	switch {
-	case !ok:
-		return Node{}, d.Serves(name)
-	case v.err != nil:
-		return Node{}, fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
-	case v.structural == nil:
-		return Node{}, fmt.Errorf("version %s has no schema", name)
+	v, err := d.valid(name)
+	if err != nil {
+		return Node{}, err
 	}
 	if errs := structural.ValidateStructural(v.at, v.structural); len(errs) > 0 {
 		f := faults(errs[:1])[0]
@@ -99,7 +91,7 @@ func (n Node) Types() Types {
 }
 
 // Field returns the schema of a field, and whether an object may have the
-// field. An object that preserves unknown fields may have any.
+// field.
 func (n Node) Field(name string) (Node, bool) {
 	if n.schema == nil {
 		return Node{}, true
@@ -121,8 +113,7 @@ func (n Node) Field(name string) (Node, bool) {
 	return Node{}, n.Types() == Any
 }
 
-// Rest returns the schema of all fields that are not named, and whether there
-// may be any.
+// Rest returns the schema of unnamed fields, and whether there may be any.
 func (n Node) Rest() (Node, bool) {
 	// A schema has no field with an empty name.
 	return n.Field("")
@@ -136,8 +127,7 @@ func (n Node) Named() []string {
 	return slices.Sorted(maps.Keys(n.schema.Properties))
 }
 
-// Always reports whether each object has a field: it is required or has a
-// default.
+// Always reports whether a field is required or has a default.
 func (n Node) Always(name string) bool {
 	if n.schema == nil {
 		return false
@@ -166,9 +156,8 @@ func (n Node) Enum() []any {
 	return values
 }
 
-// kubernetes is the schema of the fields that each object has. Other schemas
-// may restrict these but not add to them (Kubernetes' API conventions,
-// "Metadata").
+// kubernetes is the schema of the fields of all objects, which other schemas
+// may only restrict (Kubernetes' API conventions, "Metadata").
 var kubernetes = sync.OnceValue(func() *structural.Structural {
 	text, number, truth := typed("string"), typed("integer"), typed("boolean")
 	texts := typed("object")

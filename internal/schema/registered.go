@@ -21,16 +21,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// groups registers the groups whose types can be had without a client of the API
-// server, and which the program needs for other reasons.
+// groups registers the API groups that the program needs for other reasons.
 var groups = runtime.NewSchemeBuilder(
 	corev1.AddToScheme, extv1.AddToScheme,
 	xpv1.AddToScheme, xpv2.AddToScheme, xpv1beta1.AddToScheme, xpv1alpha1.AddToScheme,
 	opsv1alpha1.AddToScheme, pkgv1beta1.AddToScheme, protectionv1beta1.AddToScheme,
 )
 
-// pkgv1 is the group of packages, whose own Go package needs a client of the API
-// server. Its types are those of v1beta1 and what they are made of.
+// pkgv1 has the types of pkg.crossplane.io/v1, whose own Go package needs a
+// client of the API server.
 var pkgv1 = map[string]reflect.Type{
 	"Function":         reflect.TypeFor[pkgv1beta1.Function](),
 	"FunctionRevision": reflect.TypeFor[pkgv1beta1.FunctionRevision](),
@@ -47,8 +46,7 @@ type configuration struct {
 	Status pkgv1beta1.FunctionStatus `json:"status,omitempty"`
 }
 
-// pkgMeta is the group of package metadata, by version. No API server has it, but
-// it lies beside what one has.
+// pkgMeta has the types of package metadata by version.
 var pkgMeta = map[string]map[string]reflect.Type{
 	"v1": {
 		"Configuration": reflect.TypeFor[pkgmetav1.Configuration](),
@@ -62,8 +60,7 @@ var pkgMeta = map[string]map[string]reflect.Type{
 	},
 }
 
-// registered returns the Go types of every kind, those of lists and options
-// among them.
+// registered returns the Go types of every registered kind, including lists.
 func registered() map[schema.GroupVersionKind]reflect.Type {
 	scheme := runtime.NewScheme()
 	if err := groups.AddToScheme(scheme); err != nil {

@@ -22,11 +22,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// Options for the validation of an object. The zero value creates an object
-// without checks of its metadata.
+// Options for the validation of an object. The zero value creates an object.
 type Options struct {
-	// Old is the object to replace, with the same version, group and kind.
-	// It is not changed.
+	// Old is the object to replace, with the same version and kind, or nil.
 	Old map[string]any
 	// Metadata also validates the metadata, like the function Metadata.
 	Metadata bool
@@ -34,21 +32,17 @@ type Options struct {
 
 // Validate returns the faults that the API server would find when it creates an
 // object of the kind, or updates o.Old: unknown fields, values that do not fit
-// the schema of the version, violated CEL rules. As in the API server, defaults
-// apply, CEL rules are only checked if the structure is valid, and transition
-// rules only for updates. The status is validated too. The object has the types
-// of decoded JSON, whole numbers as int64, and is not changed. A missing
+// the schema, violated CEL rules, also in the status. As in the API server,
+// defaults apply, and CEL rules need a valid structure. The object has the
+// types of decoded JSON, whole numbers as int64, and is not changed. A missing
 // version or an invalid schema is an error. Validate is safe for concurrent
 // use.
 func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options) ([]Fault, error) {
 	apiVersion, _ := obj["apiVersion"].(string)
 	name := apiVersion[strings.LastIndexByte(apiVersion, '/')+1:]
-	v, ok := d.version(name)
-	if !ok {
-		return nil, d.Serves(name)
-	}
-	if v.err != nil || v.structural == nil {
-		return nil, fmt.Errorf("version %s has no valid schema", name)
+	v, err := d.valid(name)
+	if err != nil {
+		return nil, err
 	}
 	j := v.validators()
 	if j.err != nil {
@@ -73,8 +67,7 @@ func (d *Definition) Validate(ctx context.Context, obj map[string]any, o Options
 	return slices.CompactFunc(found, func(a, b Fault) bool { return compare(a, b) == 0 }), nil
 }
 
-// compare sorts faults by field, since the library's order is random. Unchecked
-// rules come last.
+// compare sorts faults by field, since the library's order is random.
 func compare(a, b Fault) int {
 	switch {
 	case a.Unchecked != b.Unchecked && a.Unchecked:
@@ -106,8 +99,7 @@ func (v version) unknown(obj map[string]any) []Fault {
 	return found
 }
 
-// A validators has the compiled form of a schema. It is safe for concurrent
-// use.
+// A validators has the compiled form of a schema, for concurrent use.
 type validators struct {
 	tree  *structural.Structural
 	forms validation.SchemaValidator
@@ -123,8 +115,8 @@ func newValidators(props *apiextensions.JSONSchemaProps, tree *structural.Struct
 	return validators{tree: tree, forms: forms, rules: cel.NewValidator(tree, true, celconfig.PerCallLimit)}
 }
 
-// faults returns errs and the other faults of an object, with the order and the
-// conditions of the API server's strategy for custom resources.
+// faults returns errs and the other faults of an object, in the order of the
+// API server's strategy for custom resources.
 func (j validators) faults(ctx context.Context, obj, old map[string]any, errs field.ErrorList) []Fault {
 	var was any // This must be an untyped nil: the library treats a nil map as an object.
 	var ratchet []cel.Option
@@ -151,8 +143,7 @@ func (j validators) faults(ctx context.Context, obj, old map[string]any, errs fi
 	return faults(errs)
 }
 
-// malformed reports whether the structure of an object is invalid, so that
-// rules cannot be checked.
+// malformed reports whether rules cannot be checked.
 func malformed(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

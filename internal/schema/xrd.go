@@ -2,30 +2,31 @@ package schema
 
 import (
 	"fmt"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // An XRD is a decoded CompositeResourceDefinition.
 type XRD struct {
-	obj map[string]any
+	obj        map[string]any
+	definition func() (*Definition, error)
 }
 
-// NewXRD returns the XRD in obj, of any version. An object of another kind is
-// an error.
+// NewXRD returns the XRD in obj, of any version, or an error.
 func NewXRD(obj map[string]any) (XRD, error) {
 	u := unstructured.Unstructured{Object: obj}
 	gvk := u.GroupVersionKind()
 	if gvk.Group != "apiextensions.crossplane.io" || gvk.Kind != "CompositeResourceDefinition" {
 		return XRD{}, fmt.Errorf("expected a CompositeResourceDefinition, got %s %q", u.GetKind(), u.GetName())
 	}
-	return XRD{obj: obj}, nil
+	return XRD{obj, sync.OnceValues(func() (*Definition, error) { return decodeDefinition(obj) })}, nil
 }
 
-// Legacy reports whether XRs have the schema of Crossplane v1: those of a v1
-// XRD without a scope, and of any with scope LegacyCluster.
+// Legacy reports whether XRs have the schema of Crossplane v1: by scope
+// LegacyCluster, or by a v1 XRD without a scope.
 func (x XRD) Legacy() bool {
 	if scope := x.text("scope"); scope != "" {
 		return scope == "LegacyCluster"
@@ -54,8 +55,7 @@ func (x XRD) Offers(gvk schema.GroupVersionKind) bool {
 // EnforcedComposition returns the name of the Composition for all XRs, or "".
 func (x XRD) EnforcedComposition() string { return x.text("enforcedCompositionRef", "name") }
 
-// DefaultComposition returns the name of the Composition for XRs that select
-// none, or "".
+// DefaultComposition returns the name of the default Composition, or "".
 func (x XRD) DefaultComposition() string { return x.text("defaultCompositionRef", "name") }
 
 // text returns the string at a path below spec, or "".
@@ -64,72 +64,20 @@ func (x XRD) text(path ...string) string {
 	return s
 }
 
-// Default applies the defaults of the schema of xr's version. It returns an
-// error if the XRD lacks the version.
+// Default applies the defaults of xr's version, which must have a valid schema.
 func (x XRD) Default(xr *unstructured.Unstructured) error {
-	s, err := x.versionSchema(xr.GroupVersionKind())
+	def, err := x.definition()
 	if err != nil {
 		return err
 	}
-	fill(xr.Object, s)
+	name := xr.GroupVersionKind().Version
+	switch v, ok := def.version(name); {
+	case !ok:
+		return fmt.Errorf("version %q does not exist", name)
+	case v.err != nil:
+		return fmt.Errorf("the schema of version %s cannot be used: %w", name, v.err)
+	case v.structural != nil:
+		defaulting.Default(xr.Object, v.structural)
+	}
 	return nil
-}
-
-func (x XRD) versionSchema(gvk schema.GroupVersionKind) (map[string]any, error) {
-	versions, _, _ := unstructured.NestedSlice(x.obj, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["name"] == gvk.Version {
-			s, _, _ := unstructured.NestedMap(m, "schema", "openAPIV3Schema")
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("version %q does not exist", gvk.Version)
-}
-
-// fill applies defaults from the outside in, as the API server does: a parent
-// that is absent and has no default is not created. A null counts as absent
-// where the schema does not allow it.
-func fill(v any, schema map[string]any) {
-	switch v := v.(type) {
-	case map[string]any:
-		fillObject(v, schema)
-	case []any:
-		items, _ := schema["items"].(map[string]any)
-		for i := range v {
-			if d, ok := defaultFor(v[i], true, items); ok {
-				v[i] = d
-			}
-			fill(v[i], items)
-		}
-	}
-}
-
-func fillObject(obj, schema map[string]any) {
-	props, _ := schema["properties"].(map[string]any)
-	for name := range props {
-		prop, _ := props[name].(map[string]any)
-		was, found := obj[name]
-		if d, ok := defaultFor(was, found, prop); ok {
-			obj[name] = d
-		}
-	}
-	rest, _ := schema["additionalProperties"].(map[string]any)
-	for name := range obj {
-		prop, ok := props[name].(map[string]any)
-		if !ok {
-			prop = rest
-			if d, ok := defaultFor(obj[name], true, prop); ok {
-				obj[name] = d
-			}
-		}
-		fill(obj[name], prop)
-	}
-}
-
-func defaultFor(v any, found bool, schema map[string]any) (any, bool) {
-	d := schema["default"]
-	if d == nil || found && (v != nil || schema["nullable"] == true) {
-		return nil, false
-	}
-	return runtime.DeepCopyJSONValue(d), true
 }

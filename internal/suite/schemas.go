@@ -146,16 +146,16 @@ const fallback = "default"
 // wrong puts in words what was found wrong with an object, or with its definition.
 func wrong(object int, r validate.Result) []check.Fault {
 	if r.Status == validate.NoSchema && len(r.Faults) > 0 {
-		return nil // the definition is faulty, which is told besides
+		return nil // the faults of the definition are reported
 	}
 	if r.Status == validate.NoSchema {
-		return []check.Fault{{Object: object, Text: fmt.Sprintf("there is no schema of %s of %s: name one by schemas, or the kind by expect.valid.ignore", r.Kind, r.APIVersion)}}
+		return []check.Fault{{Object: object, Text: fmt.Sprintf("%s of %s has no schema: add its definition to schemas, or the kind to expect.valid.ignore", r.Kind, r.APIVersion)}}
 	}
 	var all []check.Fault
 	for _, f := range r.Faults {
 		text := f.String()
 		if r.Path != "" {
-			text = fmt.Sprintf("its definition at %s is faulty: %s", manifest.Document{Path: r.Path, Line: r.Line}.Position(), text)
+			text = fmt.Sprintf("the definition of its kind at %s is invalid: %s", manifest.Document{Path: r.Path, Line: r.Line}.Position(), text)
 		}
 		if !f.Warning {
 			all = append(all, check.Fault{Object: object, Field: f.Field, Text: text})

@@ -7,7 +7,6 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/xfn-dev/xfn/function"
@@ -21,11 +20,10 @@ type Input struct {
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 
-	// TTL is the time to live of the response, as a Go duration. It may be
-	// zero or negative. The default is sdk.TTL.
+	// TTL is a Go duration, which may be zero or negative. The default is
+	// sdk.TTL.
 	TTL string `json:"ttl"`
-	// CELHealthCheckCustomization and CELHealthCheckCustomizationFrom
-	// belong to an alpha feature that is off. They have no effect.
+	// The alpha feature of these fields is off. They have no effect.
 	CELHealthCheckCustomization     map[string]string `json:"celHealthCheckCustomization"`
 	CELHealthCheckCustomizationFrom string            `json:"celHealthCheckCustomizationFrom"`
 }
@@ -33,10 +31,9 @@ type Input struct {
 // Runner is the function.
 var Runner = function.RunnerFunc(run)
 
-// run marks each desired composed resource as ready if its readiness is
-// unspecified and its observed resource is ready. It drops connection details
-// of desired resources, as the real function does. Invalid input is a fatal
-// result.
+// run marks each desired resource as ready if its readiness is unspecified and
+// its observed resource is ready. It drops connection details like the real
+// function.
 func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Input{}
@@ -50,31 +47,17 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 		}
 		rsp.Meta.Ttl = durationpb.New(ttl)
 	}
-	rsp.Desired = &fnv1.State{
-		Composite: req.GetDesired().GetComposite(),
-		Resources: markReady(req.GetDesired().GetResources(), req.GetObserved().GetResources()),
-	}
-	return rsp, nil
-}
-
-// markReady returns the desired resources with the readiness of their observed
-// resources. The bodies are shared with the request.
-func markReady(desired, observed map[string]*fnv1.Resource) map[string]*fnv1.Resource {
-	marked := make(map[string]*fnv1.Resource, len(desired))
-	for name, d := range desired {
-		r := &fnv1.Resource{Resource: d.GetResource()}
-		if r.Resource == nil {
-			r.Resource = &structpb.Struct{}
-		}
+	rsp.Desired = &fnv1.State{Composite: req.GetDesired().GetComposite(), Resources: sdk.Desired(req)}
+	for name, d := range rsp.GetDesired().GetResources() {
 		switch d.GetReady() {
 		case fnv1.Ready_READY_TRUE, fnv1.Ready_READY_FALSE:
-			r.Ready = d.GetReady()
 		case fnv1.Ready_READY_UNSPECIFIED:
-			if o, ok := observed[name]; ok && ready(o.GetResource()) {
-				r.Ready = fnv1.Ready_READY_TRUE
+			if o, ok := req.GetObserved().GetResources()[name]; ok && ready(o.GetResource()) {
+				d.Ready = fnv1.Ready_READY_TRUE
 			}
+		default:
+			d.Ready = fnv1.Ready_READY_UNSPECIFIED
 		}
-		marked[name] = r
 	}
-	return marked
+	return rsp, nil
 }

@@ -1,4 +1,3 @@
-// Package autoready is the builtin function-auto-ready. It marks composed
-// resources as ready if no earlier step has set their readiness. Its rules are
-// those of the real function without alpha features; golden cases check them.
+// Package autoready is the builtin function-auto-ready, with the rules of the
+// real function without alpha features.
 package autoready

@@ -3,44 +3,16 @@ package autoready_test
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/xfn-dev/xfn/internal/builtin/autoready"
 )
-
-// TestKindsAreThoseOfKubernetes compares this package's types with the real
-// ones, field by field. Both must accept and reject the same objects.
-func TestKindsAreThoseOfKubernetes(t *testing.T) {
-	kinds := autoready.Kinds()
-	for kind, object := range map[string]any{
-		"ReplicaSet":              appsv1.ReplicaSet{},
-		"Job":                     batchv1.Job{},
-		"CronJob":                 batchv1.CronJob{},
-		"HorizontalPodAutoscaler": autoscalingv2.HorizontalPodAutoscaler{},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			want, got := shape(reflect.TypeOf(object), ""), shape(reflect.TypeOf(kinds[kind]), "")
-			slices.Sort(want)
-			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-real +ours:\n%s", diff)
-			}
-			if len(want) < 50 {
-				t.Errorf("only %d fields were compared", len(want))
-			}
-		})
-	}
-}
 
 // TestEveryFieldHasToFit changes the type of each field in turn, in objects
 // that are ready otherwise.

@@ -1,29 +1,29 @@
 package autoready
 
 import (
+	"slices"
+	"time"
+
 	"google.golang.org/protobuf/types/known/structpb"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
+	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// ready reports whether an observed object is ready: by the check for its kind,
-// or by its Ready condition if there is no check or the check fails.
+// ready reports whether an observed object passes the check for its kind, or
+// has the condition Ready.
 func ready(obj *structpb.Struct) bool {
 	check, ok := checks[kindOf(obj)]
-	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == string(metav1.ConditionTrue)
+	return ok && check(obj) || sdk.ConditionStatus(obj, "Ready") == "True"
 }
 
-func kindOf(obj *structpb.Struct) schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
+func kindOf(obj *structpb.Struct) kschema.GroupVersionKind {
+	return kschema.FromAPIVersionAndKind(at(obj, "apiVersion").GetStringValue(), at(obj, "kind").GetStringValue())
 }
 
-// checks are for Kubernetes kinds that have no Ready condition. For other
-// versions of these kinds only the Ready condition is used.
-var checks = map[schema.GroupVersionKind]func(*structpb.Struct) bool{
+// checks are for the versions of Kubernetes kinds without a Ready condition.
+var checks = map[kschema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Version: "v1", Kind: "ConfigMap"}:      always,
 	{Version: "v1", Kind: "Namespace"}:      always,
 	{Version: "v1", Kind: "Secret"}:         always,
@@ -37,21 +37,20 @@ var checks = map[schema.GroupVersionKind]func(*structpb.Struct) bool{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}:  deployment,
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: statefulSet,
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   daemonSet,
-	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  typed((*replicaSet).ready),
-	{Group: "batch", Version: "v1", Kind: "Job"}:        typed((*job).ready),
-	{Group: "batch", Version: "v1", Kind: "CronJob"}:    typed((*cronJob).ready),
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  typed(replicaSet),
+	{Group: "batch", Version: "v1", Kind: "Job"}:        typed(job),
+	{Group: "batch", Version: "v1", Kind: "CronJob"}:    typed(cronJob),
 
-	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: typed((*autoscaler).ready),
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: typed(autoscaler),
 }
 
 func always(*structpb.Struct) bool { return true }
 
-// typed converts a check of a typed object. An object with a field of the wrong
-// type is not ready.
-func typed[K any](ready func(*K) bool) func(*structpb.Struct) bool {
+// typed limits a check to objects whose fields all have the types of their kind.
+func typed(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 	return func(obj *structpb.Struct) bool {
-		k := new(K)
-		return runtime.DefaultUnstructuredConverter.FromUnstructured(obj.AsMap(), k) == nil && ready(k)
+		kind, ok := schema.FindKind(kindOf(obj))
+		return ok && kind.Fits(obj.AsMap()) && check(obj)
 	}
 }
 
@@ -64,39 +63,68 @@ func balanced(obj *structpb.Struct) bool {
 	return len(at(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
 }
 
-func claim(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound }
+func claim(obj *structpb.Struct) bool { return at(obj, "status", "phase").GetStringValue() == "Bound" }
 
-func pod(p *corev1.Pod) bool {
-	switch p.Status.Phase {
-	case corev1.PodSucceeded:
+func pod(obj *structpb.Struct) bool {
+	switch at(obj, "status", "phase").GetStringValue() {
+	case "Succeeded":
 		return true
-	case corev1.PodRunning:
-		return p.Spec.RestartPolicy == corev1.RestartPolicyAlways && podReady(p.Status.Conditions)
+	case "Running":
+		return at(obj, "spec", "restartPolicy").GetStringValue() == "Always" && hasCondition(obj, "Ready")
 	default:
 		return false
 	}
 }
 
-func podReady(conditions []corev1.PodCondition) bool {
-	for _, c := range conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return true
-		}
+func replicaSet(obj *structpb.Struct) bool {
+	generation, _ := count(at(obj, "metadata", "generation"))
+	observed, _ := count(at(obj, "status", "observedGeneration"))
+	available, _ := count(at(obj, "status", "availableReplicas"))
+	return !hasCondition(obj, "ReplicaFailure") && observed >= generation && available >= replicas(obj)
+}
+
+func job(obj *structpb.Struct) bool {
+	return firstTrue(obj, "Failed", "Suspended", "Complete") == "Complete"
+}
+
+func cronJob(obj *structpb.Struct) bool {
+	if at(obj, "spec", "suspend").GetBoolValue() {
+		return true
 	}
-	return false
+	scheduled, err := time.Parse(time.RFC3339, at(obj, "status", "lastScheduleTime").GetStringValue())
+	if err != nil {
+		return false
+	}
+	succeeded, err := time.Parse(time.RFC3339, at(obj, "status", "lastSuccessfulTime").GetStringValue())
+	active := at(obj, "status", "active").GetListValue().GetValues()
+	return len(active) > 0 || err == nil && !succeeded.Before(scheduled)
+}
+
+func autoscaler(obj *structpb.Struct) bool {
+	ready := []string{"ScalingActive", "ScalingLimited"}
+	degraded := []string{"FailedGetScale", "FailedUpdateScale", "FailedGetResourceMetric", "InvalidSelector"}
+	return slices.Contains(ready, firstTrue(obj, append(degraded, ready...)...))
 }
 
 func deployment(obj *structpb.Struct) bool {
-	return asMany(obj, replicas(obj), "updatedReplicas", "availableReplicas") && available(obj)
+	return asMany(obj, replicas(obj), "updatedReplicas", "availableReplicas") && hasCondition(obj, "Available")
 }
 
-func available(obj *structpb.Struct) bool {
+// hasCondition reports whether a condition of the type is true.
+func hasCondition(obj *structpb.Struct, conditionType string) bool {
+	return firstTrue(obj, conditionType) != ""
+}
+
+// firstTrue returns the type of the first true condition with one of the types, or "".
+func firstTrue(obj *structpb.Struct, types ...string) string {
 	for _, c := range at(obj, "status", "conditions").GetListValue().GetValues() {
-		if c := c.GetStructValue(); at(c, "type").GetStringValue() == "Available" && at(c, "status").GetStringValue() == "True" {
-			return true
+		condition := c.GetStructValue()
+		conditionType := at(condition, "type").GetStringValue()
+		if slices.Contains(types, conditionType) && at(condition, "status").GetStringValue() == "True" {
+			return conditionType
 		}
 	}
-	return false
+	return ""
 }
 
 func statefulSet(obj *structpb.Struct) bool {
@@ -119,8 +147,7 @@ func replicas(obj *structpb.Struct) int64 {
 	return 1
 }
 
-// asMany reports whether all of these counts are in a workload's status and
-// equal to want.
+// asMany reports whether these counts in a workload's status are equal to want.
 func asMany(obj *structpb.Struct, want int64, counts ...string) bool {
 	for _, field := range counts {
 		if n, ok := count(at(obj, "status", field)); !ok || n != want {

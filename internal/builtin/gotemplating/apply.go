@@ -1,7 +1,6 @@
 package gotemplating
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -21,9 +20,8 @@ const (
 	metaAPIVersion  = "meta.gotemplating.fn.crossplane.io/v1alpha1"
 )
 
-// A change collects the effects of documents on the desired state. Only the
-// effects that the real function keeps after an error go into the response
-// before write.
+// A change collects the effects of documents on the desired state. Until write,
+// the response only has those that the real function keeps after an error.
 type change struct {
 	req *fnv1.RunFunctionRequest
 	rsp *fnv1.RunFunctionResponse
@@ -41,7 +39,14 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 		d, _ := time.ParseDuration(ttl) // 0s if the duration is invalid
 		rsp.Meta.Ttl = durationpb.New(d)
 	}
-	c := newChange(req, rsp)
+	before := req.GetDesired().GetComposite()
+	c := &change{
+		req: req, rsp: rsp, resources: sdk.Desired(req), requirements: &fnv1.Requirements{},
+		composite: &fnv1.Resource{Resource: before.GetResource(), ConnectionDetails: maps.Clone(before.GetConnectionDetails())},
+	}
+	if c.composite.Resource == nil {
+		c.composite.Resource = &structpb.Struct{}
+	}
 	for _, d := range documents {
 		if err := c.document(d); err != nil {
 			return err
@@ -50,8 +55,7 @@ func apply(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, document
 	return c.write()
 }
 
-// annotations returns the annotations of an object, or nil if a value is not a
-// string.
+// annotations returns an object's annotations, or nil if one is not a string.
 func annotations(object *structpb.Struct) map[string]string {
 	metadata := object.GetFields()["metadata"].GetStructValue()
 	found := map[string]string{}
@@ -64,33 +68,8 @@ func annotations(object *structpb.Struct) map[string]string {
 	return found
 }
 
-func newChange(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *change {
-	desired := req.GetDesired()
-	c := &change{
-		req: req,
-		rsp: rsp,
-		composite: &fnv1.Resource{
-			Resource:          orEmpty(desired.GetComposite().GetResource()),
-			ConnectionDetails: maps.Clone(desired.GetComposite().GetConnectionDetails()),
-		},
-		resources:    make(map[string]*fnv1.Resource, len(desired.GetResources())),
-		requirements: &fnv1.Requirements{},
-	}
-	for name, r := range desired.GetResources() {
-		c.resources[name] = &fnv1.Resource{Resource: orEmpty(r.GetResource()), Ready: r.GetReady()}
-	}
-	return c
-}
-
-func orEmpty(s *structpb.Struct) *structpb.Struct {
-	if s == nil {
-		return &structpb.Struct{}
-	}
-	return s
-}
-
-// document applies a document: of the composite resource, of a meta kind, or of
-// a composed resource.
+// document applies a document of the XR, of a meta kind, or of a composed
+// resource.
 func (c *change) document(d *unstructured.Unstructured) error {
 	isMeta := d.GetAPIVersion() == metaAPIVersion
 	ready, given := fnv1.Ready_READY_UNSPECIFIED, false
@@ -113,8 +92,7 @@ func (c *change) document(d *unstructured.Unstructured) error {
 	}
 }
 
-// isComposite reports whether a document describes the observed composite
-// resource.
+// isComposite reports whether a document describes the observed XR.
 func (c *change) isComposite(d *unstructured.Unstructured) bool {
 	observed := c.req.GetObserved().GetComposite().GetResource().GetFields()
 	_, named := d.GetAnnotations()[nameAnnotation]
@@ -124,23 +102,18 @@ func (c *change) isComposite(d *unstructured.Unstructured) bool {
 // takeReady removes the annotation for readiness and returns its value.
 func takeReady(d *unstructured.Unstructured) (ready fnv1.Ready, given bool, err error) {
 	text, given := takeAnnotation(d, readyAnnotation)
-	if !given {
-		return fnv1.Ready_READY_UNSPECIFIED, false, nil
+	ready, valid := readiness[text]
+	if given && !valid {
+		err = fmt.Errorf("invalid function input: invalid %q annotation value %q: must be True, False, or Unspecified", readyAnnotation, text)
 	}
-	switch text {
-	case "True":
-		return fnv1.Ready_READY_TRUE, true, nil
-	case "False":
-		return fnv1.Ready_READY_FALSE, true, nil
-	case "Unspecified":
-		return fnv1.Ready_READY_UNSPECIFIED, true, nil
-	default:
-		return ready, true, fmt.Errorf("invalid function input: invalid %q annotation value %q: must be True, False, or Unspecified", readyAnnotation, text)
-	}
+	return ready, given, err
 }
 
-// takeAnnotation removes an annotation and returns its value. It keeps an empty
-// map of annotations.
+var readiness = map[string]fnv1.Ready{
+	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
+}
+
+// takeAnnotation removes an annotation and returns its value.
 func takeAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	all, _, _ := unstructured.NestedFieldNoCopy(d.Object, "metadata", "annotations")
 	annotations, _ := all.(map[string]any)
@@ -162,8 +135,7 @@ func (c *change) composed(d *unstructured.Unstructured, ready fnv1.Ready) error 
 	return nil
 }
 
-// mergeStatus merges a document's status into the status of the composite
-// resource.
+// mergeStatus merges a document's status into the status of the XR.
 func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 	if _, ok := d.Object["status"]; !ok {
 		return nil
@@ -184,14 +156,11 @@ func (c *change) mergeStatus(d *unstructured.Unstructured) error {
 }
 
 func (c *change) desiredStatus() (map[string]any, error) {
-	status := map[string]any{}
-	desired := map[string]any{}
+	var status map[string]any
 	if v, ok := c.composite.GetResource().GetFields()["status"]; ok {
-		desired["status"] = v.AsInterface()
-	}
-	var absent noField
-	if err := decodeField(desired, "status", &status); err != nil && !errors.As(err, &absent) {
-		return nil, err
+		if err := decodeField(map[string]any{"status": v.AsInterface()}, "status", &status); err != nil {
+			return nil, err
+		}
 	}
 	if status == nil {
 		status = map[string]any{}
@@ -218,12 +187,7 @@ func (c *change) write() error {
 		if err != nil {
 			return fmt.Errorf("cannot set desired composite status: %w", err)
 		}
-		fields := maps.Clone(c.composite.GetResource().GetFields())
-		if fields == nil {
-			fields = map[string]*structpb.Value{}
-		}
-		fields["status"] = structpb.NewStructValue(status)
-		c.composite.Resource = &structpb.Struct{Fields: fields}
+		c.composite.Resource = sdk.With(c.composite.GetResource(), map[string]*structpb.Value{"status": structpb.NewStructValue(status)})
 	}
 	if err := c.extraResources(); err != nil {
 		return err

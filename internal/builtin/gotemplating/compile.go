@@ -12,8 +12,7 @@ import (
 // rootName is the name by which the input's template can include itself.
 const rootName = "manifests"
 
-// maxActions limits the actions of a template, and so their nesting: the parser
-// calls itself for each nested block.
+// maxActions limits the actions of a template, which the parser may nest.
 const maxActions = 100_000
 
 // programKey contains everything that determines a program.
@@ -31,8 +30,8 @@ func newProgramKey(text string, in *GoTemplate) programKey {
 	return key
 }
 
-// A program is a parsed template that checks its stack use and its context
-// while it runs. Executions share it and do not change it.
+// A program is a parsed template that limits its stack use. Executions share
+// it.
 type program struct {
 	trees   map[string]*parse.Tree
 	options []string
@@ -81,8 +80,7 @@ func parseTemplate(key programKey) (map[string]*parse.Tree, error) {
 	return trees, nil
 }
 
-// checkOptions returns the panic of text/template for an invalid option as an
-// error.
+// checkOptions converts the panic of text/template to an error.
 func (p *program) checkOptions() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -93,22 +91,21 @@ func (p *program) checkOptions() (err error) {
 	return nil
 }
 
-// Functions that compile adds to a program. Templates cannot call them, because
-// the parser does not know their names.
+// Functions that compile adds to a program. The parser does not know their
+// names.
 const (
 	enterFunction = "_enter" // at the beginning of a template, with its weight
 	leaveFunction = "_leave" // at the end of a template, with its weight
 	tickFunction  = "_tick"  // at the beginning of each iteration of a loop
 )
 
-// maxWeight limits the total weight of nested templates. Go ends a process
-// whose stack exceeds 512 MiB.
+// maxWeight limits the weight of nested templates. Go's limit of a stack is 512
+// MiB.
 const maxWeight = 256 << 20
 
-// Weights of template nodes: their stack use in bytes, measured and rounded up.
-// Loops and includes have higher weights than measured. The time to unwind an
-// error grows with the square of their number, and each include extends the
-// text of its error.
+// Weights of template nodes: their measured stack use in bytes, rounded up.
+// Loops and includes weigh more, because the time to unwind an error grows with
+// the square of their number, and each include extends the text of its error.
 const (
 	templateWeight = 512
 	blockWeight    = 640
@@ -125,8 +122,7 @@ func (p *program) body(root *parse.ListNode) {
 	root.Nodes = append(nodes, action(root.Pos, leaveFunction, weight))
 }
 
-// list adds the calls to the nodes of a list, and returns the largest weight of
-// a node.
+// list adds the calls to the nodes of a list, and returns the largest weight.
 func (p *program) list(l *parse.ListNode) int {
 	heaviest := 0
 	if l == nil {
@@ -161,9 +157,8 @@ func (p *program) branch(b *parse.BranchNode) int {
 	return max(p.pipe(b.Pipe, 0), p.list(b.List), p.list(b.ElseList))
 }
 
-// pipe returns the weight of a pipeline that includes templates, and 0 for
-// others. length is the length of the outermost pipeline's text, or 0 if this
-// is the outermost.
+// pipe returns the weight of a pipeline that includes templates, else 0. length
+// is that of the outermost pipeline's text, or 0 for the outermost.
 func (p *program) pipe(pipe *parse.PipeNode, length int) int {
 	if pipe == nil {
 		return 0

@@ -7,9 +7,8 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// dates replaces the functions of Sprig that use the local time zone by
-// default. The real function runs in UTC, in an image with the time zone
-// database. Without a database Sprig would use UTC for every zone.
+// dates replaces the functions of Sprig that use the local time zone. The image
+// of the real function has UTC and the time zone database.
 var dates = map[string]any{
 	"now":            func() time.Time { return time.Now().UTC() },
 	"toDate":         toDate,

@@ -2,7 +2,6 @@
 // template with the request, and reads desired resources from the output. Its
 // rules are those of the real function; golden cases check them.
 //
-// Templates are untrusted and run in this process. Their output, their
-// recursion and the size of each call's result are limited, and they end with
-// the context. Package watchdog limits the memory of the process.
+// Templates are untrusted. Their output, their recursion and the size of each
+// call's result are limited. Package watchdog limits the memory of the process.
 package gotemplating

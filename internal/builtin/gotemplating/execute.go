@@ -8,8 +8,7 @@ import (
 	"text/template"
 )
 
-// An execution runs a program for one request. It is not safe for concurrent
-// use.
+// An execution runs a program for one request.
 type execution struct {
 	// cause returns why the execution must end, or nil.
 	cause    func() error
@@ -33,8 +32,8 @@ func (p *program) execute(ctx context.Context, data map[string]any) (string, err
 	return e.run(rootName, data)
 }
 
-// run executes a template and returns its output. It converts panics that
-// text/template does not recover to errors. Errors lose their chain.
+// run executes a template and returns its output. It converts panics to errors,
+// and drops the chain of errors.
 func (e *execution) run(name string, data any) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -48,8 +47,7 @@ func (e *execution) run(name string, data any) (text string, err error) {
 	return out.text.String(), nil
 }
 
-// calls returns the functions with these names, and the functions that compile
-// adds.
+// calls returns the functions with these names, and those that compile adds.
 func (e *execution) calls(names map[string]bool) template.FuncMap {
 	added := e.functions()
 	calls := template.FuncMap{enterFunction: e.enter, leaveFunction: e.leave, tickFunction: e.tick}

@@ -19,8 +19,7 @@ import (
 // includeFunction is the name of include.
 const includeFunction = "include"
 
-// functions returns the functions that function-go-templating adds to those of
-// Go and Sprig.
+// functions returns the functions that function-go-templating adds to Sprig's.
 func (e *execution) functions() map[string]any {
 	return map[string]any{
 		includeFunction:                e.include,
@@ -38,12 +37,11 @@ func (e *execution) functions() map[string]any {
 	}
 }
 
-// maxIncludes is the maximum number of nested includes of one template, in
-// addition to the first.
+// maxIncludes limits the nested includes of a template after the first.
 const maxIncludes = 1000
 
-// include returns the output of a template. Its errors grow with each level.
-// They lose their chain, so that only the longest stays in memory.
+// include returns the output of a template. Only the longest error is in
+// memory.
 func (e *execution) include(name string, data any) (string, error) {
 	if e.including[name] > maxIncludes {
 		return "", fmt.Errorf("rendering template has a nested reference name: %s: %w", name, errors.New("unable to execute template"))
@@ -70,8 +68,7 @@ func randomChoice(choices ...string) string { return choices[rand.Intn(len(choic
 func setResourceNameAnnotation(name string) string { return nameAnnotation + ": " + name }
 
 // getResourceCondition returns a condition of a resource, or of an entry that
-// contains a resource. If the condition is missing, it returns one with the
-// status Unknown.
+// contains one. The status of a missing condition is Unknown.
 func getResourceCondition(conditionType string, of map[string]any) v2.Condition {
 	status := v2.ConditionedStatus{}
 	for _, path := range []string{"resource.status", "status"} {
@@ -125,8 +122,7 @@ func list(data map[string]any, paths ...string) []any {
 	return nil
 }
 
-// get decodes the value at a path. It reports whether the value exists and has
-// the right type.
+// get decodes the value at a path, and reports whether it has the right type.
 func get(data map[string]any, path string, into any) bool {
 	p, err := fieldpath.Parse(path)
 	if err != nil || slices.Contains(p, fieldpath.Key("*")) {
@@ -140,8 +136,8 @@ func get(data map[string]any, path string, into any) bool {
 	return err == nil && kjson.Unmarshal(raw, into) == nil
 }
 
-// getCredentialData converts the data back to a request. It returns nothing
-// after the template has changed the data so that this fails.
+// getCredentialData decodes the data as a request. It returns nil if the
+// template has changed the data so that this fails.
 func getCredentialData(data map[string]any, name string) map[string][]byte {
 	raw, err := json.Marshal(data)
 	if err != nil {

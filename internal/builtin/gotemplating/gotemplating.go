@@ -17,24 +17,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc/watchdog"
 )
 
-// Options configure which files a template may read. The zero value permits the
-// working directory.
+// Options configure which files a template may read.
 type Options struct {
-	// Dir is the folder of FileSystem sources. Empty means the working
+	// Dir is the folder of FileSystem sources, by default the working
 	// directory.
 	Dir string
 	// Templates are further folders, which are searched after Dir.
 	Templates []string
 }
 
-// New returns the function. It reads nothing outside of the folders of o, opens
-// no connection, and caches parsed templates. RunFunction returns an error only
-// if the context is done.
+// New returns the function, which reads only the folders of o, opens no
+// connection, and caches parsed templates. RunFunction only fails if the
+// context is done.
 //
-// RunFunction does not wait for an evaluation after the context is done. The
-// evaluation ends at its next loop, template or output. A single call of a
-// function, such as a search with a regular expression, runs until it returns.
-// It reads the request, so the caller must not change the request.
+// It then returns at once. The evaluation, which reads the request, ends at its
+// next loop, template or output, but not within the call of a function.
 func New(o Options) function.Runner { return &runner{folders: o.folders()} }
 
 type runner struct {
@@ -67,8 +64,7 @@ func (r *runner) RunFunction(ctx context.Context, _ string, req *fnv1.RunFunctio
 	return nil, fmt.Errorf("executing the template: %w", context.Cause(ctx))
 }
 
-// answer executes the steps in the real function's order, so that the effects
-// of earlier steps stay when a later step fails.
+// answer keeps the effects of earlier steps if a later step fails.
 func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (err error) {
 	defer func() {
 		// A library panicked on a value of the template.
@@ -106,8 +102,8 @@ func (r *runner) answer(ctx context.Context, req *fnv1.RunFunctionRequest, rsp *
 	return apply(req, rsp, documents)
 }
 
-// maxKept is the size of the longest template that is cached, in bytes. A
-// program needs forty times as much memory.
+// maxKept limits a cached template, in bytes. Its program is forty times as
+// large.
 const maxKept = 64 << 10
 
 func (r *runner) program(key programKey, options []string) (*program, error) {
@@ -117,8 +113,8 @@ func (r *runner) program(key programKey, options []string) (*program, error) {
 	return r.programs.Get(key, func() (*program, error) { return compile(key, options) })
 }
 
-// templateData returns the JSON form of the request for the template. Numbers
-// without a fraction are int64 if they fit, others float64.
+// templateData returns the JSON form of the request. Numbers without a fraction
+// are int64 if they fit.
 func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 	raw, err := protojson.Marshal(req)
 	if err != nil {
@@ -135,7 +131,7 @@ func templateData(req *fnv1.RunFunctionRequest) (map[string]any, error) {
 }
 
 // maxMessage limits the message of a result in bytes. Each of at most 1001
-// levels of nested includes adds about a hundred bytes.
+// nested includes adds about a hundred.
 const maxMessage = 512 << 10
 
 // message returns err as valid UTF-8 of limited length, so that it can be sent.

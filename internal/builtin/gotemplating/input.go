@@ -2,8 +2,7 @@ package gotemplating
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GoTemplate is the function's input: the source of the template, and how to
-// parse it. apiVersion and kind are ignored.
+// GoTemplate is the function's input. apiVersion and kind are ignored.
 type GoTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -12,19 +11,16 @@ type GoTemplate struct {
 	Source source `json:"source"`
 	// Inline is the template for the source Inline.
 	Inline *inline `json:"inline,omitempty"`
-	// FileSystem is the path of the template's files for the source
-	// FileSystem.
+	// FileSystem is the path of the template for the source FileSystem.
 	FileSystem *fileSystem `json:"fileSystem,omitempty"`
 	// Environment is the key of the template for the source Environment.
 	Environment *environment `json:"environment,omitempty"`
-	// Delims are the delimiters of actions. The default is {{ and }}, also
-	// if one of them is empty.
+	// Delims of actions. The default is {{ and }}, also if one is empty.
 	Delims *delims `json:"delims,omitempty"`
-	// Options of text/template, such as missingkey=error. Later options
-	// take precedence.
+	// Options of text/template, such as missingkey=error. The last one
+	// wins.
 	Options []string `json:"options,omitempty"`
-	// TTL is the time to live of the response, such as 5m. The default is
-	// 60s, also for an invalid duration.
+	// TTL is a duration. The default is 60s, also for an invalid one.
 	TTL string `json:"ttl,omitempty"`
 }
 

@@ -7,25 +7,8 @@ import (
 	"slices"
 )
 
-// merging returns a merge function of Sprig that cannot make a map contain
-// itself. It copies each source that shares a map with the destination or with
-// an earlier source. Otherwise Sprig could put that map into itself and then
-// loop endlessly.
-func merging[R any](merge func(dst map[string]any, srcs ...map[string]any) R) func(map[string]any, ...map[string]any) R {
-	return func(dst map[string]any, srcs ...map[string]any) R {
-		return merge(dst, apart(dst, srcs)...)
-	}
-}
-
-// mustMerging is merging for functions that return an error.
-func mustMerging(merge func(dst map[string]any, srcs ...map[string]any) (any, error)) func(map[string]any, ...map[string]any) (any, error) {
-	return func(dst map[string]any, srcs ...map[string]any) (any, error) {
-		return merge(dst, apart(dst, srcs)...)
-	}
-}
-
-// apart returns the sources, with copies of those that share a map with dst or
-// with one another.
+// apart returns the sources of a merge, with copies of those that share a map
+// with dst or with one another. Sprig could put a shared map into itself.
 func apart(dst map[string]any, srcs []map[string]any) []map[string]any {
 	seen := map[uintptr]bool{}
 	shares(dst, seen)
@@ -48,8 +31,8 @@ func contains(v any, dict map[string]any) bool {
 	return seen[reflect.ValueOf(dict).Pointer()]
 }
 
-// shares adds the maps in v to seen, and reports whether it found a map that
-// was in seen already. It does not recurse, because v may be deeply nested.
+// shares adds the maps in v to seen, and reports whether one was there. It does
+// not recurse, because v may be deeply nested.
 func shares(v any, seen map[uintptr]bool) bool {
 	shared := false
 	lists := map[*any]int{} // lengths of the visited lists, by their first element

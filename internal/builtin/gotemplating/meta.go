@@ -3,6 +3,7 @@ package gotemplating
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,16 +38,11 @@ func (c *change) meta(d *unstructured.Unstructured) error {
 	}
 }
 
-// noField is the error for a missing field.
-type noField string
-
-func (f noField) Error() string { return string(f) + ": no such field" }
-
 // decodeField decodes a field of an object by its JSON form.
 func decodeField(object map[string]any, name string, into any) error {
 	v, ok := object[name]
 	if !ok {
-		return noField(name)
+		return errors.New(name + ": no such field")
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -58,9 +54,9 @@ func decodeField(object map[string]any, name string, into any) error {
 	return nil
 }
 
-// connectionDetails adds the base64 values of the data if all of them are
-// strings. Invalid base64 is decoded up to the error. The real function changes
-// an existing map of the request, so these changes stay after a later error.
+// connectionDetails adds the base64 values of the data if all are strings. The
+// real function changes the request's map, so these changes stay after a later
+// error.
 func (c *change) connectionDetails(d *unstructured.Unstructured) {
 	data, _, err := unstructured.NestedStringMap(d.Object, "data")
 	if err != nil {
@@ -125,8 +121,7 @@ func (t targetedCondition) message() *fnv1.Condition {
 	return m
 }
 
-// context merges data into the context. If the request has no context, it sets
-// the keys without merging.
+// context merges data into an existing context, or sets it.
 func (c *change) context(d *unstructured.Unstructured) error {
 	data := map[string]any{}
 	if err := decodeField(d.Object, "data", &data); err != nil {
@@ -142,9 +137,8 @@ func (c *change) context(d *unstructured.Unstructured) error {
 	return c.setContext(data)
 }
 
-// requestContext returns the value of the request's context at key. The real
-// function writes into an existing context of the request, so its own earlier
-// writes are visible here.
+// requestContext returns a value of the request's context. The real function
+// writes into an existing context, so its own earlier writes are visible here.
 func (c *change) requestContext(key string) *structpb.Value {
 	if c.req.GetContext().GetFields() == nil {
 		return nil
@@ -160,12 +154,7 @@ func (c *change) setContext(data map[string]any) error {
 	if len(data) == 0 {
 		return nil
 	}
-	fields := maps.Clone(c.rsp.GetContext().GetFields())
-	if fields == nil {
-		fields = map[string]*structpb.Value{}
-	}
-	maps.Copy(fields, values.GetFields())
-	c.rsp.Context = &structpb.Struct{Fields: fields}
+	c.rsp.Context = sdk.With(c.rsp.GetContext(), values.GetFields())
 	return nil
 }
 
@@ -194,7 +183,7 @@ func (r requirement) selector() *fnv1.ResourceSelector {
 }
 
 // require adds requirements. Those without a namespace are also added to the
-// field that older versions of Crossplane read.
+// field of older versions of Crossplane.
 func (c *change) require(d *unstructured.Unstructured) error {
 	var requirements map[string]requirement
 	if err := decodeField(d.Object, "requirements", &requirements); err != nil {
@@ -218,14 +207,12 @@ func (c *change) require(d *unstructured.Unstructured) error {
 	return nil
 }
 
-// extraField returns the field extra_resources of a message. It finds the field
-// by name, because linters reject the deprecated accessor.
+// extraField returns the field extra_resources, whose accessor is deprecated.
 func extraField(m protoreflect.Message) protoreflect.FieldDescriptor {
 	return m.Descriptor().Fields().ByName("extra_resources")
 }
 
-// extraResources copies the resources that were found for requirements into the
-// context.
+// extraResources copies the found resources into the context.
 func (c *change) extraResources() error {
 	extra := map[string]*fnv1.Resources{}
 	m := c.req.ProtoReflect()
@@ -241,8 +228,8 @@ func (c *change) extraResources() error {
 	return nil
 }
 
-// copyResources adds resources to those in the context, in the JSON form of
-// Go's structs.
+// copyResources adds resources to those in the context, in encoding/json's
+// form.
 func (c *change) copyResources(found map[string]*fnv1.Resources) error {
 	if len(found) == 0 {
 		return nil

@@ -23,8 +23,7 @@ const environmentKey = "apiextensions.crossplane.io/environment"
 // separator joins the parts of a template.
 const separator = "\n---\n"
 
-// Limits of a template in bytes and files. The real function accepts no message
-// above 4 MiB.
+// Limits of a template. The real function accepts messages up to 4 MiB.
 const (
 	maxTemplate = 4 << 20
 	maxFiles    = 10_000
@@ -84,8 +83,7 @@ func (o Options) folders() []string {
 	return append([]string{dir}, o.Templates...)
 }
 
-// files returns the text of the files that the input names, from the first
-// folder that contains them.
+// files returns the text of the files in the first folder that contains them.
 func (r *runner) files(ctx context.Context, f *fileSystem) (string, error) {
 	if f == nil || f.DirPath == "" {
 		return "", errors.New("fileSystem.dirPath should be provided")
@@ -152,8 +150,7 @@ func within(folder, dirPath string) (string, error) {
 	return inside, nil
 }
 
-// A tree reads and joins files. Its errors contain paths as the input gave
-// them.
+// A tree reads and joins files. Its errors contain the paths of the input.
 type tree struct {
 	root            *os.Root
 	inside, dirPath string
@@ -163,8 +160,7 @@ type tree struct {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// read adds a file, or the files of a folder that are not hidden, in lexical
-// order. It follows links to files.
+// read adds a file, or the visible files of a folder by name. It follows links.
 func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -190,8 +186,7 @@ func (t *tree) read(ctx context.Context, name string, isFolder bool) error {
 	return nil
 }
 
-// open opens a file, which may have been replaced since it was listed. It
-// therefore does not wait for the writer of a pipe.
+// open does not wait for the writer of a pipe that has replaced a listed file.
 func (t *tree) open(name string) (*os.File, error) {
 	return t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
@@ -236,8 +231,7 @@ func (t *tree) readFile(name string) error {
 
 var errTemplateSize = fmt.Errorf("the template is larger than %d MiB", maxTemplate>>20)
 
-// explain returns an error at name as the os package would, with the path of
-// the input.
+// explain returns an error of the os package with the path of the input.
 func (t *tree) explain(op, name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -3,6 +3,7 @@ package gotemplating
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -12,32 +13,34 @@ import (
 )
 
 // known returns the functions of Sprig for templates: without env and
-// expandenv, in UTC, and with limits. Callers must not change the map.
+// expandenv, in UTC, and with limits. The map is read-only.
 var known = sync.OnceValue(func() map[string]any {
 	all := sprig.GenericFuncMap()
 	delete(all, "env")
 	delete(all, "expandenv")
 	all["getHostByName"] = func(string) (string, error) { return "", errors.New("a builtin function has no network") }
 	all["set"] = set
-	for _, name := range []string{"merge", "mergeOverwrite"} {
-		all[name] = merging(all[name].(func(map[string]any, ...map[string]any) any))
+	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
+		all[name] = before(all[name], func(args []reflect.Value) {
+			dst, srcs := args[0].Interface().(map[string]any), args[1].Interface().([]map[string]any)
+			args[1] = reflect.ValueOf(apart(dst, srcs))
+		})
 	}
-	for _, name := range []string{"mustMerge", "mustMergeOverwrite"} {
-		all[name] = mustMerging(all[name].(func(map[string]any, ...map[string]any) (any, error)))
-	}
-	for name, f := range dates {
-		all[name] = f
-	}
+	maps.Copy(all, dates)
 	for names, bytes := range bounds {
 		for name := range strings.FieldsSeq(names) {
-			all[name] = bounded(all[name], bytes)
+			all[name] = before(all[name], func(args []reflect.Value) {
+				if bytes(args) > maxCall {
+					panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20)) // text/template returns it
+				}
+			})
 		}
 	}
 	return all
 })
 
-// set is Sprig's set, but it rejects a dict that would contain itself.
-// Functions that walk such a value would overflow the stack.
+// set is Sprig's set, but it rejects a dict that would contain itself, which
+// would overflow the stack of other functions.
 func set(dict map[string]any, key string, value any) (map[string]any, error) {
 	if contains(value, dict) {
 		return nil, errContainsItself
@@ -49,9 +52,8 @@ func set(dict map[string]any, key string, value any) (map[string]any, error) {
 // maxCall limits the memory that a single call allocates, in bytes.
 const maxCall = 256 << 20
 
-// bounds has the functions that can allocate unlimited memory from small
-// arguments in a single call, faster than the watchdog measures. Each entry
-// estimates the bytes of a call.
+// bounds estimates the bytes of single calls that can allocate unlimited memory
+// faster than the watchdog measures.
 var bounds = map[string]func(args []reflect.Value) float64{
 	"repeat":         func(args []reflect.Value) float64 { return number(args[0]) * length(args[1]) },
 	"indent nindent": func(args []reflect.Value) float64 { return number(args[0]) * (1 + count(args[1], "\n")) },
@@ -85,8 +87,8 @@ func length(v reflect.Value) float64 { return float64(v.Len()) }
 
 func count(v reflect.Value, part string) float64 { return float64(strings.Count(v.String(), part)) }
 
-// integers returns the size of a list of integers. If the number after the last
-// one overflows, the list is infinite.
+// integers returns the bytes of a list of integers, which is infinite on
+// overflow.
 func integers(from, to, step float64) float64 {
 	if math.Abs(to)+math.Abs(step) > math.MaxInt64/2 {
 		return math.Inf(1)
@@ -94,14 +96,11 @@ func integers(from, to, step float64) float64 {
 	return 8 * math.Abs(to-from) / math.Max(1, math.Abs(step))
 }
 
-// bounded returns a function with f's type that panics before a call would
-// allocate more than maxCall. text/template converts the panic to an error.
-func bounded(f any, bytes func(args []reflect.Value) float64) any {
+// before returns a function with f's type that calls do with the arguments first.
+func before(f any, do func(args []reflect.Value)) any {
 	call := reflect.ValueOf(f)
 	return reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
-		if bytes(args) > maxCall {
-			panic(fmt.Errorf("a value takes more than %d MiB", maxCall>>20))
-		}
+		do(args)
 		if call.Type().IsVariadic() {
 			return call.CallSlice(args)
 		}

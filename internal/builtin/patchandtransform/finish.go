@@ -2,6 +2,7 @@ package patchandtransform
 
 import (
 	"fmt"
+	"maps"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -9,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// finish writes the results of the run into the response. It keeps the desired
-// state of earlier steps, without its connection details.
+// finish writes the response. The desired state of earlier steps has no
+// connection details.
 func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	xr, err := sdk.Struct(r.desired.Fields)
 	if err != nil {
@@ -23,31 +24,18 @@ func (r *run) finish(secret map[string]*fnv1.Resource) error {
 	if state.Resources, err = r.resources(); err != nil {
 		return fmt.Errorf("cannot set desired composed resources: %w", err)
 	}
-	for name, s := range secret {
-		state.Resources[name] = s
-	}
+	maps.Copy(state.Resources, secret)
 	env, err := sdk.Struct(r.environment.Fields)
 	if err != nil {
 		return fmt.Errorf("cannot set the environment: %w", err)
 	}
 	r.rsp.Desired = state
-	r.rsp.Context = &structpb.Struct{Fields: map[string]*structpb.Value{}}
-	for key, value := range r.req.GetContext().GetFields() {
-		r.rsp.Context.Fields[key] = value
-	}
-	r.rsp.Context.Fields[environmentKey] = structpb.NewStructValue(env)
+	r.rsp.Context = sdk.With(r.req.GetContext(), map[string]*structpb.Value{environmentKey: structpb.NewStructValue(env)})
 	return nil
 }
 
 func (r *run) resources() (map[string]*fnv1.Resource, error) {
-	resources := make(map[string]*fnv1.Resource, len(r.composed)+len(r.req.GetDesired().GetResources()))
-	for name, c := range r.req.GetDesired().GetResources() {
-		body := c.GetResource()
-		if body == nil {
-			body = &structpb.Struct{}
-		}
-		resources[name] = &fnv1.Resource{Resource: body, Ready: c.GetReady()}
-	}
+	resources := sdk.Desired(r.req)
 	for name, c := range r.composed {
 		body, err := sdk.Struct(c.fields)
 		if err != nil {

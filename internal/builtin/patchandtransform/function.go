@@ -15,7 +15,7 @@ import (
 
 // Options configure a function.
 type Options struct {
-	// Progress receives one warning for each part of an input that has an
+	// Progress receives a warning for each part of an input with an
 	// unexpected effect.
 	Progress progress.Func
 }

@@ -39,10 +39,7 @@ type detail struct {
 func compileDetails(all []spec.ConnectionDetail) []detail {
 	compiled := make([]detail, len(all))
 	for i := range all {
-		compiled[i].ConnectionDetail = &all[i]
-		if all[i].FromFieldPath != nil {
-			compiled[i].from = patch.Parse(*all[i].FromFieldPath)
-		}
+		compiled[i] = detail{&all[i], patch.ParseOptional(all[i].FromFieldPath)}
 	}
 	return compiled
 }
@@ -77,17 +74,13 @@ type check struct {
 func compileChecks(all []spec.ReadinessCheck) []check {
 	compiled := make([]check, len(all))
 	for i := range all {
-		compiled[i].ReadinessCheck = &all[i]
-		if all[i].FieldPath != nil {
-			compiled[i].at = patch.Parse(*all[i].FieldPath)
-		}
+		compiled[i] = check{&all[i], patch.ParseOptional(all[i].FieldPath)}
 	}
 	return compiled
 }
 
-// isReady reports whether all checks pass. Without checks the resource must
-// have the condition Ready. The first check that cannot run ends isReady with
-// an error.
+// isReady reports whether all checks pass, or without checks the condition
+// Ready. The first check that cannot run is an error.
 func isReady(checks []check, o *observed) (bool, error) {
 	if len(checks) == 0 {
 		return o.hasCondition("Ready", "True"), nil
@@ -104,8 +97,8 @@ func isReady(checks []check, o *observed) (bool, error) {
 	return true, nil
 }
 
-// errUncheckable is the error of a check that lacks a required field but passes
-// validation. The real function crashes on it.
+// errUncheckable is the error of a check that passes validation without a
+// required field, which crashes the real function.
 var errUncheckable = errors.New("matchCondition: Required value: cannot be nil for type MatchCondition")
 
 func (c *check) passes(o *observed) (bool, error) {

@@ -24,8 +24,7 @@ type program struct {
 // A template is the compiled template of a composed resource.
 type template struct {
 	name string
-	// base is nil if the template has none, or if baseErr says why it is
-	// invalid.
+	// base is nil if the template has none or an invalid one, as baseErr.
 	base    map[string]any
 	baseErr error
 	patches []patch.Patch
@@ -33,8 +32,7 @@ type template struct {
 	checks  []check
 }
 
-// compile compiles an input. The error is the text of the real function's fatal
-// result.
+// compile compiles an input. The error is the text of the fatal result.
 func compile(in *structpb.Struct) (*program, error) {
 	resources := &spec.Resources{}
 	if err := sdk.Decode(in, resources); err != nil {
@@ -75,8 +73,8 @@ func compilePatches(all []spec.Patch) []patch.Patch {
 }
 
 // compileTemplate replaces references to patch sets by their patches, so that
-// patches have the indexes of the real function's results. The template may
-// have at most most patches.
+// patches have the indexes of results. A template may have at most most
+// patches.
 func compileTemplate(t *spec.Template, sets map[string][]patch.Patch, most int) (template, error) {
 	compiled := template{name: t.Name, details: compileDetails(t.ConnectionDetails), checks: compileChecks(t.ReadinessChecks)}
 	compiled.base, compiled.baseErr = decodeBase(t)
@@ -115,8 +113,7 @@ func decodeBase(t *spec.Template) (map[string]any, error) {
 	return base, nil
 }
 
-// oddities returns warnings for the parts of a program with an unexpected
-// effect. Patches have the indexes of results.
+// oddities returns warnings for the parts with an unexpected effect.
 func (p *program) oddities() []string {
 	var odd []string
 	for i, p := range p.environment {

@@ -27,8 +27,7 @@ type run struct {
 
 	// xr is the observed XR. It is never changed.
 	xr map[string]any
-	// desired and environment are the objects besides composed resources
-	// that patches may change.
+	// desired and environment are patched, as composed resources are.
 	desired, environment patch.Object
 	// details are the connection details of the desired XR.
 	details map[string][]byte
@@ -61,8 +60,7 @@ func begin(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *run {
 	return r
 }
 
-// run executes a program and completes the response. Its error is the fatal
-// result.
+// run executes a program. Its error is the fatal result.
 func (r *run) run(ctx context.Context, p *program) error {
 	for i := range p.environment {
 		if err := r.patchEnvironment(ctx, &p.environment[i]); err != nil {
@@ -97,8 +95,7 @@ func (r *run) patchEnvironment(ctx context.Context, p *patch.Patch) error {
 	return err
 }
 
-// errNoBase is the error of a template without a base and without an earlier
-// resource.
+// errNoBase is the error of a template without a base and an earlier resource.
 var errNoBase = errors.New("has no base template, and was not produced by a previous Function in the pipeline")
 
 // compose composes a template's resource.
@@ -152,10 +149,9 @@ func (r *run) observe(name string) *observed {
 	return o
 }
 
-// adopt sets the name of the observed resource, and reads its connection
-// details and readiness.
+// adopt applies the observed resource's name, connection details and readiness.
 func (r *run) adopt(t *template, made *composed, o *observed) error {
-	name, namespace := o.identity()
+	name, namespace := identity(o.resource)
 	u := unstructured.Unstructured{Object: made.fields}
 	u.SetNamespace(namespace)
 	u.SetName(name)
@@ -180,8 +176,8 @@ func (r *run) adopt(t *template, made *composed, o *observed) error {
 	return nil
 }
 
-// patch applies a template's patches. It reports whether to keep the resource:
-// a new resource is dropped if a required value is missing.
+// patch applies a template's patches. It does not keep a new resource if a
+// required value is missing.
 func (r *run) patch(ctx context.Context, t *template, made *composed, o *observed) (kept bool, err error) {
 	target := patch.Object{Fields: made.fields}
 	defer func() { made.fields = target.Fields }()
@@ -210,8 +206,8 @@ func (r *run) patch(ctx context.Context, t *template, made *composed, o *observe
 	return true, nil
 }
 
-// ends returns what a template's patch reads and writes. from is nil if the
-// patch reads a resource that does not exist.
+// ends returns what a patch reads and writes. from is nil for a missing
+// resource.
 func (r *run) ends(p *patch.Patch, target *patch.Object, o *observed) (from map[string]any, to *patch.Object) {
 	switch p.Type {
 	case spec.ToCompositeFieldPath, spec.CombineToComposite:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -20,8 +20,8 @@ type reference struct {
 	Namespace string `json:"namespace"`
 }
 
-// connectionSecret composes the Secret of the XR's connection details. It
-// returns nil for XRs before Crossplane v2, and for XRs without details.
+// connectionSecret composes the Secret of the XR's connection details, or nil
+// for XRs before Crossplane v2, or without details.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec, _ := r.xr["spec"].(map[string]any)
 	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
@@ -31,44 +31,29 @@ func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot generate connection secret reference: cannot apply connection secret patches: %w", err)
 	}
-	body := map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1"}
-	metadata := map[string]any{}
-	if ref.Name != "" {
-		metadata["name"] = ref.Name
-	}
-	if ref.Namespace != "" {
-		metadata["namespace"] = ref.Namespace
-	}
-	if len(metadata) > 0 {
-		body["metadata"] = metadata
-	}
 	data := make(map[string]any, len(r.details))
 	for key, value := range r.details {
 		data[key] = base64.StdEncoding.EncodeToString(value)
 	}
-	body["data"] = data
-	resource, err := sdk.Struct(body)
+	body := unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1", "data": data,
+	}}
+	body.SetName(ref.Name)
+	body.SetNamespace(ref.Namespace)
+	resource, err := sdk.Struct(body.Object)
 	if err != nil {
 		return nil, err
 	}
-	name, _ := r.identity()
+	name, _ := identity(r.req.GetObserved().GetComposite())
 	return map[string]*fnv1.Resource{name + "-connection-secret": {Resource: resource, Ready: fnv1.Ready_READY_TRUE}}, nil
 }
 
-// identity returns the XR's name and namespace.
-func (r *run) identity() (name, namespace string) {
-	return identity(r.req.GetObserved().GetComposite().GetResource())
-}
-
-func identity(obj *structpb.Struct) (name, namespace string) {
-	metadata := obj.GetFields()["metadata"].GetStructValue().GetFields()
+func identity(resource *fnv1.Resource) (name, namespace string) {
+	metadata := resource.GetResource().GetFields()["metadata"].GetStructValue().GetFields()
 	return metadata["name"].GetStringValue(), metadata["namespace"].GetStringValue()
 }
 
-func (o *observed) identity() (name, namespace string) { return identity(o.resource.GetResource()) }
-
-// reference returns the Secret's name before patches: from the XR, else from
-// the input, else derived from the XR's name.
+// reference returns the Secret's name from the XR, the input, or the XR's name.
 func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) reference {
 	if v, ok := spec["writeConnectionSecretToRef"]; ok {
 		var ref reference
@@ -79,7 +64,7 @@ func (r *run) reference(spec map[string]any, secret *spec.ConnectionSecret) refe
 	if secret != nil && (secret.Name != "" || secret.Namespace != "") {
 		return reference{secret.Name, secret.Namespace}
 	}
-	name, namespace := r.identity()
+	name, namespace := identity(r.req.GetObserved().GetComposite())
 	return reference{name + "-connection", namespace}
 }
 
@@ -95,13 +80,11 @@ func (r *run) patchReference(ref reference, patches []patch.Patch) (reference, e
 			return ref, fmt.Errorf("cannot apply patch type %s at index %d: %w", p.Type, i, err)
 		}
 	}
-	for _, field := range []struct {
-		key   string
-		value *string
-	}{{"name", &ref.Name}, {"namespace", &ref.Namespace}} {
-		if text, ok := to.Fields[field.key].(string); ok {
-			*field.value = text
-		}
+	if name, ok := to.Fields["name"].(string); ok {
+		ref.Name = name
+	}
+	if namespace, ok := to.Fields["namespace"].(string); ok {
+		ref.Namespace = namespace
 	}
 	return ref, nil
 }

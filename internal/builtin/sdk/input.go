@@ -10,13 +10,11 @@ import (
 )
 
 // Decode decodes a function's input into the struct that into points to, by its
-// json tags. It is strict: unknown fields, names with other capitals, and
-// values of other types are errors. A null leaves the field unset, and a nil
-// input is an empty input.
+// json tags. Unknown fields, names with other capitals, and values of other
+// types are errors.
 //
 // The error begins like that of the real functions, whose input types are in Go
-// packages v1beta1. The text after "json: " differs, because theirs depends on
-// a library.
+// packages v1beta1. The text after "json: " depends on the library.
 func Decode(input *structpb.Struct, into any) error {
 	kind := reflect.TypeOf(into).Elem().Name()
 	err := decode(input, into)

@@ -2,13 +2,11 @@ package sdk
 
 import "sync"
 
-// most is the number of values that a Memo keeps, more than a pipeline has
-// steps.
+// most limits the values of a Memo. It is larger than the steps of a pipeline.
 const most = 256
 
-// A Memo caches a value for each key, so that it is computed once for all
-// composite resources of a render. The zero value is empty. It is safe for
-// concurrent use.
+// A Memo caches a value for each key, for all composite resources of a render.
+// The zero value is empty. It is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	mu     sync.Mutex
 	values map[K]func() (V, error)

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -10,9 +11,8 @@ import (
 )
 
 // Struct converts obj to a message. Values have the types nil, bool, int64,
-// float64, string, []any and map[string]any. Invalid UTF-8 becomes U+FFFD, as
-// in encoding/json. A number that JSON cannot represent is an error with
-// encoding/json's text.
+// float64, string, []any and map[string]any. Invalid UTF-8 and invalid numbers
+// have the result and the error of encoding/json.
 func Struct(obj map[string]any) (*structpb.Struct, error) {
 	fields := make(map[string]*structpb.Value, len(obj))
 	for k, v := range obj {
@@ -23,6 +23,14 @@ func Struct(obj map[string]any) (*structpb.Struct, error) {
 		fields[fieldpath.ValidUTF8(k)] = value
 	}
 	return &structpb.Struct{Fields: fields}, nil
+}
+
+// With returns a copy of s with more fields. It shares the values.
+func With(s *structpb.Struct, more map[string]*structpb.Value) *structpb.Struct {
+	fields := make(map[string]*structpb.Value, len(s.GetFields())+len(more))
+	maps.Copy(fields, s.GetFields())
+	maps.Copy(fields, more)
+	return &structpb.Struct{Fields: fields}
 }
 
 func toValue(v any) (*structpb.Value, error) {
@@ -41,23 +49,18 @@ func toValue(v any) (*structpb.Value, error) {
 	case string:
 		return structpb.NewStringValue(fieldpath.ValidUTF8(v)), nil
 	case []any:
-		return listValue(v)
+		list := &structpb.ListValue{Values: make([]*structpb.Value, len(v))}
+		for i, element := range v {
+			var err error
+			if list.Values[i], err = toValue(element); err != nil {
+				return nil, err
+			}
+		}
+		return structpb.NewListValue(list), nil
 	case map[string]any:
 		s, err := Struct(v)
 		return structpb.NewStructValue(s), err
 	default:
 		return nil, fmt.Errorf("json: unsupported type: %T", v)
 	}
-}
-
-func listValue(list []any) (*structpb.Value, error) {
-	values := make([]*structpb.Value, len(list))
-	for i, v := range list {
-		value, err := toValue(v)
-		if err != nil {
-			return nil, err
-		}
-		values[i] = value
-	}
-	return structpb.NewListValue(&structpb.ListValue{Values: values}), nil
 }

@@ -1,5 +1,4 @@
 // Package spec has the types of patches, transforms and the input of
-// function-patch-and-transform, and validates them with the messages of the
-// Kubernetes API server. The defaults in the comments are those of the function:
-// nothing applies the defaults of the schema that it publishes.
+// function-patch-and-transform, and validates them with the API server's errors.
+// Defaults in comments are those of the function, not of its published schema.
 package spec

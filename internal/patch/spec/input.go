@@ -6,64 +6,61 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Resources is the input: what to compose, and by which patches.
+// Resources is the input.
 type Resources struct {
-	// APIVersion, Kind and Metadata are not looked at.
+	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion,omitempty"`
 	Kind       string            `json:"kind,omitempty"`
 	Metadata   metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// PatchSets are lists of patches that patches of type PatchSet stand for.
-	// Of several with one name the last counts.
+	// PatchSets are the lists that patches of type PatchSet refer to. The last
+	// one of a name is used.
 	PatchSets []PatchSet `json:"patchSets,omitempty"`
-	// Environment patches between the environment and the composite resource,
-	// before anything is composed.
+	// Environment has patches that run before resources are composed.
 	Environment *Environment `json:"environment,omitempty"`
-	// Resources are composed in their order. Of several with one name the last
-	// is kept.
+	// Resources are composed in order. The last one of a name is kept.
 	Resources []Template `json:"resources,omitempty"`
-	// WriteConnectionSecretToRef names the Secret that is composed of the
-	// connection details of an XR that has spec.crossplane. Default: the XR's
-	// name with "-connection", in its namespace.
+	// WriteConnectionSecretToRef names the Secret with the connection details of
+	// an XR that has spec.crossplane. Default: the XR's name with "-connection",
+	// in its namespace.
 	WriteConnectionSecretToRef *ConnectionSecret `json:"writeConnectionSecretToRef,omitempty"`
 }
 
 // A PatchSet is a named list of patches.
 type PatchSet struct {
 	Name string `json:"name"`
-	// Patches are of any type but PatchSet.
+	// Patches have any type except PatchSet.
 	Patches []Patch `json:"patches"`
 }
 
-// Environment is what there is to do to the environment.
+// Environment has the patches of the environment.
 type Environment struct {
-	// Patches are FromCompositeFieldPath, CombineFromComposite and
-	// ToEnvironmentFieldPath, which write to the environment, and
-	// ToCompositeFieldPath, CombineToComposite and FromEnvironmentFieldPath,
-	// which write to the XR.
+	// FromCompositeFieldPath, CombineFromComposite and ToEnvironmentFieldPath
+	// write to the environment. ToCompositeFieldPath, CombineToComposite and
+	// FromEnvironmentFieldPath write to the XR.
 	Patches []Patch `json:"patches,omitempty"`
 }
 
-// A Template is a composed resource.
+// A Template is the template of a composed resource.
 type Template struct {
 	// Name is its key among the composed resources.
 	Name string `json:"name"`
-	// Base is a whole object with a kind. Default: what an earlier step or
-	// template desires by this name.
+	// Base is an object with a kind. Default: the resource of this name that an
+	// earlier step or template desires.
 	Base json.RawMessage `json:"base,omitempty"`
-	// Patches run in their order.
+	// Patches run in order.
 	Patches []ComposedPatch `json:"patches,omitempty"`
-	// ConnectionDetails go from the observed resource to the XR.
+	// ConnectionDetails are copied from the observed resource to the XR.
 	ConnectionDetails []ConnectionDetail `json:"connectionDetails,omitempty"`
-	// ReadinessChecks all have to pass for the resource to be ready. Default:
-	// the condition Ready is True.
+	// ReadinessChecks must all pass for the resource to be ready. Default: the
+	// condition Ready is True.
 	ReadinessChecks []ReadinessCheck `json:"readinessChecks,omitempty"`
 }
 
-// A ComposedPatch is a patch of a template: one of its own, or a patch set.
+// A ComposedPatch is a patch of a template, or refers to a patch set.
 type ComposedPatch struct {
 	Patch `json:",inline"`
-	// PatchSetName is required for type PatchSet, for which nothing else counts.
+	// PatchSetName is required for type PatchSet, which ignores all other fields.
 	PatchSetName *string `json:"patchSetName,omitempty"`
 }
 
@@ -91,17 +88,17 @@ const (
 	FromValue               ConnectionDetailType = "FromValue"
 )
 
-// A ReadinessCheck is a test that the observed resource has to pass.
+// A ReadinessCheck is a check of the observed resource.
 type ReadinessCheck struct {
 	Type ReadinessCheckType `json:"type"`
-	// FieldPath is required, but for None and MatchCondition.
+	// FieldPath is required, except for None and MatchCondition.
 	FieldPath      *string         `json:"fieldPath,omitempty"`
 	MatchString    *string         `json:"matchString,omitempty"`
 	MatchInteger   *int64          `json:"matchInteger,omitempty"`
 	MatchCondition *MatchCondition `json:"matchCondition,omitempty"`
 }
 
-// A ReadinessCheckType is a kind of test.
+// A ReadinessCheckType is a type of check.
 type ReadinessCheckType string
 
 // The types of readiness checks.
@@ -115,7 +112,7 @@ const (
 	CheckNone           ReadinessCheckType = "None"
 )
 
-// MatchCondition is the status that a condition has to have.
+// MatchCondition is the required status of a condition.
 type MatchCondition struct {
 	Type   string `json:"type"`
 	Status string `json:"status"`
@@ -125,7 +122,7 @@ type MatchCondition struct {
 type ConnectionSecret struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Patches are FromCompositeFieldPath and CombineFromComposite, and write to
+	// Patches of type FromCompositeFieldPath and CombineFromComposite write to
 	// name and namespace.
 	Patches []Patch `json:"patches,omitempty"`
 }

@@ -5,22 +5,11 @@ import (
 	"slices"
 )
 
-// inOrder returns the error of the first check that fails.
-func inOrder(checks ...func() error) error {
-	for _, check := range checks {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Validate returns the first thing that is wrong with r, in the words of the
-// function: its field, and what there should be. The patches of
-// writeConnectionSecretToRef are not looked at.
+// Validate returns the first error in r, with the texts of the real function. It
+// does not check the patches of writeConnectionSecretToRef.
 func (r *Resources) Validate() error {
 	for _, s := range r.PatchSets {
-		// The real function leaves out where the patch set stands.
+		// The real function's error has no path of the patch set.
 		if err := s.validate(); err != nil {
 			return err
 		}
@@ -44,7 +33,7 @@ func (s *PatchSet) validate() error {
 	return FirstError("patches", len(s.Patches), s.ValidatePatch)
 }
 
-// ValidatePatch returns the first thing that is wrong with patch i of the set.
+// ValidatePatch returns the first error in patch i of the set.
 func (s *PatchSet) ValidatePatch(i int) error {
 	p := &s.Patches[i]
 	if p.Type == PatchSetType {
@@ -65,7 +54,7 @@ func (e *Environment) validate() error {
 	return nil
 }
 
-// ValidatePatch returns the first thing that is wrong with patch i.
+// ValidatePatch returns the first error in patch i.
 func (e *Environment) ValidatePatch(i int) error {
 	p := &e.Patches[i]
 	if !inEnvironment(p) {
@@ -90,20 +79,16 @@ func (t *Template) validate() error {
 	if t.Name == "" {
 		return Required("name", "name is required")
 	}
-	return inOrder(
-		func() error {
-			return FirstError("patches", len(t.Patches), func(i int) error { return t.Patches[i].Validate() })
-		},
-		func() error {
-			return FirstError("connectionDetails", len(t.ConnectionDetails), func(i int) error { return t.ConnectionDetails[i].Validate() })
-		},
-		func() error {
-			return FirstError("readinessChecks", len(t.ReadinessChecks), func(i int) error { return t.ReadinessChecks[i].Validate() })
-		},
-	)
+	if err := FirstError("patches", len(t.Patches), func(i int) error { return t.Patches[i].Validate() }); err != nil {
+		return err
+	}
+	if err := FirstError("connectionDetails", len(t.ConnectionDetails), func(i int) error { return t.ConnectionDetails[i].Validate() }); err != nil {
+		return err
+	}
+	return FirstError("readinessChecks", len(t.ReadinessChecks), func(i int) error { return t.ReadinessChecks[i].Validate() })
 }
 
-// Validate returns the first thing that is wrong with p.
+// Validate returns the first error in p.
 func (p *ComposedPatch) Validate() error {
 	if p.Type != PatchSetType {
 		return p.Patch.Validate()
@@ -114,7 +99,7 @@ func (p *ComposedPatch) Validate() error {
 	return p.ValidateRest()
 }
 
-// Validate returns the first thing that is wrong with d.
+// Validate returns the first error in d.
 func (d *ConnectionDetail) Validate() error {
 	switch {
 	case d.Type == "":
@@ -134,41 +119,34 @@ func (d *ConnectionDetail) Validate() error {
 	}
 }
 
-// Validate returns the first thing that is wrong with c.
+// Validate returns the first error in c.
 func (c *ReadinessCheck) Validate() error {
+	var err error
 	switch c.Type {
 	case CheckNone:
 		return nil
-	case CheckMatchString:
-		if c.MatchString == nil {
-			return Required("matchString", "cannot be nil for type MatchString")
-		}
-	case CheckMatchInteger:
-		if c.MatchInteger == nil {
-			return Required("matchInteger", "cannot be nil for type MatchInteger")
-		}
 	case CheckMatchCondition:
 		if c.MatchCondition == nil {
 			return nil
 		}
 		return UnderPath("matchCondition", c.MatchCondition.validate())
+	case CheckMatchString:
+		err = requireIf(c.MatchString == nil, "matchString", "cannot be nil for type MatchString")
+	case CheckMatchInteger:
+		err = requireIf(c.MatchInteger == nil, "matchInteger", "cannot be nil for type MatchInteger")
 	case CheckNonEmpty, CheckMatchTrue, CheckMatchFalse:
 	default:
 		return Invalid("type", c.Type, "unknown readiness check type")
 	}
-	if c.FieldPath == nil {
-		return Required("fieldPath", "cannot be empty")
+	if err != nil {
+		return err
 	}
-	return nil
+	return requireIf(c.FieldPath == nil, "fieldPath", "cannot be empty")
 }
 
 func (c *MatchCondition) validate() error {
-	switch {
-	case c.Type == "":
+	if c.Type == "" {
 		return Required("type", "cannot be empty for type MatchCondition")
-	case c.Status == "":
-		return Required("status", "cannot be empty for type MatchCondition")
-	default:
-		return nil
 	}
+	return requireIf(c.Status == "", "status", "cannot be empty for type MatchCondition")
 }

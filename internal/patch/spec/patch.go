@@ -1,5 +1,7 @@
 package spec
 
+import "cmp"
+
 // A PatchType says where a patch reads and writes.
 type PatchType string
 
@@ -16,31 +18,26 @@ const (
 	PatchSetType             PatchType = "PatchSet"
 )
 
-// A Patch moves a value from one object to another.
+// A Patch copies a value from one object to another.
 type Patch struct {
 	// Type is FromCompositeFieldPath by default.
 	Type PatchType `json:"type,omitempty"`
-	// FromFieldPath is where the value is read. Required, but for Combine types.
+	// FromFieldPath is the path to read. Required, except for Combine types.
 	FromFieldPath *string `json:"fromFieldPath,omitempty"`
-	// Combine makes the value of several. Required for Combine types.
+	// Combine computes the value from several. Required for Combine types.
 	Combine *Combine `json:"combine,omitempty"`
-	// ToFieldPath is where the value is written: by default where it was read.
-	// Required for Combine types. [*] in it stands for all elements there are.
+	// ToFieldPath is the path to write, by default FromFieldPath. Required for
+	// Combine types. [*] in it matches all existing elements.
 	ToFieldPath *string `json:"toFieldPath,omitempty"`
-	// Transforms change the value, one after the other.
+	// Transforms are applied to the value in order.
 	Transforms []Transform `json:"transforms,omitempty"`
 	Policy     *Policy     `json:"policy,omitempty"`
 }
 
-// TypeOrDefault is the type that the patch has, written or not.
-func (p *Patch) TypeOrDefault() PatchType {
-	if p.Type == "" {
-		return FromCompositeFieldPath
-	}
-	return p.Type
-}
+// TypeOrDefault returns the patch's type, or the default.
+func (p *Patch) TypeOrDefault() PatchType { return cmp.Or(p.Type, FromCompositeFieldPath) }
 
-// IsCombine reports whether patches of the type make their value of several.
+// IsCombine reports whether patches of the type combine several values.
 func (t PatchType) IsCombine() bool {
 	switch t {
 	case CombineFromComposite, CombineToComposite, CombineFromEnvironment, CombineToEnvironment:
@@ -50,7 +47,7 @@ func (t PatchType) IsCombine() bool {
 	}
 }
 
-// To is the path that the patch writes to, written or not.
+// To returns the path that the patch writes, or the default.
 func (p *Patch) To() string {
 	switch {
 	case p.ToFieldPath != nil:
@@ -62,7 +59,7 @@ func (p *Patch) To() string {
 	}
 }
 
-// From is the policy for reading that the patch has, written or not.
+// From returns the policy for reading, or the default.
 func (p *Patch) From() FromPolicy {
 	if p.Policy == nil || p.Policy.FromFieldPath == nil {
 		return FromOptional
@@ -70,7 +67,7 @@ func (p *Patch) From() FromPolicy {
 	return *p.Policy.FromFieldPath
 }
 
-// Over is the policy for writing that the patch has, written or not.
+// Over returns the policy for writing, or the default.
 func (p *Patch) Over() ToPolicy {
 	if p.Policy == nil || p.Policy.ToFieldPath == nil {
 		return Replace
@@ -78,9 +75,9 @@ func (p *Patch) Over() ToPolicy {
 	return *p.Policy.ToFieldPath
 }
 
-// Combine makes one value of several.
+// Combine computes one value from several.
 type Combine struct {
-	// Variables are what the format takes, in order. At least one.
+	// Variables are the arguments of the format, at least one.
 	Variables []Variable `json:"variables"`
 	// Strategy is "string".
 	Strategy CombineStrategy `json:"strategy"`
@@ -88,7 +85,7 @@ type Combine struct {
 	String *CombineString `json:"string,omitempty"`
 }
 
-// A CombineStrategy is how values are combined.
+// A CombineStrategy is a way to combine values.
 type CombineStrategy string
 
 // CombineByString is the only strategy.
@@ -101,12 +98,11 @@ type Variable struct {
 
 // CombineString formats values.
 type CombineString struct {
-	// Format is that of Go's fmt.Sprintf.
+	// Format is a format of Go's fmt.Sprintf.
 	Format string `json:"fmt"`
 }
 
-// A Policy says what to do about values that are not there, or are there
-// already.
+// A Policy is for missing sources and existing targets of patches.
 type Policy struct {
 	// FromFieldPath is Optional by default.
 	FromFieldPath *FromPolicy `json:"fromFieldPath,omitempty"`
@@ -114,7 +110,7 @@ type Policy struct {
 	ToFieldPath *ToPolicy `json:"toFieldPath,omitempty"`
 }
 
-// A FromPolicy says what it means that there is nothing to read.
+// A FromPolicy says whether the source of a patch may be missing.
 type FromPolicy string
 
 // The policies for reading.
@@ -123,10 +119,10 @@ const (
 	FromRequired FromPolicy = "Required"
 )
 
-// A ToPolicy says what becomes of what is there already.
+// A ToPolicy says how a value is merged with the existing one.
 type ToPolicy string
 
-// The policies for writing. MergeObject is MergeObjects, and AppendArray is
+// The policies for writing. MergeObject means MergeObjects, and AppendArray means
 // ForceMergeObjectsAppendArrays.
 const (
 	Replace                       ToPolicy = "Replace"

@@ -7,32 +7,32 @@ import (
 	"regexp/syntax"
 )
 
-// The bounds of an expression: its length in bytes, the instructions that it
-// takes, and how many instructions may meet how many bytes of a text.
+// Limits of regular expressions: the length in bytes, the compiled instructions,
+// and the instructions times the bytes of a text.
 const (
 	MaxPatternLength = 16 << 10
 	MaxSize          = 10_000
 	MaxSteps         = 1 << 30
 )
 
-// ErrPatternTooLarge says that an expression is beyond one of the bounds.
+// ErrPatternTooLarge is the error of an expression that exceeds a limit.
 var ErrPatternTooLarge = errors.New("it is too large")
 
-// An Expression is a regular expression of RE2.
+// An Expression is an RE2 regular expression of limited size.
 type Expression struct {
 	expr *regexp.Regexp
 	size int
 }
 
-// CompilePattern parses an expression. The error is ErrTooLarge, or that of package
-// regexp.
+// CompilePattern parses an expression. The error is ErrPatternTooLarge, or that of
+// package regexp.
 func CompilePattern(text string) (*Expression, error) {
 	if len(text) > MaxPatternLength {
 		return nil, ErrPatternTooLarge
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		// Its words are not quite those of package regexp.
+		// The text differs from that of package regexp.
 		_, err := regexp.Compile(text)
 		return nil, err
 	}
@@ -44,8 +44,7 @@ func CompilePattern(text string) (*Expression, error) {
 	return &Expression{expr, size}, err
 }
 
-// sizeOf is about how many instructions an expression takes, MaxSize and more
-// being too many.
+// sizeOf estimates the instructions of an expression, at most MaxSize+1.
 func sizeOf(re *syntax.Regexp) int {
 	size := 1
 	if re.Op == syntax.OpLiteral {
@@ -60,8 +59,8 @@ func sizeOf(re *syntax.Regexp) int {
 	return size
 }
 
-// MatchString reports whether the expression fits somewhere in text. The error
-// says that it would take too long.
+// MatchString reports whether text has a match. A search that would exceed
+// MaxSteps is an error.
 func (e *Expression) MatchString(text string) (bool, error) {
 	if err := e.check(text); err != nil {
 		return false, err
@@ -69,8 +68,8 @@ func (e *Expression) MatchString(text string) (bool, error) {
 	return e.expr.MatchString(text), nil
 }
 
-// FindStringSubmatch returns the first match and its groups, or nil. The error
-// says that it would take too long.
+// FindStringSubmatch returns the first match and its groups, or nil. A search that
+// would exceed MaxSteps is an error.
 func (e *Expression) FindStringSubmatch(text string) ([]string, error) {
 	if err := e.check(text); err != nil {
 		return nil, err

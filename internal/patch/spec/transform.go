@@ -13,7 +13,7 @@ type Transform struct {
 	Convert *Convert                   `json:"convert,omitempty"`
 }
 
-// A TransformType is a kind of transform.
+// A TransformType is a type of transform.
 type TransformType string
 
 // The types of transforms.
@@ -25,7 +25,7 @@ const (
 	TransformConvert TransformType = "convert"
 )
 
-// Math changes a number.
+// Math computes a number from a number.
 type Math struct {
 	// Type says which of the other fields is required.
 	Type     MathType `json:"type,omitempty"`
@@ -34,7 +34,7 @@ type Math struct {
 	ClampMax *int64   `json:"clampMax,omitempty"`
 }
 
-// A MathType is a kind of arithmetic.
+// A MathType is a type of math transform.
 type MathType string
 
 // The types of math transforms.
@@ -44,32 +44,32 @@ const (
 	ClampMax MathType = "ClampMax"
 )
 
-// Match chooses a value by the first pattern that a string fits.
+// Match returns the result of the first pattern that matches a string.
 type Match struct {
 	Patterns []Pattern `json:"patterns,omitempty"`
-	// FallbackValue is the result if no pattern fits. Default: null.
+	// FallbackValue is the result if no pattern matches. Default: null.
 	FallbackValue json.RawMessage `json:"fallbackValue,omitempty"`
-	// FallbackTo is Value by default. Input makes the value itself the result,
-	// and there must be no FallbackValue then. Anything else is Value.
+	// FallbackTo is FallbackToInput, which excludes a FallbackValue. Any other
+	// text means FallbackValue.
 	FallbackTo string `json:"fallbackTo,omitempty"`
 }
 
-// FallbackToInput makes the value itself the result where no pattern fits.
+// FallbackToInput returns the input if no pattern matches.
 const FallbackToInput = "Input"
 
-// A Pattern is a test of a string.
+// A Pattern matches strings.
 type Pattern struct {
-	// Type says which of the next two is required. It has none by default: a
-	// pattern without one is only found out when it is used.
+	// Type says which of the next two fields is required. Validation accepts a
+	// pattern without a type, which fails when it is used.
 	Type    PatternType `json:"type,omitempty"`
 	Literal *string     `json:"literal,omitempty"`
-	// Regexp is a regular expression of RE2, which may fit anywhere.
+	// Regexp is an RE2 regular expression, which is not anchored.
 	Regexp *string `json:"regexp,omitempty"`
 	// Result is null by default.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// A PatternType is a kind of test.
+// A PatternType is a type of pattern.
 type PatternType string
 
 // The types of patterns.
@@ -78,22 +78,22 @@ const (
 	MatchRegexp  PatternType = "regexp"
 )
 
-// String makes a string of any value.
+// String converts any value to a string.
 type String struct {
 	// Type says which of the other fields is required.
 	Type StringType `json:"type,omitempty"`
-	// Format is that of Go's fmt.Sprintf, for Format.
+	// Format is a format of Go's fmt.Sprintf.
 	Format *string `json:"fmt,omitempty"`
-	// Convert names a conversion, which is not checked before it is used.
+	// Convert is the name of a conversion. Validation accepts any name.
 	Convert *string `json:"convert,omitempty"`
-	// Trim is what TrimPrefix and TrimSuffix take away, once.
+	// Trim is the text that TrimPrefix and TrimSuffix remove once.
 	Trim    *string      `json:"trim,omitempty"`
 	Regexp  *Regexp      `json:"regexp,omitempty"`
 	Join    *Join        `json:"join,omitempty"`
 	Replace *Replacement `json:"replace,omitempty"`
 }
 
-// A StringType is a way to make strings.
+// A StringType is a type of string transform.
 type StringType string
 
 // The types of string transforms.
@@ -107,25 +107,25 @@ const (
 	ReplaceAll    StringType = "Replace"
 )
 
-// Regexp takes the first match of a regular expression of RE2.
+// Regexp returns the first match of an RE2 regular expression.
 type Regexp struct {
 	Match string `json:"match"`
-	// Group is the group of the match: by default 0, all of it.
+	// Group is the group of the match to return. Default: 0, the whole match.
 	Group *int `json:"group,omitempty"`
 }
 
-// Join puts the elements of a list together.
+// Join concatenates the elements of a list.
 type Join struct {
 	Separator string `json:"separator"`
 }
 
-// A Replacement takes the place of every occurrence of Search.
+// A Replacement replaces all occurrences of Search.
 type Replacement struct {
 	Search  string `json:"search"`
 	Replace string `json:"replace"`
 }
 
-// Convert makes a value of another type.
+// Convert converts a value to another type.
 type Convert struct {
 	ToType ConvertType `json:"toType"`
 	// Format is none by default.
@@ -135,7 +135,7 @@ type Convert struct {
 // A ConvertType is a type to convert to.
 type ConvertType string
 
-// The types to convert to. Int is Int64.
+// The types to convert to. ToInt means ToInt64.
 const (
 	ToString  ConvertType = "string"
 	ToInt     ConvertType = "int"
@@ -146,7 +146,7 @@ const (
 	ToArray   ConvertType = "array"
 )
 
-// A ConvertFormat is how a string is to be read.
+// A ConvertFormat is the format of a string to convert.
 type ConvertFormat string
 
 // The formats.

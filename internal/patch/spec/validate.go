@@ -1,11 +1,9 @@
 package spec
 
-import (
-	"fmt"
-)
+import "fmt"
 
-// Validate returns the first thing that is wrong with p, in the words of
-// function-patch-and-transform. It is not for patches of type PatchSet.
+// Validate returns the first error in p, with the texts of
+// function-patch-and-transform. It does not support patches of type PatchSet.
 func (p *Patch) Validate() error {
 	switch t := p.TypeOrDefault(); t {
 	case FromCompositeFieldPath, ToCompositeFieldPath, FromEnvironmentFieldPath, ToEnvironmentFieldPath:
@@ -13,8 +11,8 @@ func (p *Patch) Validate() error {
 			return Required("fromFieldPath", fmt.Sprintf("fromFieldPath must be set for patch type %s", t))
 		}
 	case CombineFromComposite, CombineToComposite, CombineFromEnvironment, CombineToEnvironment:
-		// The real function leaves it at that: transforms and policies of
-		// these patches are only found out when they are used.
+		// The real function does not validate the transforms and policies of
+		// these patches. They fail when they are used.
 		return p.validateCombine()
 	default:
 		return Invalid("type", t, "unknown patch type")
@@ -22,8 +20,7 @@ func (p *Patch) Validate() error {
 	return p.ValidateRest()
 }
 
-// Validate returns the first thing that is wrong with p, in the words of
-// function-patch-and-transform. It is not for patches of type PatchSet.
+// ValidateRest returns the first error in p's transforms and policies.
 func (p *Patch) ValidateRest() error {
 	if err := FirstError("transforms", len(p.Transforms), func(i int) error { return p.Transforms[i].validate() }); err != nil {
 		return err
@@ -66,9 +63,6 @@ func (c *Combine) validate() error {
 		return Required("variables", "at least one variable must be provided")
 	}
 	return FirstError("variables", len(c.Variables), func(i int) error {
-		if c.Variables[i].FromFieldPath == "" {
-			return Required("fromFieldPath", "fromFieldPath must be set for each combine variable")
-		}
-		return nil
+		return requireIf(c.Variables[i].FromFieldPath == "", "fromFieldPath", "fromFieldPath must be set for each combine variable")
 	})
 }

@@ -3,36 +3,34 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 func (t *Transform) validate() error {
-	missing := false
+	var given bool
 	var check func() error
 	switch t.Type {
 	case TransformMap:
-		missing, check = t.Map == nil, t.validateMap
+		given, check = t.Map != nil, t.validateMap
 	case TransformMatch:
-		missing, check = t.Match == nil, t.Match.validate
+		given, check = t.Match != nil, t.Match.validate
 	case TransformMath:
-		missing, check = t.Math == nil, t.Math.Validate
+		given, check = t.Math != nil, t.Math.Validate
 	case TransformString:
-		missing, check = t.String == nil, t.String.validate
+		given, check = t.String != nil, t.String.validate
 	case TransformConvert:
-		missing, check = t.Convert == nil, t.Convert.Validate
+		given, check = t.Convert != nil, t.Convert.Validate
 	default:
 		return Invalid("type", t.Type, "unknown transform type")
 	}
-	if missing {
+	if !given {
 		return Required(string(t.Type), fmt.Sprintf("given transform type %s requires configuration", t.Type))
 	}
 	return UnderPath(string(t.Type), check())
 }
 
 func (t *Transform) validateMap() error {
-	if len(t.Map) == 0 {
-		return Required("pairs", "at least one pair must be specified if a map transform is specified")
-	}
-	return nil
+	return requireIf(len(t.Map) == 0, "pairs", "at least one pair must be specified if a map transform is specified")
 }
 
 func (m *Match) validate() error {
@@ -47,10 +45,7 @@ func (p *Pattern) validate() error {
 	case "":
 		return nil
 	case MatchLiteral:
-		if p.Literal == nil {
-			return Required("literal", "literal pattern type requires a literal")
-		}
-		return nil
+		return requireIf(p.Literal == nil, "literal", "literal pattern type requires a literal")
 	case MatchRegexp:
 		if p.Regexp == nil {
 			return Required("regexp", "regexp pattern type requires a regexp")
@@ -70,28 +65,21 @@ func validateRegexp(path, expr string) error {
 	return nil
 }
 
-// Validate returns what is wrong with m. The function looks at it again when it
-// runs, since not every patch is validated.
+// Validate returns the first error in m. The function also validates m when it
+// runs, because not every patch is validated before.
 func (m *Math) Validate() error {
 	switch m.Type {
 	case "":
 		return Required("type", "math transform type is required")
 	case Multiply:
-		if m.Multiply == nil {
-			return Required("multiply", "must specify a value if a multiply math transform is specified")
-		}
+		return requireIf(m.Multiply == nil, "multiply", "must specify a value if a multiply math transform is specified")
 	case ClampMin:
-		if m.ClampMin == nil {
-			return Required("clampMin", "must specify a value if a clamp min math transform is specified")
-		}
+		return requireIf(m.ClampMin == nil, "clampMin", "must specify a value if a clamp min math transform is specified")
 	case ClampMax:
-		if m.ClampMax == nil {
-			return Required("clampMax", "must specify a value if a clamp max math transform is specified")
-		}
+		return requireIf(m.ClampMax == nil, "clampMax", "must specify a value if a clamp max math transform is specified")
 	default:
 		return Invalid("type", m.Type, "unknown math transform type")
 	}
-	return nil
 }
 
 func (s *String) validate() error {
@@ -99,30 +87,23 @@ func (s *String) validate() error {
 	case "":
 		return Required("type", "string transform type is required")
 	case Format:
-		return demand("fmt", s.Format != nil, "format transform requires a format")
+		return requireIf(s.Format == nil, "fmt", "format transform requires a format")
 	case ConvertString:
-		return demand("convert", s.Convert != nil, "convert transform requires a conversion type")
+		return requireIf(s.Convert == nil, "convert", "convert transform requires a conversion type")
 	case TrimPrefix, TrimSuffix:
-		return demand("trim", s.Trim != nil, "trim transform requires a trim value")
+		return requireIf(s.Trim == nil, "trim", "trim transform requires a trim value")
 	case RegexpMatch:
 		return s.validateRegexp()
 	case JoinList:
-		return demand("join", s.Join != nil, "join transform requires a join")
+		return requireIf(s.Join == nil, "join", "join transform requires a join")
 	case ReplaceAll:
 		if s.Replace == nil {
 			return Required("replace", "replace transform requires a replace")
 		}
-		return demand("replace.search", s.Replace.Search != "", "replace transform requires a search")
+		return requireIf(s.Replace.Search == "", "replace.search", "replace transform requires a search")
 	default:
 		return Invalid("type", s.Type, "unknown string transform type")
 	}
-}
-
-func demand(path string, given bool, text string) error {
-	if !given {
-		return Required(path, text)
-	}
-	return nil
 }
 
 func (s *String) validateRegexp() error {
@@ -136,14 +117,11 @@ func (s *String) validateRegexp() error {
 	}
 }
 
-// Validate returns what is wrong with c, which is looked at again as Math is.
+// Validate returns the first error in c. The function also validates c when it
+// runs.
 func (c *Convert) Validate() error {
-	if c.Format != nil {
-		switch *c.Format {
-		case FormatNone, FormatQuantity, FormatJSON:
-		default:
-			return Invalid("format", *c.Format, "invalid format")
-		}
+	if c.Format != nil && !slices.Contains([]ConvertFormat{FormatNone, FormatQuantity, FormatJSON}, *c.Format) {
+		return Invalid("format", *c.Format, "invalid format")
 	}
 	switch c.ToType {
 	case ToString, ToInt, ToInt64, ToBool, ToFloat64, ToObject, ToArray:

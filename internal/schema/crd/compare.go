@@ -10,31 +10,27 @@ import (
 
 // A Change is a difference between two definitions of a kind.
 type Change struct {
-	// Version is the version whose schema it is in, or empty for what holds for
-	// all.
+	// Version is the version of the changed schema, or empty for a change of the
+	// definition itself.
 	Version string `json:"version,omitempty"`
-	// Path is the field of an object that it is about, as in
-	// "spec.ports[*].name", where [*] is any element or key. It is empty for the
-	// object itself.
+	// Path is a field such as "spec.ports[*].name", where [*] is any element or
+	// key. It is empty for the object itself.
 	Path string `json:"path,omitempty"`
-	// Rule is the name of the kind of change, such as "field-removed".
+	// Rule is the type of change, such as "field-removed".
 	Rule string `json:"rule"`
-	// Breaking says that an object which was right before may be refused, or
-	// lose fields, or that who uses the kind may not find it any more.
+	// Breaking is true if the API server may reject an object that was valid, or
+	// prune fields of it, or if clients may not find the kind.
 	Breaking bool `json:"breaking"`
-	// Text says what has changed.
+	// Text describes the change.
 	Text string `json:"text"`
 }
 
-// maxDepth is how deep fields are compared. API servers refuse objects long
-// before.
+// maxDepth limits the depth of compared fields. The limit of API servers is lower.
 const maxDepth = 256
 
-// Compare returns what has changed from one definition of a kind to the next,
-// in the order of the versions, and of the fields by name.
-//
-// Schemas are compared in versions that were served. What a schema says about
-// values for people only, such as descriptions, is left out.
+// Compare returns the changes from one definition of a kind to another, in the
+// order of versions, with sorted fields. It compares the schemas of versions that
+// both serve, without descriptions.
 func Compare(from, to Definition) []Change {
 	c := &comparison{}
 	c.kind(from, to)
@@ -66,7 +62,7 @@ func storageOf(d Definition) string {
 	return "none"
 }
 
-// A comparison collects changes at a place.
+// A comparison collects the changes of a version at a path.
 type comparison struct {
 	changes []Change
 	in      string
@@ -78,7 +74,7 @@ func (c *comparison) add(rule string, breaking bool, format string, args ...any)
 	c.changes = append(c.changes, Change{c.in, path, rule, breaking, fmt.Sprintf(format, args...)})
 }
 
-// at compares a field of what is compared.
+// at calls compare with the path of a field.
 func (c *comparison) at(field string, compare func()) {
 	c.path = append(c.path, field)
 	compare()
@@ -112,7 +108,7 @@ func (c *comparison) version(from, to Version) {
 		if to.Served {
 			c.add("version-served", false, "version %s is served", to.Name)
 		} else {
-			c.add("version-not-served", true, "version %s is not served any more", to.Name)
+			c.add("version-not-served", true, "version %s is no longer served", to.Name)
 		}
 	}
 	if to.Deprecated && !from.Deprecated {
@@ -125,15 +121,14 @@ func (c *comparison) version(from, to Version) {
 	}
 }
 
-// schema compares what is said about a value. No schema is one that lets
-// nothing through but what is pruned: as structural schemas have it, everything
-// is dropped that none describes.
+// schema compares the schemas of a value. A missing schema has no fields, and the
+// API server prunes all that an object has.
 func (c *comparison) schema(from, to object) {
 	if reflect.DeepEqual(from, to) {
 		return
 	}
 	if len(c.path) > maxDepth {
-		c.add("schema-too-deep", true, "something has changed more than %d fields deep, which is not compared", maxDepth)
+		c.add("schema-too-deep", true, "the schema has a change below %d levels of fields, which is not compared", maxDepth)
 		return
 	}
 	c.types(from, to)
@@ -167,14 +162,16 @@ func (c *comparison) fields(from, to object) {
 				c.schema(values, is.object(name))
 				return
 			}
-			// A value of any kind was kept here, and is not any more.
-			narrowed := keepsUnknown(from) && !isAny(is.object(name))
-			c.add("field-added", narrowed, "the field is added%s", when(narrowed, ", where anything was allowed"))
+			if keepsUnknown(from) && !isAny(is.object(name)) {
+				c.add("field-added", true, "the field is added, where anything was allowed")
+				return
+			}
+			c.add("field-added", false, "the field is added")
 		})
 	}
 }
 
-// field compares a property that was there.
+// field compares a property of the first definition.
 func (c *comparison) field(was, fields, to object, name string) {
 	_, there := fields[name]
 	values := to.object("additionalProperties")
@@ -184,7 +181,7 @@ func (c *comparison) field(was, fields, to object, name string) {
 	case values != nil:
 		c.schema(was, values)
 	case keepsUnknown(to):
-		c.add("field-removed", false, "the field is removed, and kept as one of any kind")
+		c.add("field-removed", false, "the field is removed, and its values are kept as an unknown field")
 	default:
 		c.add("field-removed", true, "the field is removed")
 	}
@@ -194,14 +191,7 @@ func keepsUnknown(s object) bool {
 	return s.is("x-kubernetes-preserve-unknown-fields") || s.is("additionalProperties")
 }
 
-// isAny reports whether a schema takes any value.
+// isAny reports whether a schema allows any value.
 func isAny(s object) bool {
 	return len(s) == 1 && s.is("x-kubernetes-preserve-unknown-fields")
-}
-
-func when(ok bool, text string) string {
-	if ok {
-		return text
-	}
-	return ""
 }

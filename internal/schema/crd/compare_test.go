@@ -197,10 +197,10 @@ func TestRead(t *testing.T) {
 			"an XRD of v2 without a scope is namespaced", `{apiVersion: apiextensions.crossplane.io/v2, kind: CompositeResourceDefinition, spec: {group: g, names: {kind: K, plural: ks}, versions: [{name: v1}]}}`,
 			`{"group":"g","kind":"K","plural":"ks","scope":"Namespaced","versions":[{"name":"v1","served":false,"storage":false}]}`, "",
 		},
-		"Other":     {"a Secret defines nothing", `{apiVersion: v1, kind: Secret}`, "", "it is a Secret"},
-		"NoGroup":   {"what cannot be named cannot be compared", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "no group"},
-		"NoKind":    {"what cannot be named cannot be compared", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "no kind"},
-		"NoVersion": {"what cannot be named cannot be compared", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "no version"},
+		"Other":     {"a Secret defines nothing", `{apiVersion: v1, kind: Secret}`, "", "got Secret"},
+		"NoGroup":   {"what cannot be named cannot be compared", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: [1]}`, "", "the group is missing"},
+		"NoKind":    {"what cannot be named cannot be compared", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: 3}}`, "", "the kind is missing"},
+		"NoVersion": {"what cannot be named cannot be compared", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: K}, versions: x}}`, "", "the versions are missing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -228,10 +228,10 @@ func TestGenerateErrors(t *testing.T) {
 	const xrd = `apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition`
 	for text, want := range map[string]string{
 		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, versions: [{name: v1}]}}`:                                                                               "v1 has no schema",
-		`{` + xrd + `, spec: {group: g, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {}}}]}}`:                                                            "no plural of K",
-		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: K, plural: cs}, versions: [{name: v1, schema: {openAPIV3Schema: {a: b}}}]}}`:         "claims have the name",
-		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: C}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}}`:             "no plural of C",
-		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: C, plural: ks}, versions: [{name: v1, schema: {openAPIV3Schema: {type: string}}}]}}`: "claims have the name",
+		`{` + xrd + `, spec: {group: g, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {}}}]}}`:                                                            "the plural of K is missing",
+		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: K, plural: cs}, versions: [{name: v1, schema: {openAPIV3Schema: {a: b}}}]}}`:         "claims must not have the kind or plural",
+		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: C}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}}`:             "the plural of C is missing",
+		`{` + xrd + `, spec: {group: g, names: {kind: K, plural: ks}, claimNames: {kind: C, plural: ks}, versions: [{name: v1, schema: {openAPIV3Schema: {type: string}}}]}}`: "claims must not have the kind or plural",
 	} {
 		obj, err := manifest.Document{Text: []byte(text)}.Object()
 		if err != nil {

@@ -1,7 +1,7 @@
 package crd
 
-// composite is the composite resource of an XRD with a scope. Those of v2 have
-// Crossplane's fields below spec.crossplane.
+// composite returns the composite resource of an XRD with a scope. Crossplane's
+// fields are below spec.crossplane, except for LegacyCluster.
 func composite(scope string) resource {
 	legacy := scope == legacyCluster
 	r := resource{names: "names", category: "composite", scope: cluster, status: status(legacy)}
@@ -39,7 +39,7 @@ func composite(scope string) resource {
 	return r
 }
 
-// claim is the claim of an XRD.
+// claim returns the claim of an XRD.
 func claim() resource {
 	return resource{
 		names: "claimNames", category: "claim", scope: namespaced, status: status(true),
@@ -59,8 +59,7 @@ func claim() resource {
 	}
 }
 
-// selection are the fields by which a resource says which Composition composes
-// for it.
+// selection returns the fields that select a Composition.
 func selection(updatePolicy string) object {
 	ref := func() map[string]any { return objectOf(nil, texts("name"), "name") }
 	selector := func() map[string]any {
@@ -73,7 +72,7 @@ func selection(updatePolicy string) object {
 	}
 }
 
-// status are the fields of the status that Crossplane fills in.
+// status returns the fields of the status that Crossplane sets.
 func status(legacy bool) object {
 	moment := func() map[string]any { return map[string]any{"type": "string", "format": "date-time"} }
 	condition := texts("message", "reason", "status", "type")

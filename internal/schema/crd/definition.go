@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// The kinds that define others.
+// The kinds of definitions.
 const (
 	customResource    = "CustomResourceDefinition"
 	compositeResource = "CompositeResourceDefinition"
 	managedResource   = "ManagedResourceDefinition"
 )
 
-// A Definition is what a CRD, XRD or MRD defines.
+// A Definition is the content of a CRD, XRD or MRD.
 type Definition struct {
-	// Group, Kind and Plural are those of the kind. Scope is as the definition
-	// has it: Namespaced, Cluster or LegacyCluster.
+	// Group, Kind and Plural name the kind. Scope is Namespaced, Cluster or
+	// LegacyCluster.
 	Group  string `json:"group"`
 	Kind   string `json:"kind"`
 	Plural string `json:"plural"`
@@ -32,8 +32,8 @@ type Definition struct {
 // A Version is a version of a kind.
 type Version struct {
 	Name string `json:"name"`
-	// Served is whether the API server answers for it. Storage is whether
-	// objects are stored in it, and for an XRD whether Compositions may name it.
+	// Storage is true for the storage version, and for the version of an XRD that
+	// Compositions may refer to.
 	Served     bool `json:"served"`
 	Storage    bool `json:"storage"`
 	Deprecated bool `json:"deprecated,omitempty"`
@@ -42,8 +42,8 @@ type Version struct {
 	raw    object
 }
 
-// An object is a mapping of YAML or JSON. What is not of the type that is asked
-// for counts as absent.
+// An object is a mapping of YAML or JSON. Its methods return the zero value for a
+// field that is missing or has another type.
 type object map[string]any
 
 func (o object) object(key string) object {
@@ -84,11 +84,11 @@ func IsXRD(obj map[string]any) bool {
 	return Defines(obj) && object(obj).text("kind") == compositeResource
 }
 
-// Read returns what a CRD, XRD or MRD defines, as Kubernetes' tools decode it. It
-// must name a group, a kind and a version; its schemas are not checked.
+// Read reads a CRD, XRD or MRD. It returns an error if the group, the kind or all
+// versions are missing, and does not check the schemas.
 func Read(obj map[string]any) (Definition, error) {
 	if !Defines(obj) {
-		return Definition{}, fmt.Errorf("it is a %s, and defines no kind", object(obj).text("kind"))
+		return Definition{}, fmt.Errorf("expected a CRD, XRD or MRD, got %s", object(obj).text("kind"))
 	}
 	spec := object(obj).object("spec")
 	names, claims := spec.object("names"), spec.object("claimNames")
@@ -99,17 +99,17 @@ func Read(obj map[string]any) (Definition, error) {
 	}
 	switch {
 	case d.Group == "":
-		return d, errors.New("it names no group")
+		return d, errors.New("the group is missing")
 	case d.Kind == "":
-		return d, errors.New("it names no kind")
+		return d, errors.New("the kind is missing")
 	case len(d.Versions) == 0:
-		return d, errors.New("it names no version")
+		return d, errors.New("the versions are missing")
 	}
 	return d, nil
 }
 
-// scopeOf returns a definition's scope, or what its absence means: XRDs of v1
-// had none at first, and those of v2 are Namespaced.
+// scopeOf returns a definition's scope. The default of XRDs is LegacyCluster in v1
+// and Namespaced in v2.
 func scopeOf(obj map[string]any, spec object) string {
 	if scope := spec.text("scope"); scope != "" || !IsXRD(obj) {
 		return scope
@@ -126,8 +126,8 @@ const (
 	legacyCluster = "LegacyCluster"
 )
 
-// versionsOf returns the versions of a definition. CRDs of v1beta1 may have one
-// schema for all, and one version by its name alone.
+// versionsOf returns the versions of a definition. A CRD of v1beta1 may have a
+// common schema, and a field version in place of versions.
 func versionsOf(spec object) []Version {
 	common := spec.object("validation").object("openAPIV3Schema")
 	listed := spec.list("versions")

@@ -1,5 +1,5 @@
-// Package crd reads what defines a kind of object: a CustomResourceDefinition,
-// Crossplane's CompositeResourceDefinition (XRD) and ManagedResourceDefinition
-// (MRD). It says which changes of one would break those who use the kind, and
-// makes the CRDs that Crossplane makes of an XRD.
+// Package crd reads the definitions of kinds: CustomResourceDefinitions, and
+// Crossplane's CompositeResourceDefinitions (XRDs) and ManagedResourceDefinitions
+// (MRDs). It finds breaking changes between two definitions, and generates the
+// CRDs that Crossplane generates from an XRD.
 package crd

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Generate returns the CRDs that Crossplane makes of an XRD: that of its
-// composite resources, and if it offers claims, that of the claims. Each has the
-// XRD's schemas and the fields that Crossplane adds to them, as v2.3 does.
+// Generate returns the CRDs that Crossplane v2.3 generates from an XRD: the CRD of
+// the composite resources, and of the claims if there are any. Each has the XRD's
+// schemas with Crossplane's own fields.
 func Generate(xrd map[string]any) ([]map[string]any, error) {
 	d, err := Read(xrd)
 	if err != nil {
@@ -21,22 +21,21 @@ func Generate(xrd map[string]any) ([]map[string]any, error) {
 		return []map[string]any{xr}, err
 	}
 	if d.Claim == d.Kind || d.claimPlural == d.Plural {
-		return nil, fmt.Errorf("its claims have the name of its composite resources, %s", d.Claim)
+		return nil, fmt.Errorf("claims must not have the kind or plural of composite resources, got %s", d.Claim)
 	}
 	claims, err := generate(xrd, d, claim())
 	return []map[string]any{xr, claims}, err
 }
 
-// A resource is a kind that Crossplane makes a CRD for.
+// A resource is a kind that Crossplane generates a CRD for.
 type resource struct {
-	// names is the field of the XRD that has its names, and category the one
-	// that it gets besides.
+	// names is the XRD's field with the names. category is added to the categories.
 	names, category string
 	scope           string
-	// spec and status make the fields that are added to those of the XRD.
+	// spec and status are the fields that are added to those of the XRD.
 	spec   func(xrdSpec object) object
 	status object
-	// columns are those that kubectl prints besides the XRD's.
+	// columns are the printer columns that are added to those of the XRD.
 	columns []any
 }
 
@@ -45,7 +44,7 @@ func generate(xrd map[string]any, d Definition, r resource) (map[string]any, err
 	names := maps.Clone(spec.object(r.names))
 	names["categories"] = append(slices.Clone(names.list("categories")), r.category)
 	if names.text("plural") == "" {
-		return nil, fmt.Errorf("it names no plural of %s", names.text("kind"))
+		return nil, fmt.Errorf("the plural of %s is missing", names.text("kind"))
 	}
 	out := object{"group": d.Group, "names": map[string]any(names), "scope": r.scope}
 	if c := spec.object("conversion"); c != nil {
@@ -54,7 +53,7 @@ func generate(xrd map[string]any, d Definition, r resource) (map[string]any, err
 	var versions []any
 	for _, v := range d.Versions {
 		if v.schema == nil {
-			return nil, fmt.Errorf("its version %s has no schema", v.Name)
+			return nil, fmt.Errorf("version %s has no schema", v.Name)
 		}
 		versions = append(versions, map[string]any(version(v, spec, r)))
 	}
@@ -106,12 +105,12 @@ func version(v Version, spec object, r resource) object {
 	return out
 }
 
-// maxName bounds the name of a composite resource and of a claim: both are
-// values of labels.
+// maxName limits the names of composite resources and claims, which are values of
+// labels.
 const maxName = 63
 
-// root returns the schema of a whole object. Of the XRD's schema there is only
-// what stands at the places that Crossplane looks at.
+// root returns the schema of an object, with the parts of the XRD's schema that
+// Crossplane copies.
 func root(schema, xrdSpec object, r resource) object {
 	props := schema.object("properties")
 	name := object{"type": "string", "maxLength": int64(maxName)}
@@ -134,8 +133,8 @@ func root(schema, xrdSpec object, r resource) object {
 	return out
 }
 
-// section returns the schema of spec or status: the XRD's properties with those
-// that are added, which win, and what else counts of the XRD's.
+// section returns the schema of spec or status: the XRD's properties, overridden by
+// the added ones, and the keywords keep of the XRD's schema.
 func section(given, added object, keep ...string) map[string]any {
 	out := objectOf(nil, merge(given.object("properties"), added))
 	for _, key := range keep {
@@ -146,8 +145,7 @@ func section(given, added object, keep ...string) map[string]any {
 	return out
 }
 
-// objectOf returns the schema of an object with properties, or with values of
-// one schema.
+// objectOf returns the schema of an object with properties, or of a map of values.
 func objectOf(values map[string]any, props object, required ...string) map[string]any {
 	out := map[string]any{"type": "object"}
 	if values != nil {
@@ -174,7 +172,7 @@ func str(enum ...any) map[string]any {
 	return out
 }
 
-// texts returns properties that are all texts.
+// texts returns properties of type string.
 func texts(names ...string) object {
 	out := object{}
 	for _, name := range names {
@@ -190,8 +188,8 @@ func withDefault(schema map[string]any, value string) map[string]any {
 	return schema
 }
 
-// All returns the CRDs that come of a CRD, XRD or MRD: itself, those of Generate, or
-// that which Crossplane makes of an active MRD. None has a status.
+// All returns the CRDs of a CRD, XRD or MRD without their status: the CRD itself, the
+// result of Generate, or the CRD that Crossplane generates from an active MRD.
 func All(obj map[string]any) ([]map[string]any, error) {
 	d, err := Read(obj)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// JSONSchema returns the version's schema as a JSON Schema (draft-07) for editors,
-// under an id: fields that the API server would prune are not allowed in it, and
-// what only the API server knows is left out.
+// JSONSchema returns the version's schema as a JSON Schema (draft-07) with an id, for
+// editors. It rejects fields that the API server prunes, and has no keywords of
+// Kubernetes.
 func (v Version) JSONSchema(id string) map[string]any {
 	out := jsonSchema(runtime.DeepCopyJSON(v.schema))
 	out["$schema"], out["$id"] = "http://json-schema.org/draft-07/schema#", id
-	// Any field of metadata is allowed, whatever a CRD says.
+	// The CRD does not describe all fields of metadata.
 	if props := object(out).object("properties"); props != nil {
 		props["apiVersion"], props["kind"] = map[string]any{"type": "string"}, map[string]any{"type": "string"}
 		props["metadata"] = map[string]any{"type": "object"}
@@ -21,12 +21,12 @@ func (v Version) JSONSchema(id string) map[string]any {
 	return out
 }
 
-// jsonSchema changes an OpenAPI schema into a JSON Schema, and returns it.
+// jsonSchema changes an OpenAPI schema to a JSON Schema, and returns it.
 func jsonSchema(s object) map[string]any {
 	if s == nil {
 		return map[string]any{}
 	}
-	closes(s)
+	rejectUnknown(s)
 	if s.is("x-kubernetes-int-or-string") {
 		delete(s, "anyOf")
 		s["type"] = []any{"integer", "string"}
@@ -34,7 +34,7 @@ func jsonSchema(s object) map[string]any {
 	if s.is("nullable") {
 		nullable(s)
 	}
-	// Draft-07 has the bound itself where OpenAPI has a flag beside it.
+	// OpenAPI has a flag beside the limit, draft-07 the limit itself.
 	for flag, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		limit, bounded := s[bound]
 		if s.is(flag) && bounded {
@@ -60,15 +60,15 @@ func jsonSchema(s object) map[string]any {
 	return s
 }
 
-// closes says that an object has no other fields than those that are named.
-func closes(s object) {
+// rejectUnknown rejects unknown fields, unless the API server keeps them.
+func rejectUnknown(s object) {
 	_, other := s["additionalProperties"]
 	if s.object("properties") != nil && !other && !s.is("x-kubernetes-preserve-unknown-fields") && !s.is("x-kubernetes-embedded-resource") {
 		s["additionalProperties"] = false
 	}
 }
 
-// nullable lets null be a value.
+// nullable allows null.
 func nullable(s object) {
 	switch t := s["type"].(type) {
 	case string:

@@ -2,12 +2,13 @@ package crd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
 )
 
-// types compares the type of a value. A whole number is a number, too.
+// types compares the types of a value. Type number includes integer.
 func (c *comparison) types(from, to object) {
 	was, is := typeOf(from), typeOf(to)
 	if was != is {
@@ -16,10 +17,10 @@ func (c *comparison) types(from, to object) {
 		c.add("type-changed", !wider, "the type is %s, was %s", is, was)
 	}
 	if from.is("nullable") && !to.is("nullable") {
-		c.add("null-refused", true, "null is not allowed any more")
+		c.add("null-refused", true, "null is no longer allowed")
 	}
 	if embedded := "x-kubernetes-embedded-resource"; to.is(embedded) && !from.is(embedded) {
-		c.add("resource-required", true, "the value has to be a Kubernetes object")
+		c.add("resource-required", true, "the value must be a Kubernetes object")
 	}
 }
 
@@ -32,41 +33,31 @@ func typeOf(s object) string {
 	if s.is("x-kubernetes-int-or-string") {
 		return intOrString
 	}
-	if t := s.text("type"); t != "" {
-		return t
-	}
-	return anyType
+	return cmp.Or(s.text("type"), anyType)
 }
 
-// values compares the values that are allowed, and the one that is the default.
+// values compares the allowed values and the default.
 func (c *comparison) values(from, to object) {
 	was, is := from.list("enum"), to.list("enum")
 	switch {
 	case len(was) == 0 && len(is) > 0:
-		c.add("enum-added", true, "only %s are allowed, where any value was", compact(is))
+		c.add("enum-added", true, "the allowed values are %s, were any", compact(is))
 	case len(is) > 0:
 		if gone := without(was, is); len(gone) > 0 {
-			c.add("enum-narrowed", true, "%s %s not allowed any more", compact(gone), isOrAre(gone))
+			c.add("enum-narrowed", true, "no longer allowed: %s", compact(gone))
 		}
 		if more := without(is, was); len(more) > 0 {
-			c.add("enum-widened", false, "%s %s allowed, too", compact(more), isOrAre(more))
+			c.add("enum-widened", false, "newly allowed: %s", compact(more))
 		}
 	case len(was) > 0:
-		c.add("enum-removed", false, "any value is allowed, where only %s were", compact(was))
+		c.add("enum-removed", false, "any value is allowed, were %s", compact(was))
 	}
 	if was, is := from["default"], to["default"]; !reflect.DeepEqual(was, is) {
 		c.add("default-changed", false, "the default is %s, was %s", orNone(is), orNone(was))
 	}
 }
 
-func isOrAre(values []any) string {
-	if len(values) == 1 {
-		return "is"
-	}
-	return "are"
-}
-
-// without returns the values of a that b has not.
+// without returns the values of a that are not in b.
 func without(a, b []any) []any {
 	var rest []any
 	for _, v := range a {
@@ -77,13 +68,13 @@ func without(a, b []any) []any {
 	return rest
 }
 
-// A bound is a limit of a value. It is stricter if it moves to the value's side.
+// A bound is a lower or an upper limit.
 type bound struct {
 	key   string
 	lower bool
 }
 
-// bounds compares the limits of numbers, texts, lists and maps.
+// bounds compares the limits of numbers, strings, lists and maps.
 func (c *comparison) bounds(from, to object) {
 	for _, b := range []bound{
 		{"minimum", true},
@@ -119,7 +110,7 @@ func (c *comparison) bound(b bound, was, is any) {
 	}
 	stricter := has && (!had || b.lower == (now > old))
 	if b.lower && !had && now <= 0 && b.key != "minimum" {
-		stricter = false // As good as none.
+		stricter = false // no limit in effect
 	}
 	c.add("bound-changed", stricter, "%s is %s, was %s", b.key, orNone(is), orNone(was))
 }
@@ -142,8 +133,8 @@ func number(v any) (float64, bool) {
 	}
 }
 
-// composed compares allOf, anyOf, oneOf and not, without asking what they mean
-// together: whatever may let less through is breaking.
+// composed compares allOf, anyOf, oneOf and not, each on its own. A change that may
+// reject more values is breaking.
 func (c *comparison) composed(from, to object) {
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
 		was, is := from.list(key), to.list(key)
@@ -167,23 +158,19 @@ func (c *comparison) composed(from, to object) {
 	}
 }
 
-// rules compares the rules in CEL. Their messages are for people.
+// rules compares the CEL rules without their messages.
 func (c *comparison) rules(from, to object) {
 	was, is := celRules(from), celRules(to)
-	for _, rule := range is {
-		if !slices.Contains(was, rule) {
-			c.add("rule-added", true, "the rule %s is added", compact(rule))
-		}
+	for _, rule := range without(is, was) {
+		c.add("rule-added", true, "the rule %s is added", compact(rule))
 	}
-	for _, rule := range was {
-		if !slices.Contains(is, rule) {
-			c.add("rule-removed", false, "the rule %s is removed", compact(rule))
-		}
+	for _, rule := range without(was, is) {
+		c.add("rule-removed", false, "the rule %s is removed", compact(rule))
 	}
 }
 
-func celRules(s object) []string {
-	var all []string
+func celRules(s object) []any {
+	var all []any
 	for _, v := range s.list("x-kubernetes-validations") {
 		m, _ := v.(map[string]any)
 		all = append(all, object(m).text("rule"))
@@ -191,67 +178,56 @@ func celRules(s object) []string {
 	return all
 }
 
-// lists compares what makes elements of a list the same. In a set or map there
-// may not be two of them.
+// lists compares the types of lists and maps. A set or map rejects duplicates.
 func (c *comparison) lists(from, to object) {
 	was, is := listType(from), listType(to)
 	if was != is {
 		c.add("list-type-changed", is != "atomic", "the list is %s, was %s", is, was)
 	}
-	if was, is := mapType(from), mapType(to); was != is {
+	const mapType, granular = "x-kubernetes-map-type", "granular"
+	if was, is := cmp.Or(from.text(mapType), granular), cmp.Or(to.text(mapType), granular); was != is {
 		c.add("map-type-changed", false, "the object is %s, was %s", is, was)
 	}
 }
 
 func listType(s object) string {
-	t := s.text("x-kubernetes-list-type")
-	switch t {
-	case "":
-		return "atomic"
-	case "map":
+	t := cmp.Or(s.text("x-kubernetes-list-type"), "atomic")
+	if t == "map" {
 		return "a map by " + compact(s.list("x-kubernetes-list-map-keys"))
-	default:
-		return t
 	}
+	return t
 }
 
-func mapType(s object) string {
-	if t := s.text("x-kubernetes-map-type"); t != "" {
-		return t
-	}
-	return "granular"
-}
-
-// unknown compares what becomes of fields without a name in the schema.
+// unknown compares the handling of unknown fields.
 func (c *comparison) unknown(from, to object) {
 	if keepsUnknown(from) && !keepsUnknown(to) {
 		open := isAny(to.object("additionalProperties"))
-		c.add("unknown-fields-dropped", !open, "fields that the schema does not name are not kept any more")
+		c.add("unknown-fields-dropped", !open, "unknown fields are pruned, were kept")
 	}
 	if keepsUnknown(to) && !keepsUnknown(from) {
-		c.add("unknown-fields-kept", false, "fields that the schema does not name are kept")
+		c.add("unknown-fields-kept", false, "unknown fields are kept, were pruned")
 	}
 	if from.object("additionalProperties") != nil && to.object("additionalProperties") == nil && !keepsUnknown(to) {
-		c.add("additional-properties-closed", true, "keys of any name are not kept any more")
+		c.add("additional-properties-closed", true, "keys of any name are pruned, were kept")
 	}
 }
 
-// required compares which fields have to be given: those without a default.
+// required compares the required fields without a default.
 func (c *comparison) required(from, to object) {
-	was, is := mustGive(from), mustGive(to)
+	was, is := requiredOf(from), requiredOf(to)
 	for _, name := range is {
 		if !slices.Contains(was, name) {
-			c.at(name, func() { c.add("field-required", true, "the field has to be given") })
+			c.at(name, func() { c.add("field-required", true, "the field is required") })
 		}
 	}
 	for _, name := range was {
 		if _, there := to.object("properties")[name]; there && !slices.Contains(is, name) {
-			c.at(name, func() { c.add("field-optional", false, "the field need not be given") })
+			c.at(name, func() { c.add("field-optional", false, "the field is optional") })
 		}
 	}
 }
 
-func mustGive(s object) []string {
+func requiredOf(s object) []string {
 	var all []string
 	for _, v := range s.list("required") {
 		name, _ := v.(string)
@@ -270,10 +246,10 @@ func orNone(v any) string {
 	return compact(v)
 }
 
-// maxText bounds the characters of a value in a text.
+// maxText limits the characters of a value in a text.
 const maxText = 200
 
-// compact is a value as JSON, or its beginning.
+// compact returns a value as JSON of at most maxText characters.
 func compact(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -16,66 +16,57 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// A Definition is a CRD, or one that Crossplane makes, and where it comes from.
+// A Definition is a CRD, possibly generated from an XRD or MRD, and its origin.
 type Definition struct {
 	Object map[string]any
-	// Path is a file or a package, and Line is 0 if it has none.
+	// Path is a file or a package. Line is 0 if it is unknown.
 	Path string
 	Line int
 }
 
-// position is where it comes from.
-func (d Definition) position() string {
-	return manifest.Document{Path: d.Path, Line: d.Line}.Position()
-}
-
-// A definition is one that is opened when it is needed.
+// A definition is a Definition that is decoded at its first use.
 type definition struct {
 	Definition
 	cluster bool
 
-	once  sync.Once
-	def   *schema.Definition
-	wrong []schema.Fault
+	once   sync.Once
+	def    *schema.Definition
+	faults []schema.Fault
 }
 
-// open returns what the definition says, or what is wrong with it.
+// open returns the decoded definition, or its faults.
 func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fault) {
 	d.once.Do(func() {
 		var err error
 		if d.def, err = schema.New(d.Object); err != nil {
-			d.wrong = unusable(err, "spec", "versions")
+			d.faults = invalid(err, "spec", "versions")
 			return
 		}
-		d.wrong = d.def.Check(ctx)
+		d.faults = d.def.Check(ctx)
 	})
-	return d.def, d.wrong
+	return d.def, d.faults
 }
 
-// unusable is the fault of a field by which nothing can be defined.
-func unusable(err error, first string, more ...string) []schema.Fault {
+// invalid returns err as the fault of a field.
+func invalid(err error, first string, more ...string) []schema.Fault {
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath(first, more...), field.OmitValueType{}, err.Error()))}
 }
 
-// result says what is wrong with the definition.
+// result returns the faults of the definition itself.
 func (d *definition) result() Result {
 	u := unstructured.Unstructured{Object: d.Object}
-	r := Result{
+	return Result{
 		Path: d.Path, Line: d.Line, APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName(),
-		Status: Invalid, Faults: faults(place{}, d.wrong),
+		Status: Invalid, Faults: faults(place{doc: manifest.Document{Line: d.Line}}, d.faults),
 	}
-	for i := range r.Faults {
-		r.Faults[i].Line = d.Line
-	}
-	return r
 }
 
-// A telling knows of which definitions was said that they cannot be used.
-type telling map[*definition]bool
+// reported has the invalid definitions whose faults were reported.
+type reported map[*definition]bool
 
-// with returns a result, after what is wrong with its definition if that is still
-// to be said.
-func (t telling) with(r Result) []Result {
+// with returns r, preceded by the faults of its definition when r is the first
+// result with that definition.
+func (t reported) with(r Result) []Result {
 	if r.broken == nil || t[r.broken] {
 		return []Result{r}
 	}
@@ -83,64 +74,59 @@ func (t telling) with(r Result) []Result {
 	return []Result{r.broken.result(), r}
 }
 
-// defining returns what is wrong with an object that defines a kind: a schema that
-// the API server would refuse, or words in it that mean nothing.
-func defining(ctx context.Context, obj map[string]any) []schema.Fault {
+// definingFaults returns the faults of an object that defines a kind: those that
+// the API server finds in its schemas, and unknown keywords in them.
+func definingFaults(ctx context.Context, obj map[string]any) []schema.Fault {
 	all, err := crd.All(obj)
 	if err != nil {
-		return unusable(err, "spec")
+		return invalid(err, "spec")
 	}
-	// What an XRD's claims have is what its XRs have.
+	// The claims of an XRD have the same schema as its XRs.
 	def, err := schema.New(all[0])
 	if err != nil {
-		return unusable(err, "spec", "versions")
+		return invalid(err, "spec", "versions")
 	}
 	found := def.Check(ctx)
-	if obj["kind"] != "CustomResourceDefinition" {
-		found = append(found, misspelt(obj)...)
+	if obj["kind"] == "CustomResourceDefinition" {
+		return found
 	}
-	return found
-}
-
-// misspelt returns what the schemas of an XRD or MRD have that means nothing in
-// one. Their types do not look into them.
-func misspelt(obj map[string]any) []schema.Fault {
+	// The Go types of XRDs and MRDs do not decode the schemas.
 	versions, _, _ := unstructured.NestedSlice(obj, "spec", "versions")
-	var found []schema.Fault
 	for i, v := range versions {
 		version, _ := v.(map[string]any)
 		s, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		found = append(found, words(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s)...)
+		found = append(found, unknownKeywords(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s)...)
 	}
 	return found
 }
 
-// words returns what means nothing in a schema and those below.
-func words(at *field.Path, s map[string]any) []schema.Fault {
+// unknownKeywords returns the fields of a schema, and of those below it, that have
+// no meaning in OpenAPI.
+func unknownKeywords(at *field.Path, s map[string]any) []schema.Fault {
 	own := maps.Clone(s)
 	var found []schema.Fault
+	below := func(at *field.Path, v any) {
+		if sub, ok := v.(map[string]any); ok {
+			found = append(found, unknownKeywords(at, sub)...)
+		}
+	}
 	for _, key := range []string{"additionalProperties", "items", "not"} {
-		if below, ok := s[key].(map[string]any); ok {
-			found = append(found, words(at.Child(key), below)...)
+		if sub, ok := s[key].(map[string]any); ok {
+			below(at.Child(key), sub)
 			delete(own, key)
 		}
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		all, _ := s[key].([]any)
-		for i, below := range all {
-			if below, ok := below.(map[string]any); ok {
-				found = append(found, words(at.Child(key).Index(i), below)...)
+		if all, ok := s[key].([]any); ok {
+			for i, sub := range all {
+				below(at.Child(key).Index(i), sub)
 			}
-		}
-		if all != nil {
 			delete(own, key)
 		}
 	}
 	if all, ok := s["properties"].(map[string]any); ok {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if below, ok := all[name].(map[string]any); ok {
-				found = append(found, words(at.Child("properties").Key(name), below)...)
-			}
+			below(at.Child("properties").Key(name), all[name])
 		}
 		delete(own, "properties")
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// Old holds the objects that others replace. The zero value holds none.
+// Old has the objects to replace, by identity.
 type Old map[identity]map[string]any
 
-// An identity tells an object from all others.
+// An identity is unique to an object.
 type identity struct {
 	kschema.GroupVersionKind
 	namespace, name string
@@ -23,8 +23,8 @@ func identify(obj map[string]any, gvk kschema.GroupVersionKind) identity {
 	return identity{gvk, u.GetNamespace(), u.GetName()}
 }
 
-// ReadOld returns the objects of documents, those of lists among them. The first
-// document that holds no object is an error.
+// ReadOld returns the objects of documents and of the lists among them. A document
+// that is not an object is an error.
 func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	all := Old{}
 	for doc, err := range docs {
@@ -43,25 +43,21 @@ func ReadOld(docs iter.Seq2[manifest.Document, error]) (Old, error) {
 	return all, nil
 }
 
-// old returns the object that obj replaces, in the namespace that it has by now,
-// or nil.
+// old returns the object that obj replaces, in obj's namespace, or nil.
 func (v *Validator) old(obj map[string]any, gvk kschema.GroupVersionKind) map[string]any {
 	if len(v.Old) == 0 {
 		return nil
 	}
 	id := identify(obj, gvk)
+	old, ok := v.Old[id]
+	if !ok && id.namespace == v.Namespace {
+		id.namespace = ""
+		if old, ok = v.Old[id]; ok {
+			old = v.placed(old, true)
+		}
+	}
 	if id.name == "" {
 		return nil
 	}
-	if old, ok := v.Old[id]; ok {
-		return old
-	}
-	if id.namespace != v.Namespace {
-		return nil
-	}
-	id.namespace = ""
-	if old, ok := v.Old[id]; ok {
-		return v.placed(old, true)
-	}
-	return nil
+	return old
 }

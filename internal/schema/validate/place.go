@@ -2,30 +2,24 @@ package validate
 
 import (
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// A place is where an object stands. The zero value is nowhere.
+// A place is the position of an object. The zero value is an unknown position.
 type place struct {
 	doc manifest.Document
-	// field is that of the document which the object is, or empty for all of it.
+	// field is the path of the object in the document, or empty for a whole document.
 	field string
 	lines func() manifest.Lines
 }
 
-// lazyLines reads a document for its lines when one is asked for.
-func lazyLines(doc manifest.Document) func() manifest.Lines {
-	return sync.OnceValue(doc.Lines)
-}
-
-// line returns the line of a field of the object, or 0 if nobody knows.
+// line returns the line of a field of the object, or 0 if it is unknown.
 func (p place) line(field string) int {
 	if p.lines == nil {
-		return 0
+		return p.doc.Line
 	}
 	if field == "" && p.field == "" {
 		return p.doc.FirstLine()
@@ -33,20 +27,18 @@ func (p place) line(field string) int {
 	return p.lines().Of(strings.Trim(p.field+"."+field, "."))
 }
 
-// decode returns the object of a document, and as an error besides that a key of
-// it occurs twice.
-func decode(doc manifest.Document) (obj map[string]any, twice, err error) {
-	data, twice := doc.StrictJSON()
-	if twice == nil {
-		if err := json.Unmarshal(data, &obj); err == nil && obj != nil {
-			return obj, nil, nil
-		}
+// decode returns the object of a document, and whether a key occurs twice as the
+// error duplicate.
+func decode(doc manifest.Document) (obj map[string]any, duplicate, err error) {
+	data, duplicate := doc.StrictJSON()
+	if duplicate == nil && json.Unmarshal(data, &obj) == nil && obj != nil {
+		return obj, nil, nil
 	}
 	obj, err = doc.Object()
-	return obj, twice, err
+	return obj, duplicate, err
 }
 
-// plain returns an object as JSON decodes, whole numbers as int64.
+// plain returns an object with the types of decoded JSON, whole numbers as int64.
 func plain(obj map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

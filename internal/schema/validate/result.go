@@ -16,18 +16,17 @@ type Status string
 const (
 	Valid   Status = "valid"
 	Invalid Status = "invalid"
-	// NoSchema is that of an object whose kind nothing defines, or nothing that
-	// can be used.
+	// NoSchema is the status of an object whose kind has no valid definition.
 	NoSchema Status = "no schema"
 )
 
-// A Result is what is to say about an object, or about a document that holds none.
+// A Result is the outcome for an object, or for a document that is not an object.
 type Result struct {
-	// Path and Line are where it stands; Line is 0 if unknown.
+	// Path and Line are its position. Line is 0 if it is unknown.
 	Path string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// APIVersion and Kind may be empty if it has none. Name is the one it has,
-	// or that it begins with, or that of a composed resource in the pipeline.
+	// Name is the name of the object, its generateName, or the name of the composed
+	// resource in the pipeline.
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Namespace  string  `json:"namespace,omitempty"`
@@ -35,28 +34,27 @@ type Result struct {
 	Status     Status  `json:"status"`
 	Faults     []Fault `json:"faults,omitempty"`
 
-	// broken is the definition that could not be used.
+	// broken is the definition of the kind if it is invalid.
 	broken *definition
 }
 
-// A Fault is one thing that is wrong.
+// A Fault is an error in an object.
 type Fault struct {
-	// Field is as in "spec.sizes[0].unit", or empty for the whole object. Line is
-	// that of its file, or 0.
+	// Field is a path such as "spec.sizes[0].unit", or empty for the whole object.
+	// Line is its line in the file, or 0.
 	Field string `json:"field,omitempty"`
 	Line  int    `json:"line,omitempty"`
-	// Text names the field and what is wrong, in the API server's words.
+	// Text is the API server's message with the field.
 	Text string `json:"text"`
-	// Nearest is the field that may be meant by an unknown one, or empty.
+	// Nearest is an existing field that is similar to an unknown one, or empty.
 	Nearest string `json:"nearest,omitempty"`
-	// Warning says that it does not make the object invalid.
+	// Warning is true if the object is valid despite the fault.
 	Warning bool `json:"warning,omitempty"`
 
-	// last says that it is about the others.
-	last bool
+	last bool // sorted after all others
 }
 
-// String returns the text on one line, with what may be meant.
+// String returns the text on one line, with the similar field.
 func (f Fault) String() string {
 	text := strings.Join(strings.Fields(f.Text), " ")
 	if f.Nearest != "" {
@@ -65,7 +63,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// byLine orders faults as they stand in a file.
+// byLine compares faults by their lines in the file.
 func byLine(a, b Fault) int {
 	switch {
 	case a.last == b.last:
@@ -77,7 +75,7 @@ func byLine(a, b Fault) int {
 	}
 }
 
-// Counts count results.
+// Counts has the number of results by status.
 type Counts struct {
 	Total    int `json:"total"`
 	Valid    int `json:"valid"`
@@ -98,7 +96,7 @@ func (c *Counts) Add(r Result) {
 	}
 }
 
-// Unreadable is the result for a document that holds no object.
+// Unreadable returns the result for a document that is not an object.
 func Unreadable(doc manifest.Document, err error) Result {
 	r := Result{Path: doc.Path, Line: doc.Line, Status: Invalid}
 	text := err.Error()
@@ -110,7 +108,7 @@ func Unreadable(doc manifest.Document, err error) Result {
 	return r
 }
 
-// faults are those of the object at a field of a document.
+// faults converts the faults of the object at a place.
 func faults(at place, all []schema.Fault) []Fault {
 	out := make([]Fault, len(all))
 	for i, f := range all {

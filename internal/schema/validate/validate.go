@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,22 +23,21 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/crd"
 )
 
-// Options say how objects are validated. The zero value works.
+// Options configure a Validator.
 type Options struct {
-	// Namespace is given to objects that have none and must, as kubectl gives
-	// them one. If it is empty, they are invalid.
+	// Namespace is the default namespace of namespaced objects, as in kubectl. If
+	// it is empty, an object without a namespace is invalid.
 	Namespace string
-	// Old holds the objects that are replaced. What it lacks is created.
+	// Old has the objects that are replaced. Others are created.
 	Old Old
-	// Composition checks Compositions beyond the types of their fields. If it is
-	// nil, only those are checked.
+	// Composition checks Compositions, in addition to the types of their fields.
+	// It may be nil.
 	Composition CompositionCheck
 }
 
-// A CompositionCheck returns what is wrong with a Composition: its own rules, and
-// whether its patches fit the definitions that known finds. A fault whose Line is
-// 0 gets that of its Field. IsLegacy says that the Composition has fields of
-// before v2, which the types lack.
+// A CompositionCheck returns the faults of a Composition, including those of its
+// patches by the definitions that known returns. A fault whose Line is 0 gets the
+// line of its Field. isLegacy is true if the Composition has fields that v2 removed.
 type CompositionCheck func(doc manifest.Document, obj map[string]any, known func(kschema.GroupKind) *schema.Definition) (faults []Fault, isLegacy bool)
 
 // A Validator validates objects. It is safe for concurrent use.
@@ -46,8 +46,8 @@ type Validator struct {
 	Options
 }
 
-// New returns a Validator with definitions. What they say is only looked at when
-// an object of their kind is. Of two for one kind the first counts.
+// New returns a Validator with definitions. It decodes a definition at its first
+// use, and uses the first one of a kind.
 func New(all []Definition, o Options) *Validator {
 	v := &Validator{definitions: map[kschema.GroupKind]*definition{}, Options: o}
 	for _, d := range all {
@@ -60,28 +60,26 @@ func New(all []Definition, o Options) *Validator {
 	return v
 }
 
-// In returns a Validator with the same definitions and old objects that gives
-// objects another namespace.
+// In returns a Validator with another default namespace, and the same definitions
+// and old objects.
 func (v *Validator) In(namespace string) *Validator {
 	other := *v
 	other.Namespace = namespace
 	return &other
 }
 
-// ClusterScoped reports whether a definition says that objects of a kind are in no
-// namespace.
+// ClusterScoped reports whether a kind is defined as cluster-scoped.
 func (v *Validator) ClusterScoped(gk kschema.GroupKind) bool {
 	d, ok := v.definitions[gk]
 	return ok && d.cluster
 }
 
-// Documents validates the objects of documents, several at a time, and hands the
-// results to each in the order of the documents, one at a time. Those of a list
-// (kind: List) are validated one by one. What is said of a definition that cannot be
-// used comes before the first object of its kind. Errors are those of each, and
-// the end of ctx.
+// Documents validates the objects of documents in parallel, and calls each with the
+// results in the order of the documents. The items of a list (kind: List) have
+// results of their own. The result of an invalid definition precedes that of the
+// first object of its kind. Errors are those of each, and the end of ctx.
 func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Document, error], each func(Result) error) error {
-	told := telling{}
+	told := reported{}
 	err := proc.StreamOrdered(ctx, runtime.GOMAXPROCS(0), read(docs), func(ctx context.Context, _ int, in input) []Result {
 		if in.err != nil {
 			return []Result{Unreadable(in.doc, in.err)}
@@ -103,7 +101,7 @@ func (v *Validator) Documents(ctx context.Context, docs iter.Seq2[manifest.Docum
 	return err
 }
 
-// An input is a document, or why there is none.
+// An input is a document, or the error of reading it.
 type input struct {
 	doc manifest.Document
 	err error
@@ -119,10 +117,10 @@ func read(docs iter.Seq2[manifest.Document, error]) iter.Seq[input] {
 	}
 }
 
-// Objects validates objects that come from no file, such as what was rendered. Their
-// numbers may be of any type, as they come from functions.
+// Objects validates objects without a file, such as rendered ones. Their numbers may
+// have any type.
 func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Result {
-	told := telling{}
+	told := reported{}
 	var all []Result
 	for _, obj := range objs {
 		plain, err := plain(obj)
@@ -138,7 +136,7 @@ func (v *Validator) Objects(ctx context.Context, objs ...map[string]any) []Resul
 }
 
 func (v *Validator) document(ctx context.Context, doc manifest.Document) []Result {
-	obj, twice, err := decode(doc)
+	obj, duplicate, err := decode(doc)
 	if err != nil {
 		return []Result{Unreadable(doc, err)}
 	}
@@ -148,17 +146,17 @@ func (v *Validator) document(ctx context.Context, doc manifest.Document) []Resul
 			all = append(all, r)
 		}
 	}
-	if twice != nil && len(all) > 0 {
+	if duplicate != nil && len(all) > 0 {
 		all[0].Status = Invalid
-		all[0].Faults = append(Unreadable(doc, twice).Faults, all[0].Faults...)
+		all[0].Faults = append(Unreadable(doc, duplicate).Faults, all[0].Faults...)
 	}
 	return all
 }
 
-// engineGroup is that of what a render prints besides objects.
+// engineGroup is the group of the results and contexts that a render prints.
 const engineGroup = "render.crossplane.io"
 
-// object validates an object, unless it is none that an API server takes.
+// object validates an object. It returns false for the results of a render.
 func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (Result, bool) {
 	u := unstructured.Unstructured{Object: obj}
 	r := Result{
@@ -182,7 +180,8 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Status = Invalid
 	}
 	if r.broken != nil {
-		r.Faults = []Fault{{Text: "its definition, " + r.broken.position() + ", is faulty"}}
+		at := manifest.Document{Path: r.broken.Path, Line: r.broken.Line}
+		r.Faults = []Fault{{Text: "the definition of its kind at " + at.Position() + " is invalid"}}
 	}
 	return r, true
 }
@@ -198,15 +197,12 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 		doc = manifest.Document{Path: doc.Path, Line: at.line(""), Text: text}
 	}
 	found, isLegacy := v.Composition(doc, obj, func(kind kschema.GroupKind) *schema.Definition {
-		d, ok := v.definitions[kind]
-		if !ok {
-			return nil
+		if d, ok := v.definitions[kind]; ok {
+			if def, wrong := d.open(ctx); len(wrong) == 0 {
+				return def
+			}
 		}
-		def, wrong := d.open(ctx)
-		if len(wrong) > 0 {
-			return nil
-		}
-		return def
+		return nil
 	})
 	for i, f := range found {
 		if f.Line == 0 {
@@ -216,8 +212,8 @@ func (v *Validator) composition(ctx context.Context, at place, obj map[string]an
 	return found, isLegacy
 }
 
-// validate returns what is wrong with an object by the definition of its kind. A
-// definition that cannot be used is returned.
+// validate returns the faults of an object, or the definition of its kind if that
+// is invalid.
 func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschema.GroupVersionKind, isLegacy bool) (Status, []schema.Fault, *definition) {
 	if gvk.Version == "" || gvk.Kind == "" {
 		return Valid, untyped(gvk), nil
@@ -239,7 +235,7 @@ func (v *Validator) validate(ctx context.Context, obj map[string]any, gvk kschem
 	case isLegacy:
 		return Valid, found, nil
 	case crd.Defines(obj):
-		found = append(found, defining(ctx, obj)...)
+		found = append(found, definingFaults(ctx, obj)...)
 	}
 	return Valid, append(found, k.Decode(obj)...), nil
 }
@@ -256,13 +252,11 @@ func (v *Validator) custom(ctx context.Context, def *schema.Definition, obj map[
 	return []schema.Fault{schema.Of(field.Invalid(field.NewPath("apiVersion"), gvk.GroupVersion().String(), fmt.Sprintf("no matches for kind %q: %v", gvk.Kind, err)))}
 }
 
-// placed returns obj in the namespace that it is in if it does not say.
+// placed returns a namespaced obj without a namespace in the default namespace.
 func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	meta, _ := obj["metadata"].(map[string]any)
-	if ns, _ := meta["namespace"].(string); !namespaced || ns != "" || v.Namespace == "" || meta["namespace"] != nil {
-		return obj
-	}
-	if meta == nil && obj["metadata"] != nil {
+	invalid := meta == nil && obj["metadata"] != nil
+	if !namespaced || v.Namespace == "" || meta["namespace"] != nil || invalid {
 		return obj
 	}
 	obj, meta = maps.Clone(obj), maps.Clone(meta)
@@ -274,22 +268,21 @@ func (v *Validator) placed(obj map[string]any, namespaced bool) map[string]any {
 	return obj
 }
 
-// untyped says what an object lacks to be one.
+// untyped returns the faults of an object without a version or kind.
 func untyped(gvk kschema.GroupVersionKind) []schema.Fault {
 	var found []schema.Fault
-	if gvk.Version == "" {
-		found = append(found, schema.Of(field.Required(field.NewPath("apiVersion"), "must not be empty")))
-	}
-	if gvk.Kind == "" {
-		found = append(found, schema.Of(field.Required(field.NewPath("kind"), "must not be empty")))
+	for _, f := range [][2]string{{"apiVersion", gvk.Version}, {"kind", gvk.Kind}} {
+		if f[1] == "" {
+			found = append(found, schema.Of(field.Required(field.NewPath(f[0]), "must not be empty")))
+		}
 	}
 	return found
 }
 
-// members are the objects of a list, or the one that a document holds.
+// members returns the items of a list, or the object itself.
 func members(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[string]any] {
 	return func(yield func(place, map[string]any) bool) {
-		lines := lazyLines(doc)
+		lines := sync.OnceValue(doc.Lines)
 		items, ok := obj["items"].([]any)
 		if kind, _ := obj["kind"].(string); !ok || !strings.HasSuffix(kind, "List") {
 			yield(place{doc: doc, lines: lines}, obj)
@@ -297,10 +290,7 @@ func members(doc manifest.Document, obj map[string]any) iter.Seq2[place, map[str
 		}
 		for i, item := range items {
 			at := place{doc: doc, lines: lines, field: fmt.Sprintf("items[%d]", i)}
-			member, ok := item.(map[string]any)
-			if !ok {
-				member = map[string]any{}
-			}
+			member, _ := item.(map[string]any)
 			if !yield(at, member) {
 				return
 			}

@@ -161,10 +161,10 @@ func TestDocuments(t *testing.T) {
 		"NoSchema":  {"nothing defines it", "apiVersion: other.org/v1\nkind: O\nmetadata: {name: o}", []string{"1 O o: no schema"}},
 		"Broken": {"a definition that cannot be used is named once, and other objects are judged", "apiVersion: example.org/v1\nkind: Bad\nmetadata: {name: a}\n---\napiVersion: example.org/v1\nkind: Bad\nmetadata: {name: b}\n---\n" + bucket + "spec: {region: eu}", []string{
 			"48 CustomResourceDefinition bads.example.org: invalid", "  48 spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields",
-			"1 Bad a: no schema", "  0 its definition, defs.yaml:48, is faulty", "5 Bad b: no schema", "  0 its definition, defs.yaml:48, is faulty", "9 XBucket b: valid",
+			"1 Bad a: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "5 Bad b: no schema", "  0 the definition of its kind at defs.yaml:48 is invalid", "9 XBucket b: valid",
 		}},
 		"Unread": {"so is one whose schema is none", "apiVersion: example.org/v1\nkind: Odd\nmetadata: {name: a}", []string{
-			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: not an OpenAPI schema", "1 Odd a: no schema", "  0 its definition, defs.yaml:53, is faulty",
+			"53 CustomResourceDefinition odds.example.org: invalid", "  53 spec.versions: Invalid value: not an OpenAPI schema", "1 Odd a: no schema", "  0 the definition of its kind at defs.yaml:53 is invalid",
 		}},
 		"Untyped":    {"an object says what it is", "metadata: {name: x}\n---\nkind: X\n", []string{"1  x: invalid", "  1 apiVersion: Required value: must not be empty", "  1 kind: Required value: must not be empty", "3 X : invalid", "  3 apiVersion: Required value: must not be empty"}},
 		"NoObject":   {"a document that is no object, one that is no YAML, and a good one", "5\n---\na: b: c\n---\n" + bucket + "spec: {region: eu}", []string{"1  : invalid", "  1 expected an object, got a number", "3  : invalid", "  3 mapping values are not allowed in this context", "5 XBucket b: valid"}},
@@ -271,8 +271,8 @@ func TestObjects(t *testing.T) {
 		":0 a valid []",
 		`:0 b invalid [spec.size: Invalid value: "number": spec.size in body must be of type integer: "number" ` + unchecked + "]",
 		"defs.yaml:48 bads.example.org invalid [spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields]",
-		":0 c no schema [its definition, defs.yaml:48, is faulty]",
-		":0 d no schema [its definition, defs.yaml:48, is faulty]",
+		":0 c no schema [the definition of its kind at defs.yaml:48 is invalid]",
+		":0 d no schema [the definition of its kind at defs.yaml:48 is invalid]",
 		":0  invalid [json: unsupported value: NaN]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,4 +1,4 @@
-package dummy
+package builtin
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// Response is the function's input.
+// Response is the input of function-dummy v0.4.1. Errors contain its name.
 type Response struct {
-	// APIVersion, Kind and Metadata are not looked at.
+	// APIVersion, Kind and Metadata are ignored.
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
@@ -25,13 +24,10 @@ type Response struct {
 	Response json.RawMessage `json:"response"`
 }
 
-// Runner is the function.
-var Runner = function.RunnerFunc(run)
-
-// run merges the input's response over what came in: fields that it sets win,
-// lists are appended, and the entries of maps are replaced one by one. Input
-// that does not fit is a fatal result, in the real function's words.
-func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+// runDummy is function-dummy. It merges the input's response into the request's
+// state: fields that are set replace others, lists are appended, and entries of
+// maps are replaced. Invalid input is a fatal result.
+func runDummy(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	in := &Response{}
 	if err := sdk.Decode(req.GetInput(), in); err != nil {
@@ -41,7 +37,7 @@ func run(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 	if err := protojson.Unmarshal(in.Response, overlay); err != nil {
 		return sdk.Fatal(rsp, fmt.Errorf("cannot unmarshal RunFunctionResponse from *v1.RunFunctionRequest: %w", err)), nil
 	}
-	// Desired state and context are still the request's own.
+	// The response shares the desired state and the context with the request.
 	if overlay.Desired != nil {
 		rsp.Desired = proto.CloneOf(rsp.Desired)
 	}

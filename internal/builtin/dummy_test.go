@@ -1,4 +1,4 @@
-package dummy_test
+package builtin_test
 
 import (
 	"strings"
@@ -8,17 +8,27 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xfn-dev/xfn/internal/builtin/dummy"
+	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
 
-func TestGolden(t *testing.T) {
-	functiontest.Golden(t, "../../../testdata/golden/dummy", dummy.Runner)
+func dummy(t *testing.T) function.Runner {
+	t.Helper()
+	b, ok := builtin.Named("function-dummy")
+	if !ok {
+		t.Fatal("there is no builtin function-dummy")
+	}
+	return b.New(builtin.Options{})
 }
 
-// TestRunner is about what golden cases leave open. None may change the request,
-// whose desired state and context the answer begins with.
-func TestRunner(t *testing.T) {
+func TestDummyGolden(t *testing.T) {
+	functiontest.Golden(t, "../../testdata/golden/dummy", dummy(t))
+}
+
+// TestDummy has the cases that golden cases lack. No case may change the
+// request, which shares its state with the response.
+func TestDummy(t *testing.T) {
 	const state = `"desired": {"composite": {"resource": {"a": 1}}, "resources": {"r": {"resource": {"b": 1}}}}, "context": {"c": 1}`
 	cases := map[string]struct{ reason, input, want string }{
 		"Composite": {
@@ -42,7 +52,7 @@ func TestRunner(t *testing.T) {
 			req := &fnv1.RunFunctionRequest{}
 			parse(t, `{"input": `+tc.input+`, `+state+`}`, req)
 			before := proto.CloneOf(req)
-			got, err := dummy.Runner(t.Context(), "function-dummy", req)
+			got, err := dummy(t).RunFunction(t.Context(), "function-dummy", req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +78,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := &fnv1.RunFunctionRequest{}
 			parse(t, `{"input": `+tc.input+`, "desired": {"resources": {"a": {}}}}`, req)
-			rsp, err := dummy.Runner(t.Context(), "function-dummy", req)
+			rsp, err := dummy(t).RunFunction(t.Context(), "function-dummy", req)
 			if err != nil {
 				t.Fatal(err)
 			}
