@@ -22,9 +22,9 @@ const (
 	metaPrefix = "meta.crossplane.io/"
 )
 
-// ociKeys maps annotations of the package metadata to those of OCI, both without
-// their prefixes (OCI image spec, "Pre-Defined Annotation Keys"; xpkg
-// specification, "Object Annotations").
+// ociKeys maps keys of the package metadata to OCI's, without their prefixes
+// (OCI image spec, "Pre-Defined Annotation Keys"; xpkg specification, "Object
+// Annotations").
 var ociKeys = map[string]string{
 	"source":      "source",
 	"license":     "licenses",
@@ -32,9 +32,8 @@ var ociKeys = map[string]string{
 	"maintainer":  "authors",
 }
 
-// annotations returns the annotations of a package's images: those that its metadata
-// says and those of opts. The readme may be any text, but OCI has only a URL of
-// documentation, so another readme is only in package.yaml.
+// annotations returns those of the metadata and of opts. A readme that is not a
+// URL has no key in OCI, and is only in package.yaml.
 func annotations(pkg *Package, opts BuildOptions) (map[string]string, error) {
 	all := map[string]string{}
 	set := func(key, value string) {
@@ -96,7 +95,6 @@ func checkManifest(a oci.Artifact) error {
 	return nil
 }
 
-// annotationsOf returns the annotations of a decoded object.
 func annotationsOf(data map[string]any) map[string]string {
 	all := map[string]string{}
 	for key, value := range object(object(data, "metadata"), "annotations") {
@@ -107,9 +105,9 @@ func annotationsOf(data map[string]any) map[string]string {
 	return all
 }
 
-// Annotate returns a with annotations added to each image, and to the index if a is
-// one. They replace annotations with the same key. Attestations and other artifacts
-// in the index do not change.
+// Annotate returns a with annotations on each image, and on the index if a is
+// one. They replace those with the same key. Attestations and other artifacts
+// do not change.
 func Annotate(a Artifact, annotations map[string]string) (Artifact, error) {
 	if len(annotations) == 0 {
 		return a, nil
@@ -150,8 +148,8 @@ func merge(old, with map[string]string) map[string]string {
 	return all
 }
 
-// annotateIndex returns an index of the annotated children. Its other fields stay,
-// unknown fields included.
+// annotateIndex returns an index of the annotated children, with all its other
+// fields.
 func annotateIndex(idx v1.ImageIndex, annotations map[string]string, depth int) (oci.Artifact, error) {
 	m, manifestErr := idx.IndexManifest()
 	raw, err := idx.RawManifest()

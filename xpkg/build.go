@@ -33,13 +33,13 @@ const (
 // anyPlatform is the platform of a package that does not depend on one.
 var anyPlatform = map[string]any{"os": "linux", "architecture": "amd64"}
 
-// BuildOptions are the options of Build. The zero value works.
+// BuildOptions are the options of Build.
 type BuildOptions struct {
-	// Created is the creation time of the package and of its own layers. The
-	// zero value is the Unix epoch.
+	// Created is the creation time of the package and its own layers, by
+	// default the Unix epoch.
 	Created time.Time
-	// Annotations are set on each image and on the index. They replace those of
-	// the package metadata.
+	// Annotations of each image and of the index replace those of the
+	// metadata.
 	Annotations map[string]string
 	// Extensions are layers that the control plane does not read.
 	Extensions []ExtensionLayer
@@ -117,7 +117,6 @@ func embed(runtime v1.Image, own []ExtensionLayer, opts BuildOptions) (img Platf
 	return img, err
 }
 
-// fileLayer returns a layer that holds one file.
 func fileLayer(name string, data []byte) (v1.Layer, error) {
 	l, err := oci.TarLayer(func(tw *tar.Writer) error {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644, Format: tar.FormatUSTAR}
@@ -133,7 +132,6 @@ func fileLayer(name string, data []byte) (v1.Layer, error) {
 	return l, nil
 }
 
-// parts are the parts of a runtime image.
 type parts struct {
 	oci.Parts
 	config map[string]any

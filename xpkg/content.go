@@ -22,8 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// content is the decoded documents of a package. Documents that cannot be decoded
-// are missing.
+// content is the decoded documents of a package, without those that failed.
 type content struct {
 	// meta is the first package metadata object, or the zero value.
 	meta decoded
@@ -31,7 +30,6 @@ type content struct {
 	objects, examples []decoded
 }
 
-// yaml returns package.yaml.
 func (c content) yaml() []byte {
 	parts := [][]byte{nil, c.meta.yaml}
 	for _, d := range c.objects {
@@ -106,8 +104,7 @@ type Document struct {
 	TextLine int
 }
 
-// lint returns the problems that all rules find. If ctx is done, lint returns its
-// cause, because the rules stop early.
+// lint returns the problems that all rules find, or the cause if ctx is done.
 func lint(ctx context.Context, c content, others []Rule) (Problems, error) {
 	var f finder
 	for _, r := range rules {
@@ -135,7 +132,7 @@ type finder struct {
 	lines *manifest.Lines
 }
 
-// in sets the document of further problems.
+// in sets the document of the next problems.
 func (f *finder) in(d decoded) { f.doc, f.lines = d.doc, nil }
 
 // add adds a problem with a field, which is not refused.
@@ -158,13 +155,11 @@ func object(m map[string]any, key string) map[string]any {
 	return map[string]any{}
 }
 
-// list returns the list at key of m, or nil.
 func list(m map[string]any, key string) []any {
 	l, _ := m[key].([]any)
 	return l
 }
 
-// text returns the string at key of m, or "".
 func text(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s
@@ -177,11 +172,10 @@ const (
 	provider      = "Provider"
 )
 
-// A typeMeta identifies a type of object.
 type typeMeta struct{ apiVersion, kind string }
 
-// A kind is a type of object in packages: its Go type, which determines its encoding,
-// and the kinds of package that can contain it.
+// A kind is a Go type, which determines the encoding, and the kinds of package
+// that can contain it.
 type kind struct {
 	new func() any
 	in  []string
@@ -191,8 +185,7 @@ func of[T any](in ...string) kind {
 	return kind{new: func() any { return new(T) }, in: in}
 }
 
-// kinds are the types that the v2 control plane decodes from packages. Metadata is in
-// the package of its own kind.
+// kinds are the types that the v2 control plane decodes from packages.
 var kinds = map[typeMeta]kind{
 	{metaGroup + "/v1", function}:            of[metav1.Function](function),
 	{metaGroup + "/v1beta1", function}:       of[metav1beta1.Function](function),

@@ -25,7 +25,7 @@ import (
 
 const hintIgnore = string("keep the package's files in a directory of their own, name that of examples with " + hint.ExamplesRoot + ", or leave others out with " + hint.Ignore)
 
-// A decoded is an object of a package, or an example, and its document.
+// A decoded is an object of a package, or an example.
 type decoded struct {
 	Object
 	doc  manifest.Document
@@ -44,12 +44,12 @@ func problem(rule string, doc manifest.Document, err error) Problem {
 	return p
 }
 
-// maxDocument is the limit of one document in bytes. No control plane can store a
-// larger object: the API server of Kubernetes accepts 3 MiB.
+// maxDocument limits the bytes of a document. The API server accepts only 3
+// MiB.
 const maxDocument = 80 << 20
 
-// documents splits a file into documents. Problems are text after the end of a
-// document, which YAML readers ignore, and invalid separators.
+// documents splits a file. Problems are invalid separators, and text after the
+// end of a document, which YAML readers ignore.
 func documents(path string, data []byte) ([]manifest.Document, Problems) {
 	// Some YAML readers accept UTF-16, but package.yaml is made of many files.
 	if bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe")) {
@@ -76,8 +76,8 @@ func documents(path string, data []byte) ([]manifest.Document, Problems) {
 	return whole, found
 }
 
-// cutEnd returns doc up to its end line "..." (YAML 1.1, section 4.3.3), if it has
-// one, and a problem if text follows.
+// cutEnd cuts doc at its end line "..." (YAML 1.1, section 4.3.3). Text after
+// it is a problem.
 func cutEnd(doc manifest.Document) (manifest.Document, Problems) {
 	at, line := 0, doc.Line
 	for l := range bytes.Lines(doc.Text) {
@@ -130,8 +130,8 @@ func decode(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, true, append(found, d.lostFields(unknown, out)...)
 }
 
-// decodeExample is decode for examples, which may be of any kind and are not encoded
-// again.
+// decodeExample is decode for examples, which keep their text and may be of any
+// kind.
 func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	d, in, found := read(doc)
 	if in == nil {
@@ -148,8 +148,7 @@ func decodeExample(doc manifest.Document) (d decoded, ok bool, found Problems) {
 	return d, false, append(found, p)
 }
 
-// read returns the object of a document and its JSON, which is nil if there is no
-// object.
+// read returns the object of a document and its JSON, or nil.
 func read(doc manifest.Document) (d decoded, in []byte, found Problems) {
 	d.doc = doc
 	if in, found = toJSON(doc); in == nil {
@@ -167,9 +166,9 @@ func (d decoded) refused(rule, text, hint string) Problem {
 	return Problem{Rule: rule, Refused: true, Path: d.Path, Line: d.Line, Text: text, Hint: hint}
 }
 
-// toJSON returns the first object of a document as the control plane reads it, or
-// nil if it is not YAML. Problems are what YAML readers ignore: all but the last of
-// keys that occur twice, and further objects.
+// toJSON returns the first object of a document as the control plane reads it,
+// or nil. Problems are what YAML readers ignore: duplicate keys and further
+// objects.
 func toJSON(doc manifest.Document) ([]byte, Problems) {
 	in, strict := yaml.YAMLToJSONStrict(doc.Text)
 	var found Problems
@@ -189,8 +188,8 @@ func toJSON(doc manifest.Document) ([]byte, Problems) {
 
 var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
 
-// keysTwice returns a problem for each duplicate key in the error of a strict YAML
-// reader.
+// keysTwice returns a problem for each duplicate key in a strict reader's
+// error.
 func keysTwice(doc manifest.Document, strict error) Problems {
 	var found Problems
 	for _, m := range keyTwice().FindAllStringSubmatch(strict.Error(), -1) {
@@ -210,12 +209,12 @@ func keysTwice(doc manifest.Document, strict error) Problems {
 	return found
 }
 
-// keysOnly matches the beginning of a document whose first line has a key. YAML
-// readers accept only more keys after it.
+// keysOnly matches a document that begins with a key, after which only keys can
+// follow.
 var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
 
-// secondObject returns the line of the text after the first object, or 0. It can
-// follow an object in flow style, an indented one or a directive.
+// secondObject returns the line of text after the first object, which may
+// follow one in flow style, an indented one or a directive, or 0.
 func secondObject(doc manifest.Document) int {
 	if keysOnly().Match(doc.Text) && !bytes.Contains(doc.Text, []byte("\n%")) {
 		return 0
@@ -248,8 +247,8 @@ func identify(doc manifest.Document, data map[string]any) (Object, error) {
 	return o, hint.Wrap(&manifest.Error{Path: doc.Path, Line: o.Line, Err: err}, hintIgnore)
 }
 
-// lostFields returns the fields of the document that are missing in out, the JSON
-// of its Go type: unknown fields, and those that types with their own decoder drop.
+// lostFields returns the fields that out lacks, the JSON of the Go type:
+// unknown fields, and those that types with their own decoder drop.
 func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	var kept any
 	if err := json.Unmarshal(out, &kept); err != nil {
@@ -270,8 +269,7 @@ func (d decoded) lostFields(unknown []error, out []byte) Problems {
 	return f.found
 }
 
-// lost adds to paths each field of in that is not in out. Empty values may be
-// missing.
+// lost adds the fields of in that out lacks to paths, except empty ones.
 func lost(path string, in, out any, paths map[string]bool) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -315,8 +313,8 @@ func empty(v any) bool {
 	}
 }
 
-// wrongType returns the problem of a field that has another type than its kind, in
-// the words of YAML and not of Go.
+// wrongType describes a value of another type than its field in the words of
+// YAML.
 func (d decoded) wrongType(err error) Problem {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {

@@ -22,11 +22,11 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// Limits of all folders together: the layers are made in memory, and each client
-// that pulls the package pulls them.
+// Limits of all folders, because clients pull the layers, which are made in
+// memory.
 const (
-	// maxFolders is less than the 125 layers that engines stack, so that the runtime
-	// has most of them.
+	// maxFolders leaves the runtime most of the 125 layers that engines
+	// stack.
 	maxFolders = 32
 	maxBytes   = 64 << 20
 	maxEntries = 10_000
@@ -34,25 +34,23 @@ const (
 	maxExtensionName = 4 << 10
 )
 
-// An ExtensionLayer is a folder as a layer.
+// An ExtensionLayer is a layer and its mark, which is the name of its folder.
 type ExtensionLayer struct {
 	v1.Layer
-	// Name is the name of the folder, which is the mark of the layer.
 	Name string
 }
 
-// folderName matches marks of layers: they have no character that is special in a
-// path, and do not begin with a dot.
+// folderName matches marks that are safe in paths and do not begin with a dot.
 var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
-// ReadExtensions returns each folder in the directory dir as a layer, in the order of
-// their names. A layer has the folder itself, such as "icons/icon.svg". Owners and
-// times are zero; folders have mode 0755, files 0644.
+// ReadExtensions returns each folder in the directory dir as a layer, in the
+// order of their names. A layer has the folder itself, such as
+// "icons/icon.svg". Owners and times are zero; folders have mode 0755, files
+// 0644. A link to a file in dir becomes that file.
 //
-// A link to a file in dir becomes that file. ReadExtensions returns an error for
-// files beside the folders, links that lead out of dir or to a folder, the marks of
-// a package's own layers, names that delete files (OCI image spec, "Whiteouts"),
-// files named package.yaml, and more than 64 MiB or 10,000 files in all.
+// Errors are other files and links in dir, the marks of a package's own layers,
+// names that delete files (OCI image spec, "Whiteouts"), files named
+// package.yaml, and more than 64 MiB or 10,000 files in all.
 func ReadExtensions(ctx context.Context, dir string) (layers []ExtensionLayer, err error) {
 	root, err := os.OpenRoot(dir)
 	var entries []fs.DirEntry
@@ -162,8 +160,8 @@ var systemFolders = []string{
 	"proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var",
 }
 
-// checkOverlay returns an error for extensions that would hide a folder in the root
-// of the runtime: a system folder, or one of the command and working directory.
+// checkOverlay returns an error for extensions that would hide a folder of the
+// runtime: a system folder, or that of the command or working directory.
 func checkOverlay(config map[string]any, extensions []ExtensionLayer) error {
 	settings := object(config, "config")
 	taken := slices.Clone(systemFolders)

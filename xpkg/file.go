@@ -25,11 +25,11 @@ type Artifact interface {
 
 // A File is an open .xpkg file.
 type File struct {
-	// Artifact is the package. Its layers are read from the file on demand, and their
-	// digests are verified.
+	// Artifact is the package. Its layers are read from the file on demand,
+	// and verified.
 	Artifact Artifact
-	// Unproven is true if the diff IDs of the layers were not verified. A Docker
-	// archive has no manifest, so its config may state wrong ones.
+	// Unproven is true if the diff IDs of the layers, which a Docker
+	// archive states, were not verified.
 	Unproven bool
 
 	file *archive.File
@@ -38,10 +38,10 @@ type File struct {
 // Close closes the file. The artifact's layers cannot be read after it.
 func (f *File) Close() error { return f.file.Close() }
 
-// Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. In a file of
-// the crossplane CLI the annotations of layers are missing; Open restores them from
-// the labels of the image config. It returns an error for a file without a package.
-// Errors name the file.
+// Open opens an .xpkg file that WriteFile or the crossplane CLI wrote. It
+// restores the annotations of layers from the labels of the image config, as
+// files of the CLI need. A file without a package is an error. Errors name the
+// file.
 func Open(ctx context.Context, path string) (*File, error) {
 	f, err := OpenImage(ctx, path)
 	if err != nil {
@@ -103,13 +103,13 @@ func AnnotateLayers(img v1.Image) (v1.Image, error) {
 	return oci.Assemble(p.Config, descs, p.Layers...)
 }
 
-// WriteFile writes a as an .xpkg file: one tar that is an OCI image layout and a
-// Docker archive. The same artifact gives the same bytes. The file is complete or
-// absent, and has mode 0644; WriteFile also writes to a device or pipe. The file may
-// be one that the layers of a are read from, except on Windows while it is open.
+// WriteFile writes a as an .xpkg file: one tar that is an OCI image layout and
+// a Docker archive. The same artifact gives the same bytes. The file is
+// complete or absent, and has mode 0644; WriteFile also writes to a device or
+// pipe. The layers of a may be in that file, except on Windows while it is
+// open.
 //
-// WriteFile calls report with the bytes of blobs that it has written and their
-// total. It may be nil.
+// report gets the written bytes of blobs and their total. It may be nil.
 func WriteFile(ctx context.Context, path string, a Artifact, report func(text string, done, total int64)) error {
 	return WriteFiles(ctx, []Target{{path, a}}, report)
 }
@@ -130,9 +130,9 @@ type Target struct {
 	Artifact Artifact
 }
 
-// Split returns a file for each image of a, in their order. Its path is the result of
-// path with the image's platform before the extension, as in
-// "hello-linux-arm-v7.xpkg". Join of these files returns a again.
+// Split returns a file for each image of a. Its path is the result of path with
+// the platform before the extension, as in "hello-linux-arm-v7.xpkg". Join of
+// these files returns a again.
 func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	images, err := Images(a)
 	if err != nil {
@@ -157,8 +157,8 @@ func Split(a Artifact, path func(Artifact) (string, error)) ([]Target, error) {
 	return targets, nil
 }
 
-// suffix returns an image's platform as a part of a file name. The platform comes from
-// a runtime image and may have any characters.
+// suffix returns an image's platform, which may have any characters, for a file
+// name.
 func suffix(i PlatformImage) string {
 	parts := append([]string{i.Platform.OS, i.Platform.Architecture, i.Platform.Variant, i.Platform.OSVersion}, i.Platform.OSFeatures...)
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })

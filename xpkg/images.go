@@ -15,16 +15,15 @@ import (
 
 // A PlatformImage is a package's image for a platform.
 type PlatformImage struct {
-	// Platform is the platform of the image's config: os, architecture, variant,
-	// os.version and os.features. It is nil if the config has no os or no
-	// architecture, as in packages without a runtime that other tools build.
+	// Platform is that of the config, or nil if the config has no os or no
+	// architecture, as in packages without a runtime from other tools.
 	Platform *v1.Platform
 	Image    v1.Image
 }
 
-// Images returns the images of a: a itself if it is an image, or the images of the
-// index and of indexes in it, in their order. Attestations, whose platform is
-// "unknown", and other artifacts that are not images are left out.
+// Images returns the images of a: a itself, or the images of the index and of
+// indexes in it, in their order, without attestations and artifacts that are
+// not images.
 func Images(a Artifact) ([]PlatformImage, error) { return imagesOf(a, 0) }
 
 func imagesOf(a oci.Artifact, depth int) ([]PlatformImage, error) {
@@ -100,8 +99,8 @@ func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	return 0, 0, false
 }
 
-// indexOf returns an OCI index of images with platforms. It has the annotations that
-// all images have.
+// indexOf returns an OCI index of images with platforms, with their common
+// annotations.
 func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	shared, err := sharedAnnotations(images)
 	if err != nil {
@@ -137,8 +136,8 @@ func Join(ctx context.Context, files []Target) (Artifact, error) {
 		return files[0].Artifact, nil
 	}
 	var images []PlatformImage
-	var names []string // of the files of images
-	var first string   // is the kind and name of the first package
+	var paths []string // of images
+	var first string   // is the kind and name of the first package.
 	for _, f := range files {
 		found, err := Images(f.Artifact)
 		if err != nil {
@@ -156,14 +155,14 @@ func Join(ctx context.Context, files []Target) (Artifact, error) {
 			if len(images) == 0 {
 				first = pkg
 			}
-			images, names = append(images, i), append(names, f.Path)
+			images, paths = append(images, i), append(paths, f.Path)
 			if pkg != first {
-				return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", names[0], first, f.Path, pkg)
+				return nil, fmt.Errorf("%q is a %s and %q a %s, and an index is one package", paths[0], first, f.Path, pkg)
 			}
 		}
 	}
 	if a, b, ok := samePlatform(images); ok {
-		return nil, fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", names[a], names[b], images[a].Platform)
+		return nil, fmt.Errorf("%q and %q are both for %s, and an index has one image per platform", paths[a], paths[b], images[a].Platform)
 	}
 	if len(images) == 0 {
 		return nil, errors.New("there is no image to join")

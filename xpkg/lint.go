@@ -32,14 +32,14 @@ type Report struct {
 	Problems Problems
 }
 
-// Lint checks a built package. It reads every layer of every image and verifies its
-// digest and diff ID, up to 64 GiB uncompressed. It reads the package.yaml of each
-// image as the control plane does, and applies the rules of Read and the other
-// rules to it. The path of problems is "package.yaml", or ".up/examples.yaml" for
-// examples. Lint returns an error only if the artifact cannot be read.
+// Lint checks a built package. It reads all layers, up to 64 GiB uncompressed,
+// and verifies their digests and diff IDs. It applies the rules of Read and
+// other rules to the package.yaml and the .up/examples.yaml of the images,
+// which are the paths of problems. Lint returns an error only if the artifact
+// cannot be read.
 //
-// Lint calls report with the bytes of layers that it has read and their total. It
-// may be nil.
+// report gets the bytes of layers that Lint has read and their total. It may be
+// nil.
 func Lint(ctx context.Context, a Artifact, report func(text string, done, total int64), others ...Rule) (Report, error) {
 	images, err := Images(a)
 	if err != nil {
@@ -96,13 +96,12 @@ func Lint(ctx context.Context, a Artifact, report func(text string, done, total 
 // maxLint limits the uncompressed bytes of layers that Lint reads.
 const maxLint = 64 << 30
 
-// NeedsRuntime reports whether the control plane starts a program from packages of a
-// kind, so that they need a runtime image.
+// NeedsRuntime reports whether packages of a kind need a runtime image.
 func NeedsRuntime(kind string) bool { return kind == function || kind == provider }
 
-// CheckRuntimes returns the problems of the runtime images for a package of a kind:
-// a runtime image for a Configuration, no image for Linux, and among several images
-// none for linux/amd64.
+// CheckRuntimes returns the problems of the runtime images for a package of a
+// kind: one for a Configuration, none for Linux, and several without
+// linux/amd64.
 func CheckRuntimes(kind string, runtimes []v1.Image) (Problems, error) {
 	var l linter
 	images := make([]PlatformImage, len(runtimes))
@@ -132,8 +131,8 @@ func (l *linter) runtimes(kind string, images []PlatformImage) {
 
 func isLinux(i PlatformImage) bool { return i.Platform != nil && i.Platform.OS == "linux" }
 
-// lacksAMD64 finds an index without linux/amd64. The control plane reads a package
-// from that image on every machine.
+// lacksAMD64 finds an index without linux/amd64, which every control plane
+// reads.
 func (l *linter) lacksAMD64(images []PlatformImage) {
 	amd64 := func(i PlatformImage) bool { return isLinux(i) && i.Platform.Architecture == "amd64" }
 	if len(images) > 0 && !slices.ContainsFunc(images, amd64) {
@@ -169,8 +168,8 @@ func (l *linter) index(idx v1.ImageIndex, images []PlatformImage) error {
 	return nil
 }
 
-// agree reports whether the platform in an index is that of the config. An index may
-// leave out the variant and the version.
+// agree reports whether an index has the platform of a config. It may leave out
+// the variant and the version.
 func agree(index, config *v1.Platform) bool {
 	return index != nil && index.OS == config.OS && index.Architecture == config.Architecture &&
 		(index.Variant == "" || config.Variant == "" || index.Variant == config.Variant) &&
@@ -228,23 +227,18 @@ func isUnread(ctx context.Context, err error) bool {
 type linter struct {
 	Report
 
-	// left is how many more uncompressed bytes may be read.
-	left int64
-	// running are the images with a runtime.
-	running []PlatformImage
-	others  []Rule
-	// layers are the results of the layers that were read.
-	layers map[v1.Hash]plainLayer
-	// progress counts the stored bytes of layers.
-	progress progress.Counter
+	left     int64           // uncompressed bytes to read
+	running  []PlatformImage // images with a runtime
+	others   []Rule
+	layers   map[v1.Hash]plainLayer
+	progress progress.Counter // of stored bytes
 }
 
 // A plainLayer is the result of reading a layer.
 type plainLayer struct {
 	diffID string
 	isTar  bool
-	// err is the error of reading it.
-	err error
+	err    error
 }
 
 func (l *linter) problem(rule, text string, args ...any) {
@@ -256,8 +250,7 @@ func (l *linter) refused(rule, text string, args ...any) {
 	l.Problems[len(l.Problems)-1].Refused = true
 }
 
-// image checks the layers of an image and returns its package.yaml, or nil if that
-// cannot be read.
+// image checks the layers of an image and returns its package.yaml, or nil.
 func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
 	p, err := oci.PartsOf(img.Image)
 	if err != nil {
@@ -289,8 +282,8 @@ func (l *linter) image(ctx context.Context, img PlatformImage) ([]byte, error) {
 	return nil, nil
 }
 
-// diffIDs reads all layers of an image and reports whether each has the digest in
-// the manifest.
+// diffIDs reads all layers of an image and reports whether their digests are
+// right.
 func (l *linter) diffIDs(ctx context.Context, img PlatformImage, p oci.Parts, want []v1.Hash) (sound bool, err error) {
 	if len(want) != len(p.Layers) {
 		l.problem("diff-id", "%s has %d layers, and its config says %d, so engines could not unpack it", describe(img), len(p.Layers), len(want))
@@ -356,8 +349,8 @@ func (c counted) Compressed() (io.ReadCloser, error) {
 	}{io.TeeReader(rc, c.counter), rc}, err
 }
 
-// marks compares the labels of a config with the annotations of layers. The control
-// plane reads the annotations, which some tools remove.
+// marks compares labels with annotations, which the control plane reads and
+// some tools remove.
 func (l *linter) marks(img PlatformImage, descs []v1.Descriptor, labels map[string]string) {
 	var base []string
 	for i, d := range descs {

@@ -301,13 +301,13 @@ func TestJoin(t *testing.T) {
 		want   []string
 		err    []string
 	}{
-		"Images":   {"in the order given", []xpkg.Target{{Name: "b", Artifact: arm64}, {Name: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
-		"Indexes":  {"indexes are flattened", []xpkg.Target{{Name: "i", Artifact: both}, {Name: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
-		"Same":     {"both files are named", []xpkg.Target{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
-		"Kinds":    {"an index is one package", []xpkg.Target{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
-		"Names":    {"nor is it two of a kind", []xpkg.Target{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
-		"Platform": {"nobody could pull it", []xpkg.Target{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
-		"Image":    {"an image is no package", []xpkg.Target{{Name: "one", Artifact: amd64}, {Name: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
+		"Images":   {"in the order given", []xpkg.Target{{Path: "b", Artifact: arm64}, {Path: "a", Artifact: amd64}}, []string{"linux/arm64", "linux/amd64"}, nil},
+		"Indexes":  {"indexes are flattened", []xpkg.Target{{Path: "i", Artifact: both}, {Path: "a", Artifact: amd64}}, []string{"linux/s390x", "linux/ppc64le", "linux/amd64"}, nil},
+		"Same":     {"both files are named", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: amd64}}, nil, []string{`"one"`, `"two"`, "linux/amd64"}},
+		"Kinds":    {"an index is one package", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Provider", "p"), "linux/arm64")}}, nil, []string{`"one" is a Function`, `"two" a Provider`}},
+		"Names":    {"nor is it two of a kind", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: build(t, aPackage("Function", "other"), "linux/arm64")}}, nil, []string{`"one" is a Function named fn and "two" a Function named other`}},
+		"Platform": {"nobody could pull it", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: nowhere}}, nil, []string{`"two"`, "no platform"}},
+		"Image":    {"an image is no package", []xpkg.Target{{Path: "one", Artifact: amd64}, {Path: "two", Artifact: runtimeFor(t, "linux/arm64")}}, nil, []string{`"two"`, "not a package"}},
 		"None":     {"there must be a file", nil, nil, []string{"no image"}},
 	}
 	for name, tc := range cases {
@@ -344,7 +344,7 @@ func TestJoin(t *testing.T) {
 
 func TestJoinLeavesOneAlone(t *testing.T) {
 	a := build(t, aPackage("Function", "fn"))
-	if got, err := xpkg.Join(t.Context(), []xpkg.Target{{Name: "a", Artifact: a}}); err != nil || got != a {
+	if got, err := xpkg.Join(t.Context(), []xpkg.Target{{Path: "a", Artifact: a}}); err != nil || got != a {
 		t.Errorf("got %v, %v, want what was given", got, err)
 	}
 }

@@ -18,26 +18,24 @@ import (
 	"github.com/xfn-dev/xfn/internal/manifest"
 )
 
-// maxYAML limits the bytes of a package root and of package.yaml, as the control
-// plane does.
+// maxYAML limits the bytes of a package root and of package.yaml, as Crossplane
+// does.
 const maxYAML = 200 << 20
 
-// maxAtOnce limits the bytes of several files that are decoded at once, which takes
-// about fifty times as much memory.
+// maxAtOnce limits the bytes that are decoded at once, in 50 times as much
+// memory.
 const maxAtOnce = 16 << 20
 
 // A Package is the content of a package root, read and checked.
 type Package struct {
 	// Meta is the package metadata: the one meta.pkg.crossplane.io object.
-	Meta Object
-	// Annotations are the annotations of the metadata.
+	Meta        Object
 	Annotations map[string]string
 	// Objects are the other objects, in the order of reading.
 	Objects []Object
 	// YAML is package.yaml: the metadata, then the objects.
 	YAML []byte
-	// Examples is examples.yaml. It is nil without a directory of examples, and
-	// empty if the directory has no examples.
+	// Examples is examples.yaml. It is nil without a directory of examples.
 	Examples []byte
 	// Warnings are the problems of a package that was read at the level Warn.
 	Warnings Problems
@@ -58,33 +56,29 @@ func (o Object) Position() string { return fmt.Sprintf("%s:%d", o.Path, o.Line) 
 // ReadOptions say how to read a package root. The zero value has no examples
 // and ignores nothing.
 type ReadOptions struct {
-	// ExamplesRoot is a directory or file of examples. Read leaves it out of the
-	// package if it is in the package root.
+	// ExamplesRoot is a directory or file of examples, which Read leaves
+	// out of the package.
 	ExamplesRoot string
 	// ExamplesOptional says that ExamplesRoot need not exist.
 	ExamplesOptional bool
 	// ExtensionsRoot is another directory to leave out. ReadExtensions reads it.
 	ExtensionsRoot string
-	// Ignore are patterns of files and directories to leave out, relative to the
-	// package root and the examples root or with its path. Their syntax is that of
-	// filepath.Match, and "**" matches any number of directories.
+	// Ignore are patterns of files and directories to leave out, relative
+	// to the package or examples root. They are those of filepath.Match,
+	// and "**" matches any number of directories.
 	Ignore []string
 	// Lint says which problems are errors.
-	Lint Level
-	// Rules are further rules.
+	Lint  Level
 	Rules []Rule
 }
 
-// Read reads the package in the directory root: its .yaml and .yml files and those
-// of its sub-directories, in the order of their names. One of them must have the
-// package metadata.
+// Read reads the package in the directory root: its .yaml and .yml files and
+// those of its sub-directories, in the order of their names.
 //
-// Read returns all problems of the content as an error of type Problems. At every
-// level these are the problems that the control plane would refuse, and links to
-// files outside root. At the level Strict they include content that would not reach
-// the control plane: unknown fields, duplicate keys, content after the end of a
-// document, unreadable files, and links to directories. At the other levels Read
-// omits such content.
+// Read returns all problems of the content as an error of type Problems: at
+// every level those that the control plane would refuse, and links out of root;
+// at the level Strict also content that the control plane would not get, which
+// Read omits at other levels.
 func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*Package, error) {
 	if root == "" {
 		root = "."
@@ -118,8 +112,7 @@ func Read(ctx context.Context, fsys afero.Fs, root string, opts ReadOptions) (*P
 	return pkg, nil
 }
 
-// A rootReader reads the files of a package, up to left bytes, and collects their
-// problems.
+// A rootReader reads files of up to left bytes and collects their problems.
 type rootReader struct {
 	fs    afero.Fs
 	left  int64
@@ -185,7 +178,6 @@ func (r *rootReader) file(f file, decode decoder) contents {
 	return decodeAll(f.path, data, decode)
 }
 
-// decodeAll decodes the documents of a file.
 func decodeAll(path string, data []byte, decode decoder) contents {
 	docs, found := documents(path, data)
 	all := contents{text: [][]byte{data}, found: found, broken: found.refused(), objects: make([]decoded, 0, len(docs))}

@@ -19,21 +19,18 @@ import (
 // ErrNoPackage is the error of an image that is not a package.
 var ErrNoPackage = errors.New("it is an image and not a package: it contains no " + metadataFile)
 
-// Limits of the search for package.yaml in an untrusted image.
+// Limits of the search for package.yaml in an untrusted image: uncompressed
+// bytes and entries of layers, and the bytes of one name and of all.
 const (
-	// maxRead limits the uncompressed bytes of layers.
-	maxRead = 4 << 30
-	// maxFiles limits the entries.
-	maxFiles = 500_000
-	// maxName and maxNames limit the bytes of one entry's name and of all.
+	maxRead           = 4 << 30
+	maxFiles          = 500_000
 	maxName, maxNames = 4 << 10, 64 << 20
 )
 
-// PackageYAML returns the package.yaml of a package's image as the control plane
-// reads it: the first file of that name, in any directory, of the first layer that
-// is annotated as the base layer, or of the whole root file system if no layer is.
-// More than 200 MiB are an error. A base layer is read to its end, so that its
-// digest is verified.
+// PackageYAML returns the package.yaml of an image as the control plane reads
+// it: the first file of that name, in any directory, of the first layer that is
+// annotated as the base layer, or of the whole root file system. More than 200
+// MiB are an error. A base layer is read to its end, which verifies its digest.
 func PackageYAML(ctx context.Context, img v1.Image) ([]byte, error) {
 	p, err := oci.PartsOf(img)
 	if err != nil {
@@ -103,14 +100,13 @@ type search struct {
 	left int64
 	// files and names count the entries and the bytes of their names.
 	files, names int
-	// seen has the names of entries, and whether each hides what lower layers have
-	// below that name. It is nil in a base layer.
+	// seen has the names of entries, and whether each hides the files below
+	// it in lower layers. It is nil in a base layer.
 	seen map[string]bool
 }
 
-// match reports whether an entry is package.yaml and no upper layer hides it: by an
-// entry of the same name, or by one that deletes a directory of it or makes that a
-// file (OCI image spec, "Whiteouts").
+// match reports whether an entry is package.yaml and no upper layer replaces it
+// or deletes a directory of it (OCI image spec, "Whiteouts").
 func (s *search) match(h *tar.Header) (found bool, err error) {
 	s.files++
 	s.names += len(h.Name)
@@ -197,10 +193,9 @@ func Metadata(ctx context.Context, img v1.Image) (Object, error) {
 	return Object{}, fmt.Errorf("its %s has no object of %s", metadataFile, metaGroup)
 }
 
-// DefaultFileName returns the default name of a package's file: the first 50 bytes
-// of the package's name and the first 12 digits of the artifact's digest, as a
-// label, and ".xpkg". The crossplane CLI takes the digest of the image without
-// annotations instead, which no registry shows.
+// DefaultFileName returns the first 50 bytes of the package's name and the
+// first 12 digits of the artifact's digest as a label, and ".xpkg". The
+// crossplane CLI uses the digest of the image without annotations.
 func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 	digest, err := a.Digest()
 	if err != nil {
@@ -212,7 +207,7 @@ func DefaultFileName(pkg *Package, a Artifact) (string, error) {
 }
 
 // Label keeps the letters and digits of s; ".", "/", ":" and "-" become "-"
-// within a label's 63 bytes and are trimmed from its ends.
+// within a label's 63 bytes.
 func Label(s string) string {
 	const most = 63
 	var b strings.Builder

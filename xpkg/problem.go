@@ -63,11 +63,10 @@ func (l Level) Judge(found Problems) (warnings Problems, err error) {
 
 // A Problem is an error in a package.
 type Problem struct {
-	// Rule is the name of the rule that the package breaks, such as
-	// "metadata-count".
 	Rule string
-	// Refused says that the package cannot be built, or that the control plane
-	// would refuse it. Other problems are content that gets lost or cannot work.
+	// Refused is true if the package cannot be built, or the control plane
+	// would refuse it. Other problems are content that is lost or cannot
+	// work.
 	Refused bool
 	// Path and Line are the place of the problem. Line is 0 if it concerns the
 	// whole file, and Path is empty if it concerns the whole package.
@@ -90,8 +89,7 @@ func (p Problem) Err() error {
 	return hint.Wrap(err, p.Hint)
 }
 
-// Problems are the problems of a package, in the order in which they were found.
-// They are the error of Read for a package with invalid content.
+// Problems are the problems of a package, and the error of Read for one.
 type Problems []Problem
 
 // Error returns a line for each problem.
@@ -102,7 +100,6 @@ func (ps Problems) Error() string {
 	return errors.Join(ps.Unwrap()...).Error()
 }
 
-// refused reports whether any problem is refused.
 func (ps Problems) refused() bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return p.Refused })
 }
@@ -118,14 +115,13 @@ func (ps Problems) Unwrap() []error {
 
 // A LintRule describes one lint rule, for help texts and documentation.
 type LintRule struct {
-	// Name is the value of Problem.Rule.
+	// Name is Problem.Rule.
 	Name string
-	// Severity of the rule's problems at the level Warn: "error", "warning", or
-	// "error or warning" if it depends on the problem. At the level Strict every
-	// problem is an error.
+	// Severity at the level Warn is "error", "warning", or "error or
+	// warning" if it depends on the problem.
 	Severity string
-	// Finds says what the rule reports, in at most 56 characters, so that a help
-	// text of 80 columns has it on one line.
+	// Finds says what the rule reports in at most 56 characters, for help
+	// texts.
 	Finds string
 	// Why says, in Markdown, what goes wrong if the problem stays.
 	Why string
@@ -137,8 +133,7 @@ const (
 	errorOrWarnable = "error or warning"
 )
 
-// LintRules returns all lint rules, in the order of the documentation: the
-// documents of a package, its metadata, its objects, its images.
+// LintRules returns the rules for documents, metadata, objects and images.
 func LintRules() []LintRule {
 	return []LintRule{
 		{"file", errorOrWarnable, "a file that cannot be read", "The file would be missing in the package. It is a warning if the path is not a regular file or if the folder of examples does not exist, and an error if reading fails."},

@@ -55,8 +55,8 @@ func dependencies(_ context.Context, c content, f *finder) {
 	}
 }
 
-// dependencySource returns the field from which the control plane reads the name of
-// the package, or "".
+// dependencySource returns the field with the package for the control plane, or
+// "".
 func (f *finder) dependencySource(at string, dep map[string]any) string {
 	var named, missing []string
 	for _, key := range []string{"apiVersion", "kind", "package"} {
@@ -90,8 +90,7 @@ func (f *finder) dependencySource(at string, dep map[string]any) string {
 	return named[0]
 }
 
-// dependencyPackage finds a reference that is invalid or has no registry. The
-// control plane adds the version to it.
+// dependencyPackage finds an invalid reference, or one without a registry.
 func (f *finder) dependencyPackage(at, pkg string) {
 	repo, err := name.NewRepository(pkg, name.StrictValidation)
 	if err == nil && repo.Name() == pkg {
@@ -125,8 +124,7 @@ func (f *finder) dependencyVersion(at, version string) {
 	f.add(rule, at+".version", next, "%s.version is %q, which is neither a version constraint nor a digest", at, version)
 }
 
-// knownCapabilities are those that the v2 control plane uses. Other programs may
-// use others.
+// knownCapabilities are those that the v2 control plane uses.
 var knownCapabilities = map[string][]string{
 	function: {"composition", "operation"},
 	provider: {"safe-start"},
@@ -166,8 +164,7 @@ func fold(s string) string {
 	}, s)
 }
 
-// names finds objects whose names the API server would refuse, and such a name of
-// the package.
+// names finds names that the API server would refuse.
 func names(_ context.Context, c content, f *finder) {
 	if c.meta.Kind != "" {
 		f.name("metadata-name", c.meta, "")
@@ -245,8 +242,8 @@ func schemas(ctx context.Context, c content, f *finder) {
 	}
 }
 
-// examples finds examples, and inputs of pipeline steps in them, that do not match
-// the definitions of the package.
+// examples finds examples, and inputs in them, that do not match the
+// definitions.
 func examples(ctx context.Context, c content, f *finder) {
 	if len(c.examples) == 0 {
 		return
@@ -284,8 +281,8 @@ type exampleChecker struct {
 	complete map[string]bool
 }
 
-// check checks the object at a field of the document. If the object is to be
-// created, the API server must serve its version.
+// check checks the object at a field. The API server must serve the version of
+// an object that is to be created.
 func (e exampleChecker) check(ctx context.Context, at string, data map[string]any, created bool) {
 	const rule = "example"
 	apiVersion, kind := text(data, "apiVersion"), text(data, "kind")
@@ -320,9 +317,9 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	}
 }
 
-// inStatus reports whether a field is in the status. The API server drops the status
-// of a new object before validation (Kubernetes' documentation, "Status
-// subresource"). Examples have one to show what to expect, or for a render.
+// inStatus reports whether a field is in the status, which the API server drops
+// before the validation of a new object (Kubernetes' documentation, "Status
+// subresource").
 func inStatus(field string) bool {
 	return field == "status" || strings.HasPrefix(field, "status.") || strings.HasPrefix(field, "status[")
 }
@@ -339,9 +336,9 @@ type input struct {
 	data  map[string]any
 }
 
-// inputs returns the inputs in a Composition or Operation for the function of a
-// package: those of steps that call it by the package's name, or all if no step
-// does. Functions that were made from one template may share the kind of inputs.
+// inputs returns the inputs in a Composition or Operation for a package: those
+// of steps that call it by name, or all, because functions from one template
+// share a kind.
 func inputs(e decoded, pkg string) []input {
 	var all, own []input
 	for i, entry := range list(object(e.data, "spec"), "pipeline") {

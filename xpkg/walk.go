@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// maxDepth is how deep the directories of a package root may be nested.
+	// maxDepth limits nested directories, and maxLinks a chain of links.
 	maxDepth = 100
-	// maxLinks is how many links may lead to a file, one after the other.
 	maxLinks = 20
 
 	hintFile = string("make it readable, or leave it out with " + hint.Ignore)
@@ -35,16 +34,15 @@ type walker struct {
 	files  []file
 }
 
-// A file is the path of a file to read and its size in bytes.
+// A file is a path and the size of its file.
 type file struct {
 	path string
 	size int64
 }
 
 // yamlFiles returns the files below root that end in .yaml or .yml and are not
-// empty, in byte order of the names in each directory. It leaves out what lies
-// under except or matches a pattern of ignore. If root is a file, it is the only
-// result, whatever its name.
+// empty, in byte order of the names in each directory, without those under
+// except or matched by ignore. If root is a file, it is the only result.
 func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, error) {
 	info, err := r.fs.Stat(root)
 	if err != nil {
@@ -79,7 +77,7 @@ func (r *rootReader) yamlFiles(root string, except, ignore []string) ([]file, er
 	return w.files, nil
 }
 
-// walk adds the files of a directory, whose path is relative to the root.
+// walk adds the files of a directory below the root.
 func (w *walker) walk(dir string, depth int) {
 	at := filepath.Join(w.root, dir)
 	if depth > maxDepth {
@@ -150,8 +148,8 @@ type linkReader interface {
 	afero.LinkReader
 }
 
-// resolve returns an error unless each target of a chain of links is in the root
-// and has no link among its directories.
+// resolve returns an error unless all targets of a chain of links are in the
+// root.
 func (w *walker) resolve(path string) error {
 	links, ok := w.fs.(linkReader)
 	if !ok {
@@ -173,8 +171,8 @@ func (w *walker) resolve(path string) error {
 	return errors.New("it is a link that never ends")
 }
 
-// insideRoot reports whether path is a link itself. It returns an error if path is
-// outside of the root or a directory on the way to it is a link.
+// insideRoot reports whether path is a link. A path outside of the root or
+// through a linked directory is an error.
 func (w *walker) insideRoot(links afero.Lstater, path string) (link bool, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -210,8 +208,7 @@ const separator = string(filepath.Separator)
 // ignored are patterns of paths below a root, split at their separators.
 type ignored [][]string
 
-// add adds a pattern that is relative to root or begins with its path. abs is the
-// absolute path of root.
+// add adds a pattern relative to root, which has the absolute path abs.
 func (i *ignored) add(pattern, root, abs string) error {
 	if _, err := filepath.Match(pattern, ""); err != nil {
 		return err
@@ -233,8 +230,7 @@ func (i *ignored) add(pattern, root, abs string) error {
 	return nil
 }
 
-// match reports whether a pattern matches path. The walk does not enter a
-// directory that matches.
+// match reports whether a pattern matches path.
 func (i ignored) match(path string) bool {
 	parts := strings.Split(path, separator)
 	return slices.ContainsFunc(i, func(pattern []string) bool { return matchParts(pattern, parts) })
