@@ -114,11 +114,12 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("copying %q out of the engine: %w", img, err), dir.Close())
 	}
-	file, err := xpkg.OpenImage(ctx, path)
+	s, err := openFile(ctx, path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &source{name: img, artifact: file.Artifact, local: true, closers: closers{file, dir}}, nil
+	s.name, s.closers = img, append(s.closers, dir)
+	return s, nil
 }
 
 func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpkg.Artifact, platform *v1.Platform) error {
