@@ -77,6 +77,7 @@ Examples:
 `
 }
 
+// Run updates the lock file and prints the changes.
 func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
 	before, text, err := c.read()
 	if err != nil {

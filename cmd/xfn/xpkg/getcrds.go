@@ -26,8 +26,7 @@ type GetCRDsCmd struct {
 	JSONSchema   bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors use it."`
 	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Packages whose dependencies are read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
 
-	// The flags of the crossplane CLI for its cache have no effect: xfn fetches only
-	// a few kilobytes of a package.
+	// These flags of the crossplane CLI for its cache have no effect.
 	CacheDir    string `hidden:""`
 	CleanCache  bool   `hidden:""`
 	NoCache     bool   `hidden:""`

@@ -63,8 +63,8 @@ type pushed struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// signed is the reference of the package's signatures. Added is true if that of this key
-// was added, or would be in a dry run.
+// signed has the reference of the signatures. Added is true if this key's is
+// new.
 type signed struct {
 	Reference string `json:"reference"`
 	Added     bool   `json:"added"`
