@@ -20,8 +20,8 @@ const (
 
 // Options say which template becomes which directory.
 type Options struct {
-	// Name is the name of the new package. For a bundled template it must be a Go
-	// module path and a Kubernetes name.
+	// Name is the name of the package. A bundled template needs a
+	// Kubernetes name.
 	Name string
 	// Template is a name in the catalogue of package templates, or the URL or path
 	// of a git repository. The protocols are https, http, ssh, git and file.
@@ -29,8 +29,7 @@ type Options struct {
 	// Ref is a branch, tag or commit of the repository. The default is its HEAD.
 	// A bundled template has no refs.
 	Ref string
-	// Dir is the directory to fill, by default the current one. Init creates it and
-	// its parents if they do not exist.
+	// Dir is the directory to fill. The default is the current one.
 	Dir string
 	// MaxFiles limits the number of files and folders of the template, and
 	// MaxBytes the bytes downloaded and the bytes written. Zero is the default.
@@ -50,19 +49,17 @@ type Result struct {
 	Name string
 	// Dir is the absolute path of the directory.
 	Dir string
-	// URL is the origin of the template, without credentials: the git URL or
-	// path, or "bundled:" and a name.
+	// URL is the git URL or path without credentials, or "bundled:" and a
+	// name.
 	URL string
 	// Commit is the full hash of the commit, empty for a bundled template.
 	Commit string
-	// Ref is the branch, or "HEAD" if Options.Ref is a tag or a commit. It is
-	// empty for a bundled template.
+	// Ref is the branch, "HEAD" for a tag or commit, or "" for a bundled
+	// template.
 	Ref string
-	// Notes is the text of the template's NOTES.txt, empty if there is none. It
-	// is untrusted, and may have control characters.
+	// Notes is the untrusted text of NOTES.txt, or "".
 	Notes string
-	// Script is the absolute path of the template's init.sh, empty if there is
-	// none.
+	// Script is the absolute path of the template's init.sh, or "".
 	Script string
 
 	// Made are the directories that did not exist before, outermost first.

@@ -26,8 +26,7 @@ import (
 func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr io.Writer) error {
 	cmd := exec.CommandContext(ctx, res.Script, res.Name, res.Dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
-	// Do not wait for a stdin that never ends, or for a background process of the
-	// script that keeps stdout open.
+	// Do not wait for a stdin that never ends, or for background processes.
 	cmd.WaitDelay = 2 * time.Second
 	if !onTerminal(stdin) {
 		proc.KillGroup(cmd)
@@ -43,8 +42,8 @@ func RunScript(ctx context.Context, res Result, stdin io.Reader, stdout, stderr 
 		"the files stay: correct the script and run it with the package's name and directory")
 }
 
-// onTerminal reports whether stdin is a terminal. A terminal stops a background process
-// group that reads from it.
+// onTerminal reports whether stdin is a terminal, which stops background
+// readers.
 func onTerminal(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

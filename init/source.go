@@ -88,9 +88,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// goNames are the first elements of the import paths of the standard library, and
-// the words with a meaning for the go command. In a module of such a name, imports
-// are ambiguous.
+// goNames are the first elements of import paths of the standard library, and
+// words of the go command.
 var goNames = strings.Fields(`
 	all cmd go std tool work
 	archive arena bufio builtin bytes cmp compress container context crypto database
@@ -99,8 +98,8 @@ var goNames = strings.Fields(`
 	sort strconv strings structs sync syscall testing text time unicode unique
 	unsafe vendor weak`)
 
-// renamed returns the files of a bundled template, with name in place of the
-// placeholder in their texts and paths.
+// renamed returns the files of a bundled template with name for the
+// placeholder.
 func renamed(from fs.FS, name string) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(from, ".", func(at string, d fs.DirEntry, err error) error {

@@ -166,8 +166,7 @@ func isDotGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
-// leadsOut reports whether the target of a link is outside of the directory on any
-// system.
+// leadsOut reports whether a link leads out of the directory on any system.
 func leadsOut(link file) bool {
 	to := strings.ReplaceAll(link.link, `\`, "/")
 	if path.IsAbs(to) || filepath.VolumeName(link.link) != "" {

@@ -19,8 +19,7 @@ import (
 // itself, so that both are on one file system.
 const staging = ".xfn-init.tmp"
 
-// checkEmpty returns an error unless dir does not exist, or has no entry except the
-// folder .git.
+// checkEmpty returns an error if dir has an entry except the folder .git.
 func checkEmpty(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +96,8 @@ func (r Result) Undo() (err error) {
 	return nil
 }
 
-// makeDirs creates dir and its missing parents. It returns what it created, also with
-// an error.
+// makeDirs creates dir and its missing parents. It returns them, also with an
+// error.
 func makeDirs(dir string) (made []string, err error) {
 	var missing []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -191,8 +190,8 @@ func fill(w *os.File, f file) error {
 	return w.Chmod(f.mode)
 }
 
-// publish moves all staged entries to their places, without replacing anything, or
-// none.
+// publish moves all staged entries to their places, or none. It replaces
+// nothing.
 func publish(ctx context.Context, root *os.Root, files []file) (err error) {
 	var moved []string
 	defer func() {

@@ -133,10 +133,9 @@ func run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
 	return report(term, name, err)
 }
 
-// grammar returns cli as kong parses args into it. If args begin with a
-// command, it hides the other commands from kong, because the model of all
-// commands takes ten times as long to build. A command with the tag model:"all"
-// sees all of them.
+// grammar returns cli as kong parses args into it. It hides all but the first
+// command of args from kong, because the model of all takes ten times as long
+// to build. A command with the tag model:"all" sees all of them.
 func grammar(cli *app, args []string) any {
 	fields := reflect.VisibleFields(reflect.TypeFor[app]())
 	named := false

@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"os"
 	"os/signal"
 	"syscall"
 
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+
 	_ "github.com/xfn-dev/xfn/cmd/xfn/collector"
 	"github.com/xfn-dev/xfn/internal/sandbox"
+	"github.com/xfn-dev/xfn/internal/sandbox/cgroup"
 )
 
 func main() {
@@ -28,4 +32,52 @@ func main() {
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// A memoryLimit is the value of --memory-limit in bytes, 0 if the flag is not given.
+type memoryLimit int64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *memoryLimit) UnmarshalText(text []byte) error {
+	q, err := quantity.ParseQuantity(string(text))
+	if err != nil || q.Value() <= 0 {
+		return fmt.Errorf("expected a positive quantity such as 2Gi, got %q", text)
+	}
+	*l = memoryLimit(q.Value())
+	return nil
+}
+
+// bytes returns the limit: by default 4 GiB or half of the machine's memory,
+// whichever is less. A limit of the process's control group counts as the
+// machine's memory. If the memory is unknown, the limit is 4 GiB.
+func (l memoryLimit) bytes() int64 {
+	if l > 0 {
+		return int64(l)
+	}
+	limit := int64(4 << 30)
+	mounts, mountsErr := os.ReadFile("/proc/self/mountinfo")
+	own, ownErr := os.ReadFile("/proc/self/cgroup")
+	machine := []int64{machineMemory()}
+	if mountsErr == nil && ownErr == nil {
+		machine = append(machine, cgroup.MemoryLimit(string(mounts), string(own)))
+	}
+	for _, bytes := range machine {
+		if bytes > 0 {
+			limit = min(limit, bytes/2)
+		}
+	}
+	return limit
+}
+
+// machineMemory returns the bytes of memory, or 0 except on Linux.
+func machineMemory() int64 {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var kib int64
+	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &kib); err != nil {
+		return 0
+	}
+	return kib << 10
 }

@@ -77,9 +77,6 @@ Examples:
 `
 }
 
-// Validate checks the flags.
-func (c *LockCmd) Validate() error { return c.Patience.Check() }
-
 // Run updates the lock file and prints the changes.
 func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program terminal.Program) error {
 	before, text, err := c.read()

@@ -76,8 +76,8 @@ type Patience struct {
 	IdleTimeout    time.Duration `default:"5m" placeholder:"TIME" help:"How long the registry may take nothing, and answer nothing. Default: ${default}."`
 }
 
-// Check refuses numbers that make no sense.
-func (p Patience) Check() error {
+// Validate checks the flags. Kong calls it.
+func (p Patience) Validate() error {
 	if p.Retry < 0 || p.RetryDelay < 0 || p.ConnectTimeout <= 0 || p.IdleTimeout <= 0 {
 		return errors.New("--retry and --retry-delay cannot be negative, and timeouts must be more than nothing")
 	}

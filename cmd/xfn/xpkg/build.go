@@ -163,12 +163,12 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 	return opts, err
 }
 
-// nextAnnotation matches a comma that begins another annotation: a key and "=" follow.
-// Other commas belong to the value.
+// nextAnnotation matches a comma that begins another annotation: a key and "="
+// follow.
 var nextAnnotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
 
-// parseAnnotations parses flags with one annotation or a list that is separated by
-// commas, as in the crossplane CLI. Later annotations have priority.
+// parseAnnotations parses annotations and lists of them with commas. The last
+// has priority.
 func parseAnnotations(flags []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, flag := range flags {
@@ -235,8 +235,8 @@ func (c *BuildCmd) checkTarget() error {
 	return nil
 }
 
-// contains reports whether dir contains or is an existing file. The path of file has no
-// links.
+// contains reports whether an existing file without links in its path is in
+// dir.
 func contains(dir, file string) bool {
 	dir, dirErr := filepath.EvalSymlinks(dir)
 	absDir, absErr := filepath.Abs(dir)

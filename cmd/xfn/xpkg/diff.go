@@ -107,8 +107,8 @@ func sign(change string, breaking bool) string {
 	return mark + cmp.Or(map[string]string{inspect.Added: "+", inspect.Removed: "-"}[change], "~")
 }
 
-// fields prints the fields that differ. If a line is too short, the values are below
-// the name.
+// fields prints the fields that differ, with the values below the name if
+// necessary.
 func (p *page) fields(indent int, fields []inspect.Field) {
 	for _, f := range fields {
 		text := fmt.Sprintf("%*s%s %s", indent-1, "", sign(f.Change, f.Breaking), plainLine(f.Path))

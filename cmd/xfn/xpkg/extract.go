@@ -114,11 +114,12 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("copying %q out of the engine: %w", img, err), dir.Close())
 	}
-	file, err := xpkg.OpenImage(ctx, path)
+	s, err := openFile(ctx, path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &source{name: img, artifact: file.Artifact, local: true, closers: closers{file, dir}}, nil
+	s.name, s.closers = img, append(s.closers, dir)
+	return s, nil
 }
 
 func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpkg.Artifact, platform *v1.Platform) error {
@@ -150,8 +151,8 @@ func (c *ExtractCmd) extract(ctx context.Context, term *terminal.Terminal, a xpk
 	}
 }
 
-// imageOf returns the image for a platform, or without one, an image alone or the image
-// for linux/amd64.
+// imageOf returns the image for a platform, by default the only one or
+// linux/amd64.
 func imageOf(a xpkg.Artifact, platform *v1.Platform) (v1.Image, error) {
 	if img, ok := a.(v1.Image); ok && platform == nil {
 		return img, nil
@@ -195,8 +196,7 @@ func write(w io.Writer, data []byte) error {
 	return err
 }
 
-// unpack writes an image's root file system to a directory, which is complete or
-// absent.
+// unpack writes an image's root file system to a directory, or nothing.
 func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path string) (err error) {
 	path = filepath.Clean(path)
 	if _, err := os.Lstat(path); err == nil {

@@ -26,8 +26,7 @@ type GetCRDsCmd struct {
 	JSONSchema   bool   `name:"json-schema" help:"Write a JSON Schema for each version, as editors use it."`
 	Dependencies string `enum:"none,configurations,all" default:"configurations" help:"Packages whose dependencies are read, too: ${enum}. Package metadata in a file counts as a Configuration. Default: ${default}."`
 
-	// The flags of the crossplane CLI for its cache have no effect: xfn fetches only
-	// a few kilobytes of a package.
+	// These flags of the crossplane CLI for its cache have no effect.
 	CacheDir    string `hidden:""`
 	CleanCache  bool   `hidden:""`
 	NoCache     bool   `hidden:""`
@@ -81,32 +80,30 @@ type file struct {
 	data []byte
 }
 
-func (c *GetCRDsCmd) files(all []crds.Definition) ([]file, error) {
-	var files []file
+func (c *GetCRDsCmd) files(all []crds.Definition) (files []file, err error) {
+	add := func(d crds.Definition, version, flat, ext string, data []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("writing CRD %q: %w", d.Name, err)
+		}
+		path, err := c.path(d, version, flat, ext)
+		files = append(files, file{path, data})
+		return err
+	}
 	for _, d := range all {
 		if !c.JSONSchema {
 			var text bytes.Buffer
-			if err := manifest.Write(&text, d.Object); err != nil {
-				return nil, fmt.Errorf("writing CRD %q: %w", d.Name, err)
-			}
-			path, err := c.path(d, d.Storage(), d.Name, ".yaml")
-			if err != nil {
+			err := manifest.Write(&text, d.Object)
+			if err := add(d, d.Storage(), d.Name, ".yaml", text.Bytes(), err); err != nil {
 				return nil, err
 			}
-			files = append(files, file{path, text.Bytes()})
 			continue
 		}
 		for _, v := range d.Versions {
-			id := strings.Join([]string{d.Group, v.Name, strings.ToLower(d.Kind)}, "/") + ".json"
-			data, err := json.MarshalIndent(v.JSONSchema(id), "", "  ")
-			if err != nil {
-				return nil, fmt.Errorf("writing the schema of %q: %w", d.Name, err)
-			}
-			path, err := c.path(d, v.Name, strings.Join([]string{d.Group, v.Name, strings.ToLower(d.Kind)}, "_"), ".json")
-			if err != nil {
+			id := []string{d.Group, v.Name, strings.ToLower(d.Kind)}
+			data, err := json.MarshalIndent(v.JSONSchema(strings.Join(id, "/")+".json"), "", "  ")
+			if err := add(d, v.Name, strings.Join(id, "_"), ".json", append(data, '\n'), err); err != nil {
 				return nil, err
 			}
-			files = append(files, file{path, append(data, '\n')})
 		}
 	}
 	return files, nil

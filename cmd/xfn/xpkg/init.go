@@ -64,8 +64,8 @@ func (c *InitCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return err
 }
 
-// consent asks whether to run the script. At the end of standard input it warns and
-// returns false.
+// consent asks whether to run the script. At the end of standard input it
+// warns.
 func (c *InitCmd) consent(ctx context.Context, term *terminal.Terminal, res scaffold.Result) (bool, error) {
 	if c.RunInitScript {
 		return true, nil

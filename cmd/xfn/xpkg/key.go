@@ -25,8 +25,7 @@ type keySource string
 
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
-// Decode implements kong.MapperValue. The errors of kong have the value, which may be
-// the key itself.
+// Decode implements kong.MapperValue, because errors of kong have the value.
 func (from *keySource) Decode(ctx *kong.DecodeContext) error {
 	const begin = "-----"
 	token := ctx.Scan.Pop()

@@ -83,8 +83,8 @@ func (c *LintCmd) report(ctx context.Context, term *terminal.Terminal, p termina
 	return report, s.explain("linting", err)
 }
 
-// root lints a package root. It returns all problems whatever the level. If one is
-// refused, only a read at the strict level returns the others.
+// root lints a package root. Only a read at the strict level returns all
+// problems if one is refused.
 func (c *LintCmd) root(ctx context.Context, opts xpkg.ReadOptions) (report xpkg.Report, err error) {
 	opts.Lint = xpkg.Warn
 	pkg, err := xpkg.Read(ctx, afero.NewOsFs(), c.Package, opts)
@@ -151,8 +151,8 @@ func linted(name string, r xpkg.Report, level xpkg.Level, spell hint.Speller) li
 	return l
 }
 
-// print prints each problem on a line, which text of the package cannot begin, and each
-// hint once. Without errors it prints a summary.
+// print prints each problem on a line, each hint once, and without errors a
+// summary.
 func (l lintResult) print(w io.Writer, term *terminal.Terminal) error {
 	var b strings.Builder
 	hints := map[string]bool{"": true}

@@ -79,8 +79,7 @@ func shortKind(kind string) string {
 	return cmp.Or(short[kind], kind)
 }
 
-// defines returns the kind and the versions of a definition. The group is in the
-// name of the definition.
+// defines returns the kind and the versions of a definition.
 func defines(d crd.Definition) string {
 	text := d.Kind
 	if d.Claim != "" {
@@ -139,8 +138,7 @@ func meaning(mark string) string {
 // width is the width of a page, which is that of most terminals.
 const width = 80
 
-// A page is text for people. It has no control characters of untrusted text, and clips
-// long lines.
+// A page is text without control characters. It clips long lines.
 type page struct {
 	w   io.Writer
 	err error
@@ -191,8 +189,7 @@ func (p *page) table(title string, rows [][]string) {
 // gap is the number of blanks between columns.
 const gap = 2
 
-// rows prints rows in columns after an indent. It clips the widest columns of rows that
-// are too wide.
+// rows prints rows in columns after an indent. It clips the widest columns.
 func (p *page) rows(indent int, rows [][]string) {
 	var widths []int
 	for _, row := range rows {
@@ -214,8 +211,8 @@ func (p *page) rows(indent int, rows [][]string) {
 	}
 }
 
-// fit makes the widest columns narrower until all columns, each with a gap, fit in a
-// line.
+// fit makes the widest columns narrower until all fit in a line with their
+// gaps.
 func fit(widths []int, line int) {
 	for {
 		sum, widest := 0, 0

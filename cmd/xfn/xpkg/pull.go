@@ -29,9 +29,6 @@ Example:
 `
 }
 
-// Validate checks the flags.
-func (c *PullCmd) Validate() error { return c.Patience.Check() }
-
 // Run pulls, and prints the file and its digest.
 func (c *PullCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	if err := checkOutput(c.PackageFile); err != nil {

@@ -106,8 +106,7 @@ func (c *PushCmd) files() ([]string, error) {
 	return []string{path}, err
 }
 
-// onlyPackage returns the only package in the current directory, or an error with the
-// hint next.
+// onlyPackage returns the only package in the current directory.
 func onlyPackage(next string) (string, error) {
 	paths, err := filepath.Glob("*.xpkg")
 	if err != nil {

@@ -25,9 +25,6 @@ type targetFlags struct {
 	registryFlags
 }
 
-// Validate checks the flags.
-func (f *targetFlags) Validate() error { return f.Patience.Check() }
-
 // options returns the options of a push to ref.
 func (f *targetFlags) options(p terminal.Program, ref name.Tag) (opts push.Options, err error) {
 	for _, t := range f.Tag {
@@ -66,8 +63,8 @@ type pushed struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// signed is the reference of the package's signatures. Added is true if that of this key
-// was added, or would be in a dry run.
+// signed has the reference of the signatures. Added is true if this key's is
+// new.
 type signed struct {
 	Reference string `json:"reference"`
 	Added     bool   `json:"added"`
@@ -83,37 +80,24 @@ func (f *targetFlags) print(term *terminal.Terminal, r push.CopyResult, took tim
 	if r.Signature != "" {
 		value.Signature = &signed{r.Signature, r.Signed}
 	}
-	text := func(w io.Writer) error {
-		for _, ref := range r.References {
-			if _, err := fmt.Fprintf(w, "%s@%s\n", ref, r.Digest); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	with := ""
 	if n := len(r.Attached); n > 0 {
 		with = fmt.Sprintf(", with %s to it", terminal.Count(n, "attachment"))
 	}
-	if f.DryRun {
-		text = func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "would send %s, mount %s, skip %s%s\n%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), with, wouldSign(r.Result))
-			return err
+	var text strings.Builder
+	sent, mounted, skipped := terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped)
+	if !f.DryRun {
+		term.Note(fmt.Sprintf("sent %s, mounted %s, skipped %s%s", sent, mounted, skipped, with))
+		for _, ref := range r.References {
+			fmt.Fprintf(&text, "%s@%s\n", ref, r.Digest)
 		}
 	} else {
-		term.Note(fmt.Sprintf("sent %s, mounted %s, skipped %s%s", terminal.Size(r.Sent), terminal.Size(r.Mounted), terminal.Size(r.Skipped), with))
+		fmt.Fprintf(&text, "would send %s, mount %s, skip %s%s\n", sent, mounted, skipped, with)
+		if r.Signature != "" && r.Signed {
+			fmt.Fprintf(&text, "would sign %s at %s\n", r.Digest, r.Signature)
+		} else if r.Signature != "" {
+			fmt.Fprintf(&text, "would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
+		}
 	}
-	return f.Print(term.Stdout, value, text)
-}
-
-// wouldSign returns a line about the signature, or "".
-func wouldSign(r push.Result) string {
-	switch {
-	case r.Signature == "":
-		return ""
-	case r.Signed:
-		return fmt.Sprintf("would sign %s at %s\n", r.Digest, r.Signature)
-	default:
-		return fmt.Sprintf("would not sign %s again: the key's signature is at %s\n", r.Digest, r.Signature)
-	}
+	return f.Print(term.Stdout, value, func(w io.Writer) error { return write(w, []byte(text.String())) })
 }

@@ -36,9 +36,6 @@ Example:
 `
 }
 
-// Validate checks the flags.
-func (c *VerifyCmd) Validate() error { return c.Patience.Check() }
-
 // Run verifies, and prints the result.
 func (c *VerifyCmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	ref, err := c.Reference(c.Package)

@@ -36,8 +36,8 @@ func (Cmd) Help() string {
 // registryFlags are the flags of commands that access a registry.
 type registryFlags struct{ flags.Registries }
 
-// created returns the creation time of a package: SOURCE_DATE_EPOCH
-// (reproducible-builds.org), or else the epoch.
+// created parses SOURCE_DATE_EPOCH (reproducible-builds.org). The default is
+// the epoch.
 func created(sourceDateEpoch string) (time.Time, error) {
 	if sourceDateEpoch == "" {
 		return time.Unix(0, 0).UTC(), nil

@@ -110,8 +110,7 @@ func missing(refs storer.ReferenceStorer, ref string) error {
 
 var errEmpty = errors.New("the repository is empty: it has no commit")
 
-// readLocal reads from the object store of a repository on this machine, bare or with a
-// work tree.
+// readLocal reads from a repository on this machine, bare or with a work tree.
 func readLocal(ctx context.Context, path, ref string) (Snapshot, error) {
 	repo, err := open(path)
 	if err != nil {

@@ -60,8 +60,7 @@ func (r *remote) tip(ctx context.Context, conn *connection, hash plumbing.Hash, 
 	return snapshot(objects, hash, name)
 }
 
-// byHash fetches a commit that may have no reference. If the server does not send it,
-// byHash searches the history.
+// byHash fetches a commit by its hash, or else searches the history.
 func (r *remote) byHash(ctx context.Context, conn *connection, hash plumbing.Hash) (Snapshot, error) {
 	if s, err := r.tip(ctx, conn, hash, "HEAD"); err == nil {
 		return s, nil
@@ -74,8 +73,7 @@ func (r *remote) byHash(ctx context.Context, conn *connection, hash plumbing.Has
 	return r.fromHistory(ctx, again, hash.String())
 }
 
-// fromHistory fetches the history of all branches and tags, and searches it for the
-// commit.
+// fromHistory fetches the history of all branches and tags, and searches it.
 func (r *remote) fromHistory(ctx context.Context, conn *connection, hash string) (Snapshot, error) {
 	var tips []plumbing.Hash
 	for name, ref := range conn.refs {
@@ -297,8 +295,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// deltaSize returns the size of the delta's result, or 0 for an invalid delta, which
-// fails to unpack.
+// deltaSize returns the size of the delta's result, or 0 for an invalid delta.
 func (h head) deltaSize() uint64 {
 	_, n := binary.Uvarint(h)
 	if n <= 0 {
