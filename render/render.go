@@ -16,8 +16,7 @@ import (
 // ErrNoSpec is the error of Request.Full for an XR without a spec.
 var ErrNoSpec = errors.New("the composite resource has no spec to show in full")
 
-// A FatalError is a FATAL result of a function. Crossplane would compose
-// nothing.
+// A FatalError is a FATAL result of a function.
 type FatalError = function.FatalError
 
 // A Request is what to render. Render changes nothing in it.
@@ -59,9 +58,8 @@ func (r Request) input() reconciler.Input {
 
 // A Result is the output of a render, as documents that can be printed.
 type Result struct {
-	// XR is the composite resource: its identity and status, or all of it if
-	// Request.Full is set. Full always has all of it; it is nil if the profile
-	// cannot show it.
+	// XR is the composite resource: its identity and status, or Full if
+	// Request.Full is set. Full is nil if the profile cannot show it.
 	XR, Full map[string]any
 	// Composed are the composed resources, sorted by their name in the pipeline.
 	Composed []map[string]any
@@ -72,12 +70,10 @@ type Result struct {
 	// then, which prints as "null".
 	Context    map[string]any
 	HasContext bool
-	// ConnectionDetails is the document of the XR's connection details, with
-	// values in base64 as in a Secret.
+	// ConnectionDetails has the XR's connection details in base64.
 	ConnectionDetails map[string]any
-	// Notes and Warnings are sentences for the user about effects that no
-	// document shows. Warnings are about effects that the author of the
-	// Composition probably did not want.
+	// Notes and Warnings are sentences about effects that no document
+	// shows. Warnings are about effects that are probably mistakes.
 	Notes, Warnings []string
 }
 

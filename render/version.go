@@ -1,10 +1,10 @@
 package render
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
 )
 
 // A Profile is the version of Crossplane that a render imitates.
@@ -28,16 +28,11 @@ const (
 // v1.20.3. It returns an error for versions before v1.11, which had no
 // functions.
 func ForCrossplane(version string) (Profile, error) {
-	m := regexp.MustCompile(`^v?(\d+)\.(\d+)(\.\d+)?([-+].*)?$`).FindStringSubmatch(version)
-	if m == nil {
+	v, err := semver.NewVersion(version)
+	if err != nil || !strings.Contains(version, ".") {
 		return "", fmt.Errorf("%q is not a version of Crossplane: expected the form v2.1", version)
 	}
-	major, majorErr := strconv.Atoi(m[1])
-	minor, minorErr := strconv.Atoi(m[2])
-	if err := errors.Join(majorErr, minorErr); err != nil {
-		return "", fmt.Errorf("%q is not a version of Crossplane: %w", version, err)
-	}
-	switch {
+	switch major, minor := v.Major(), v.Minor(); {
 	case major > 2, major == 2 && minor >= 3:
 		return V2, nil
 	case major == 2:

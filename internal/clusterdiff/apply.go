@@ -10,12 +10,11 @@ import (
 
 // apply returns a live object after a server-side apply of desired by an owner
 // that applied previous before, which may be nil. Fields of desired are set,
-// those that only previous has are removed, and others are kept. The arguments
-// are not changed.
+// those that only previous has are removed, and others are kept.
 //
 // Only a schema says which lists are merged. Without one, lists of objects with
-// unique names are merged by name, a list that already has all fields of desired
-// is kept, and all others are replaced.
+// unique names are merged by name, a list that already has all fields of
+// desired is kept, and all others are replaced.
 func apply(live, desired, previous map[string]any) map[string]any {
 	after := runtime.DeepCopyJSON(live)
 	if previous != nil {

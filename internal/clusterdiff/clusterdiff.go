@@ -22,11 +22,10 @@ type Diff struct {
 	Name       string `json:"name"`
 	// Composition is the name of its Composition.
 	Composition string `json:"composition,omitempty"`
-	// Pinned is true if its compositionUpdatePolicy is Manual: it does not
-	// follow changes of its Composition.
+	// Pinned is true if its compositionUpdatePolicy is Manual.
 	Pinned bool `json:"pinned,omitempty"`
-	// Changes are the changes of its composed resources; Unchanged is the number
-	// of those without changes.
+	// Changes are those of composed resources; Unchanged is the number of
+	// resources without any.
 	Changes   []report.DocDiff `json:"changes"`
 	Unchanged int              `json:"unchanged"`
 	// Err is the error of the render, and Error is its text.
@@ -35,12 +34,10 @@ type Diff struct {
 }
 
 // Compute renders the observed XRs with the Compositions of in, and calls each
-// with the changes of one XR at a time. A field is removed if the Compositions at
-// the paths before, or by default those of the dump, set it and those of in do
-// not. If those cannot be rendered, it warns, because additions and changes can
-// be computed without them.
-//
-// It returns the errors of session.Render and of each.
+// with the changes of one XR at a time. A field is removed if the Compositions
+// at the paths before, or by default those of the dump, set it and those of in
+// do not. If those cannot be rendered, it warns, and shows additions and
+// changes.
 func Compute(ctx context.Context, s *session.Session, in session.Inputs, before []string, warn progress.Func, each func(Diff) error) error {
 	in.Live, in.Full = true, true
 	was := in
@@ -97,8 +94,7 @@ func diffOf(r session.Result, previous map[string]map[string]map[string]any) Dif
 	return i
 }
 
-// resources returns the composed resources of an XR before and after the
-// change.
+// resources returns the composed resources of an XR before and after.
 func resources(r session.Result, previous map[string]map[string]any) (live, after []map[string]any) {
 	desired := reconciler.ComposedByName(r.Composed)
 	now := map[string]map[string]any{}
@@ -121,8 +117,8 @@ func resources(r session.Result, previous map[string]map[string]any) (live, afte
 	return live, after
 }
 
-// applicable returns the part of a resource that Crossplane applies, with only
-// these fields of metadata. It has no status, which is a subresource.
+// applicable returns the part of a resource that Crossplane applies: no status,
+// and only these fields of metadata.
 func applicable(resource map[string]any, metadata ...string) map[string]any {
 	out := maps.Clone(resource)
 	delete(out, "status")

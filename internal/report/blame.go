@@ -23,10 +23,9 @@ type Origin struct {
 	Value any    `json:"value"`
 }
 
-// Blame returns, for every field of the desired composed resources and of the
-// XR's status, the step that set its final value. The order is natural, by
-// resource and path, with the XR first. A step that returned the value it
-// received did not set it.
+// Blame returns the step that set the final value of every field of the desired
+// composed resources and of the XR's status, in natural order, with the XR
+// first. A step that returned the value it received did not set it.
 func (t Trace) Blame() []Origin {
 	type field struct{ resource, path string }
 	last := map[field]Origin{}

@@ -6,13 +6,14 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // columns is the maximum width of a text.
 const columns = 80
 
-// longestMessage is the number of bytes of a function's message that a text
-// shows.
+// longestMessage limits the bytes of a function's message.
 const longestMessage = 4000
 
 func colorOf(o Op) Color {
@@ -43,8 +44,7 @@ func (p *printer) line(indent string, color Color, text string) {
 	p.out.WriteString(indent + text + "\n")
 }
 
-// message writes a text of a function, escaped and wrapped, with a hanging
-// indent.
+// message writes a text of a function, escaped and wrapped.
 func (p *printer) message(indent string, color Color, text string) {
 	const hang = "    "
 	first := indent
@@ -67,8 +67,7 @@ func (p *printer) changes(indent string, changes []Change) {
 	}
 }
 
-// changeLines returns a change on one line if it fits, otherwise with its values
-// on separate lines.
+// changeLines returns a change on one line if it fits, otherwise on several.
 func changeLines(c Change, room int) []string {
 	label := c.Op.Sign()
 	if c.Path != "" {
@@ -129,3 +128,39 @@ func (p *printer) note(indent, what string, c Change) {
 	}
 	p.line(indent, colorOf(c.Op), c.Op.Sign()+" ["+what+"]: "+Printable(words))
 }
+
+// A Color is a color or style of a terminal. The zero value is none.
+type Color string
+
+// The colors and styles of texts.
+const (
+	Bold   Color = "\x1b[1m"
+	Dim    Color = "\x1b[2m"
+	Red    Color = "\x1b[31m"
+	Green  Color = "\x1b[32m"
+	Yellow Color = "\x1b[33m"
+)
+
+// ResetColor ends a color.
+const ResetColor = "\x1b[0m"
+
+// Paint returns text in the color.
+func (c Color) Paint(text string) string {
+	if c == "" {
+		return text
+	}
+	return string(c) + text + ResetColor
+}
+
+// An Op is the kind of a change.
+type Op = fieldpath.Op
+
+// The kinds of changes.
+const (
+	Added   = fieldpath.Added
+	Removed = fieldpath.Removed
+	Changed = fieldpath.Changed
+)
+
+// A Change is a difference in one field.
+type Change = fieldpath.Change

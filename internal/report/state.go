@@ -30,8 +30,7 @@ func stateOf(desired *fnv1.State, context *structpb.Struct) state {
 		s.desired[""] = resourceOf(xr)
 	}
 	for name, r := range desired.GetResources() {
-		// The trace could not distinguish a resource without a name
-		// from the XR.
+		// A trace cannot distinguish such a resource from the XR.
 		if name != "" {
 			s.desired[name] = resourceOf(r)
 		}
@@ -56,8 +55,7 @@ func resourceOf(r *fnv1.Resource) resource {
 	return out
 }
 
-// diffResources compares desired states: the XR first, then composed resources
-// in natural order of their names.
+// diffResources compares desired states: the XR first, then resources by name.
 func diffResources(before, after map[string]resource) []ResourceChange {
 	var all []ResourceChange
 	for _, name := range fieldpath.ChangedKeys(before, after, func(_, _ resource) bool { return false }) {
@@ -93,8 +91,7 @@ func diffResource(was, is resource) ResourceChange {
 	return c
 }
 
-// diffDetails compares connection details. In place of values it shows their
-// sizes.
+// diffDetails compares connection details, and shows sizes instead of values.
 func diffDetails(was, is map[string][]byte) []Change {
 	var all []Change
 	for _, key := range fieldpath.ChangedKeys(was, is, bytes.Equal) {

@@ -8,8 +8,7 @@ import (
 )
 
 // Text writes the trace as text of 80 columns, unless names are too long. Long
-// values are cut. color adds escape sequences of a terminal; those in names and
-// values are always escaped.
+// values are cut, and escape sequences in names and values are escaped.
 func (t Trace) Text(w io.Writer, color bool) error {
 	p := newPrinter(w, color)
 	p.line("", Bold, Printable(t.XR))

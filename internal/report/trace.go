@@ -11,13 +11,11 @@ type Trace struct {
 	// XR names the composite resource.
 	XR    string `json:"xr"`
 	Steps []Step `json:"steps"`
-	// Error is the error of the render, or empty. The caller sets it,
-	// because not every error is one of a call.
+	// Error is the error of the render, which need not be one of a call.
 	Error string `json:"error,omitempty"`
 }
 
-// Complete returns the trace with the runtime of each function, and with err as
-// the error of the render if it is not nil.
+// Complete adds the runtime of each function, and the error of the render.
 func (t Trace) Complete(runtimeOf func(function string) string, err error) Trace {
 	for i, s := range t.Steps {
 		t.Steps[i].Runtime = runtimeOf(s.Function)
@@ -40,8 +38,7 @@ type Step struct {
 	Function string `json:"function"`
 	// Runtime describes how the function ran. The caller sets it.
 	Runtime string `json:"runtime,omitempty"`
-	// Calls is the number of calls until the function had all required
-	// resources. Took is the duration of all calls.
+	// Calls is the number of calls, and Took the duration of all.
 	Calls int           `json:"calls"`
 	Took  time.Duration `json:"tookNanoseconds"`
 	// Changes are the changes to the desired state: the XR first, then the
@@ -53,8 +50,8 @@ type Step struct {
 	Conditions     []Condition `json:"conditions,omitempty"`
 	// Requirements describe what the function required in its last call.
 	Requirements []string `json:"requirements,omitempty"`
-	// Error is the error of a call, or empty. Fatal is true if the function
-	// returned a fatal result. Such a step changed nothing.
+	// Error is the error of a call, or empty. A step with an Error or a
+	// fatal result changed nothing.
 	Error string `json:"error,omitempty"`
 	Fatal bool   `json:"fatal,omitempty"`
 }
@@ -68,11 +65,9 @@ type ResourceChange struct {
 	Op         Op     `json:"op"`
 	// Fields are the changed fields.
 	Fields []Change `json:"fields,omitempty"`
-	// Ready is the change of the readiness that the function returned:
-	// "True" or "False".
+	// Ready is the change of the readiness: "True" or "False".
 	Ready *Change `json:"ready,omitempty"`
-	// ConnectionDetails are the changed keys, with sizes such as "12 bytes"
-	// in place of values.
+	// ConnectionDetails are the changed keys, with sizes for values.
 	ConnectionDetails []Change `json:"connectionDetails,omitempty"`
 }
 

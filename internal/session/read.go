@@ -217,23 +217,18 @@ func decodeListing(doc manifest.Document) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	if !lock.IsMetadata(u.Object) {
-		fn, err := asFunction(doc, u)
-		return listing{function: fn}, err
+	if lock.IsMetadata(u.Object) {
+		all, err := lock.Functions(doc, u.Object)
+		return listing{dependencies: append([]lock.Dependency{}, all...)}, err
 	}
-	all, err := lock.Functions(doc, u.Object)
-	return listing{dependencies: append([]lock.Dependency{}, all...)}, err
-}
-
-func asFunction(doc manifest.Document, u *unstructured.Unstructured) (runtimes.Function, error) {
 	if gvk := u.GroupVersionKind(); gvk.Group != "pkg.crossplane.io" || gvk.Kind != "Function" {
-		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
+		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Line, Err: fmt.Errorf("expected a Function, got %s", composition.Describe(u))}
 	}
 	pkg, ok, err := unstructured.NestedString(u.Object, "spec", "package")
 	if err != nil || ok && pkg == "" {
-		return runtimes.Function{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
+		return listing{}, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of("spec.package"), Err: errors.New("spec.package must be the reference or path of a package")}
 	}
-	return runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations()}, nil
+	return listing{function: runtimes.Function{Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations()}}, nil
 }
 
 func (s *Session) context(ctx context.Context, in Inputs, checks reconciler.Checks) (*structpb.Struct, error) {

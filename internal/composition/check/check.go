@@ -61,7 +61,10 @@ type Schemas = func(kschema.GroupKind) *schema.Definition
 // Compositions that call alpha functions only get the checks of
 // composition.Check.
 func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
-	c := newChecker(e, schemas)
+	c := &checker{
+		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
+	}
 	mode = c.mode(e, mode)
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
@@ -102,13 +105,6 @@ type checker struct {
 	seen map[string]bool
 	// budget is the number of patches of sets that may still be checked.
 	budget int
-}
-
-func newChecker(e composition.Entry, schemas Schemas) *checker {
-	return &checker{
-		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
-		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
-	}
 }
 
 func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/xfn-dev/xfn/internal/composition"
@@ -52,16 +53,13 @@ func (m Mode) warns(kind composition.ProblemKind) bool {
 // mode returns the mode to use. Crossplane rejects an unknown mode in the
 // annotation.
 func (c *checker) mode(e composition.Entry, asked Mode) Mode {
-	byAnnotation := Warn
+	mode := Warn
 	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {
-		var err error
-		if byAnnotation, err = ParseMode(text); err != nil {
+		if m, err := ParseMode(text); err == nil {
+			mode = m
+		} else {
 			c.add(UnknownValidationMode, "metadata.annotations."+ModeAnnotation, "expected the validation mode warn, loose or strict, got %q", text)
-			byAnnotation = Warn
 		}
 	}
-	if asked != ByAnnotation {
-		return asked
-	}
-	return byAnnotation
+	return cmp.Or(asked, mode)
 }

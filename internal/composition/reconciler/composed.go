@@ -104,14 +104,15 @@ func SetController(u, xr *unstructured.Unstructured) error {
 	refs := u.GetOwnerReferences()
 	if len(refs) == 0 {
 		// A faster path for objects without owner references.
-		u.Object["metadata"] = withOwner(u.Object["metadata"], xr)
+		if m, ok := u.Object["metadata"].(map[string]any); ok {
+			m["ownerReferences"] = []any{map[string]any{
+				"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "name": xr.GetName(), "uid": string(xr.GetUID()),
+				"controller": true, "blockOwnerDeletion": true,
+			}}
+		}
 		return nil
 	}
-	yes := true
-	ref := metav1.OwnerReference{
-		APIVersion: xr.GetAPIVersion(), Kind: xr.GetKind(), Name: xr.GetName(), UID: xr.GetUID(),
-		Controller: &yes, BlockOwnerDeletion: &yes,
-	}
+	ref := *metav1.NewControllerRef(xr, xr.GroupVersionKind())
 	if i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID }); i >= 0 {
 		refs[i] = ref
 	} else {
@@ -119,16 +120,4 @@ func SetController(u, xr *unstructured.Unstructured) error {
 	}
 	u.SetOwnerReferences(refs)
 	return nil
-}
-
-func withOwner(metadata any, xr *unstructured.Unstructured) any {
-	m, ok := metadata.(map[string]any)
-	if !ok {
-		return metadata
-	}
-	m["ownerReferences"] = []any{map[string]any{
-		"apiVersion": xr.GetAPIVersion(), "kind": xr.GetKind(), "name": xr.GetName(), "uid": string(xr.GetUID()),
-		"controller": true, "blockOwnerDeletion": true,
-	}}
-	return m
 }
