@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,22 +10,32 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/xfn-dev/xfn/internal/patch/spec"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
-// base returns the base of a resource and its type, or false if it is invalid.
-func (c *checker) base(field string, raw json.RawMessage) (base map[string]any, gvk kschema.GroupVersionKind, ok bool) {
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &base); err != nil {
+// template checks the base of a template, and returns the side of its resource:
+// without a base, that of another template with the same name.
+func (c *checker) template(field string, t *spec.Template) side {
+	if !hasBase(t) {
+		return c.bases[t.Name]
+	}
+	field += ".base"
+	var base map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(t.Base, &base); err != nil {
 		c.add(InvalidInput, field, "the base is not an object")
-		return nil, gvk, false
+		return side{}
 	}
 	kind, _ := base["kind"].(string)
 	apiVersion, _ := base["apiVersion"].(string)
 	if kind == "" {
 		c.add(InvalidInput, field+".kind", "the base has no kind")
-		return nil, gvk, false
+		return side{}
 	}
-	return base, kschema.FromAPIVersionAndKind(apiVersion, kind), true
+	s := c.side(kschema.FromAPIVersionAndKind(apiVersion, kind), field)
+	c.bases[t.Name] = s
+	c.object(field, s, "", base, s.root)
+	return s
 }
 
 // object checks the fields that a base sets, from the value v at a path of it.

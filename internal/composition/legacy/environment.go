@@ -4,13 +4,13 @@ import "slices"
 
 // environment has the sources of a Composition's environment, and its patches.
 type environment struct {
-	DefaultData        map[string]any      `json:"defaultData"`
-	EnvironmentConfigs []environmentSource `json:"environmentConfigs"`
-	Patches            []patch             `json:"patches"`
+	DefaultData        map[string]any      `json:"defaultData,omitempty"`
+	EnvironmentConfigs []environmentSource `json:"environmentConfigs,omitempty"`
+	Patches            []patch             `json:"patches,omitempty"`
 	Policy             struct {
-		Resolve    string `json:"resolve"`
-		Resolution string `json:"resolution"`
-	} `json:"policy"`
+		Resolve    string `json:"resolve,omitempty"`
+		Resolution string `json:"resolution,omitempty"`
+	} `json:"policy,omitzero"`
 }
 
 type environmentSource struct {
@@ -49,17 +49,10 @@ func (c *converter) environmentInput(e environment) (map[string]any, error) {
 	if slices.ContainsFunc(e.EnvironmentConfigs, isSelector) && e.Policy.Resolve != "Always" {
 		c.note("spec.environment.policy.resolve", "function-environment-configs selects again in each reconcile, like Always; the default, IfNotPresent, keeps the first selection")
 	}
-	type policy struct {
-		Resolution string `json:"resolution,omitempty"`
-	}
-	type environment struct {
-		DefaultData        map[string]any      `json:"defaultData,omitempty"`
-		EnvironmentConfigs []environmentSource `json:"environmentConfigs,omitempty"`
-		Policy             policy              `json:"policy,omitzero"`
-	}
+	e.Patches, e.Policy.Resolve = nil, ""
 	return object(struct {
 		APIVersion string      `json:"apiVersion"`
 		Kind       string      `json:"kind"`
 		Spec       environment `json:"spec"`
-	}{"environmentconfigs.fn.crossplane.io/v1beta1", "Input", environment{e.DefaultData, e.EnvironmentConfigs, policy{e.Policy.Resolution}}})
+	}{"environmentconfigs.fn.crossplane.io/v1beta1", "Input", e})
 }

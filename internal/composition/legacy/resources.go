@@ -21,16 +21,13 @@ func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	for i := range old.Resources {
 		c.resource(fmt.Sprintf("spec.resources[%d]", i), &old.Resources[i])
 	}
-	type environment struct {
-		Patches []patch `json:"patches,omitempty"`
-	}
 	return object(struct {
 		APIVersion  string      `json:"apiVersion"`
 		Kind        string      `json:"kind"`
 		PatchSets   []patchSet  `json:"patchSets,omitempty"`
 		Environment environment `json:"environment,omitzero"`
 		Resources   []resource  `json:"resources,omitempty"`
-	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{old.Environment.Patches}, old.Resources})
+	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{Patches: old.Environment.Patches}, old.Resources})
 }
 
 // nameResources names resources by their index. A pipeline requires names.
