@@ -3,7 +3,10 @@ package render
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -13,11 +16,51 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 )
 
+// A Profile is the version of Crossplane that a render imitates.
+type Profile string
+
+const (
+	// V2 is the reconciler of Crossplane v2.3 and later.
+	V2 Profile = "v2"
+	// Classic is the render of Crossplane v2.0 to v2.2.
+	Classic Profile = "classic"
+	// V1_20 is the render of Crossplane v1.15 to v1.20.
+	V1_20 Profile = "v1.20"
+	// V1_14 is the render of Crossplane v1.14, the first version that had one.
+	V1_14 Profile = "v1.14"
+	// Alpha is the reconciler of Crossplane v1.11 to v1.13, whose functions are
+	// containers. Render does not support it; the xfn command does.
+	Alpha Profile = "alpha"
+)
+
+// ForCrossplane returns the profile of a Crossplane version such as v1.20 or
+// v1.20.3. It returns an error for versions before v1.11, which had no
+// functions.
+func ForCrossplane(version string) (Profile, error) {
+	v, err := semver.NewVersion(version)
+	if err != nil || !strings.Contains(version, ".") {
+		return "", fmt.Errorf("%q is not a version of Crossplane: expected the form v2.1", version)
+	}
+	switch major, minor := v.Major(), v.Minor(); {
+	case major > 2, major == 2 && minor >= 3:
+		return V2, nil
+	case major == 2:
+		return Classic, nil
+	case major == 1 && minor >= 15:
+		return V1_20, nil
+	case major == 1 && minor == 14:
+		return V1_14, nil
+	case major == 1 && minor >= 11:
+		return Alpha, nil
+	default:
+		return "", fmt.Errorf("there were no functions in Crossplane %s: v1.11 was the first that had them", version)
+	}
+}
+
 // ErrNoSpec is the error of Request.Full for an XR without a spec.
 var ErrNoSpec = errors.New("the composite resource has no spec to show in full")
 
-// A FatalError is a FATAL result of a function. Crossplane would compose
-// nothing.
+// A FatalError is a FATAL result of a function.
 type FatalError = function.FatalError
 
 // A Request is what to render. Render changes nothing in it.
@@ -59,9 +102,8 @@ func (r Request) input() reconciler.Input {
 
 // A Result is the output of a render, as documents that can be printed.
 type Result struct {
-	// XR is the composite resource: its identity and status, or all of it if
-	// Request.Full is set. Full always has all of it; it is nil if the profile
-	// cannot show it.
+	// XR is the composite resource: its identity and status, or Full if
+	// Request.Full is set. Full is nil if the profile cannot show it.
 	XR, Full map[string]any
 	// Composed are the composed resources, sorted by their name in the pipeline.
 	Composed []map[string]any
@@ -72,12 +114,10 @@ type Result struct {
 	// then, which prints as "null".
 	Context    map[string]any
 	HasContext bool
-	// ConnectionDetails is the document of the XR's connection details, with
-	// values in base64 as in a Secret.
+	// ConnectionDetails has the XR's connection details in base64.
 	ConnectionDetails map[string]any
-	// Notes and Warnings are sentences for the user about effects that no
-	// document shows. Warnings are about effects that the author of the
-	// Composition probably did not want.
+	// Notes and Warnings are sentences about effects that no document
+	// shows. Warnings are about effects that are probably mistakes.
 	Notes, Warnings []string
 }
 

@@ -71,12 +71,12 @@ func (e *Entry) convert() error {
 		e.origin = "spec.resources"
 	}
 	e.object, e.Notes, e.Converted = obj, notes, true
-	raw, err := json.Marshal(obj["spec"])
-	if err != nil {
-		return fmt.Errorf("encoding the pipeline of the Composition at %s: %w", e.Document.Position(), err)
-	}
 	e.Spec = apiextv1.CompositionSpec{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &e.Spec); err != nil {
+	raw, err := json.Marshal(obj["spec"])
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &e.Spec)
+	}
+	if err != nil {
 		return fmt.Errorf("decoding the pipeline of the Composition at %s: %w", e.Document.Position(), err)
 	}
 	return nil
@@ -105,18 +105,14 @@ func Match(c *apiextv1.Composition, xr *unstructured.Unstructured, selector ...s
 	if want.APIVersion != xr.GetAPIVersion() {
 		return fmt.Errorf("the Composition %q is for apiVersion %s, but the composite resource %q is of apiVersion %s", c.GetName(), want.APIVersion, xr.GetName(), xr.GetAPIVersion())
 	}
-	return matchLabels(c, xr, selector)
-}
-
-func matchLabels(c *apiextv1.Composition, xr *unstructured.Unstructured, selector []string) error {
-	want, _, _ := unstructured.NestedStringMap(xr.Object, selector...)
+	labels, _, _ := unstructured.NestedStringMap(xr.Object, selector...)
 	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(want)) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		switch got, ok := c.GetLabels()[key]; {
 		case !ok:
-			errs = append(errs, fmt.Errorf("the composite resource selects Compositions by label %s=%s, which Composition %q lacks", key, want[key], c.GetName()))
-		case got != want[key]:
-			errs = append(errs, fmt.Errorf("the composite resource selects Compositions by label %s=%s, but Composition %q has %s", key, want[key], c.GetName(), got))
+			errs = append(errs, fmt.Errorf("the composite resource selects Compositions by label %s=%s, which Composition %q lacks", key, labels[key], c.GetName()))
+		case got != labels[key]:
+			errs = append(errs, fmt.Errorf("the composite resource selects Compositions by label %s=%s, but Composition %q has %s", key, labels[key], c.GetName(), got))
 		}
 	}
 	return errors.Join(errs...)

@@ -19,8 +19,7 @@ type DocDiff struct {
 	Name       string `json:"name,omitempty"`
 	// Resource is the composition resource name, if there is one.
 	Resource string `json:"resource,omitempty"`
-	// Op is Removed for a missing document, Added for an unexpected one, and
-	// Changed for a different one.
+	// Op is Removed for a missing, Added for an unexpected document.
 	Op Op `json:"op"`
 	// Changes are those from the expected document to the actual one.
 	Changes []Change `json:"changes"`

@@ -16,8 +16,8 @@ type JUnitSuite struct {
 	Cases   []JUnitCase
 }
 
-// A JUnitCase is the result of a test. It passed if Failure and Skipped are
-// empty.
+// A JUnitCase is the result of a test. It passed if there is no Failure or
+// Skipped.
 type JUnitCase struct {
 	// Name is the name of the test. Class is its group, such as a file.
 	Name, Class string
@@ -36,9 +36,8 @@ type JUnitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes suites as one XML document, in order. Bytes that XML does
-// not allow are written as Go escapes, such as "\x1b" or "\xff". It returns
-// only errors of w.
+// WriteJUnit writes suites as one XML document. Bytes that XML does not allow
+// are written as Go escapes, such as "\x1b". It returns only errors of w.
 func WriteJUnit(w io.Writer, suites []JUnitSuite) error {
 	doc := document{Suites: make([]suite, len(suites))}
 	for i, s := range suites {

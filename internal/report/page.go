@@ -23,11 +23,9 @@ var (
 )
 
 const (
-	// longest is the number of bytes that the page shows of a value or
-	// message.
+	// longest is the number of bytes that the page shows of a value.
 	longest = 4000
-	// unfolded is the number of rows up to which a page is unfolded at
-	// first.
+	// unfolded is the maximum number of rows of an unfolded page.
 	unfolded = 150
 )
 
@@ -44,10 +42,9 @@ type view struct {
 	Open bool
 }
 
-// WritePage writes a page about the traces, in order, with the given title. The
-// page is self-contained, and long values are cut. Output of functions is
-// escaped, and a content security policy prevents loading, sending and other
-// scripts.
+// WritePage writes a page about the traces. It is self-contained, and long
+// values are cut. Output of functions is escaped, and a content security policy
+// prevents loading, sending and other scripts.
 func WritePage(w io.Writer, title string, traces []Trace) error {
 	v := view{
 		Title: Printable(title), Traces: traces, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
@@ -103,8 +100,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// words cuts text of functions, and escapes characters that do not print. Line
-// breaks and tabs stay, since the page can show them.
+// words cuts and escapes text of functions, except line breaks and tabs.
 func words(s string) string { return escape(Cut(s, longest), "\n\t") }
 
 // A line is a line of a text and its indentation.
@@ -224,8 +220,7 @@ type part struct {
 	Open bool
 }
 
-// A row is the data of a change's template. Name is empty for a field;
-// otherwise it says what changed.
+// A row is the data of a change's template. Name is empty for a field.
 type row struct {
 	Name   string
 	Change Change

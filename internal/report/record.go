@@ -28,15 +28,13 @@ type Recorder struct {
 type Call struct {
 	Step, Function string
 	Took           time.Duration
-	// Request has the desired state and the context of the request, but no
-	// credentials.
+	// Request has the desired state and the context, but no credentials.
 	Request  *fnv1.RunFunctionRequest
 	Response *fnv1.RunFunctionResponse
 	Err      error
 }
 
-// Record returns a Recorder of calls to r. The duration of a call is measured by
-// now.
+// Record returns a Recorder of calls to r, which are timed by now.
 func Record(r function.Runner, now func() time.Time) *Recorder {
 	return &Recorder{runner: r, now: now}
 }
@@ -120,10 +118,8 @@ func stepOf(calls []Call) Step {
 	return s
 }
 
-// Recorders has a Recorder for each of several XRs. It is safe for concurrent
-// use.
+// Recorders has a Recorder for each XR. It is safe for concurrent use.
 type Recorders struct {
-	// Now returns the current time.
 	Now func() time.Time
 
 	mu sync.Mutex
@@ -141,9 +137,8 @@ func (r *Recorders) Wrap(n int, next function.Runner) function.Runner {
 	return r.of[n]
 }
 
-// Trace returns the trace of the XR with the number n, and releases its calls. It
-// reports false if Wrap was never called for n. RuntimeOf and err are as in
-// Trace.Complete.
+// Trace returns the trace of the XR with the number n, and releases its calls.
+// It reports false if Wrap was never called for n. See Trace.Complete.
 func (r *Recorders) Trace(n int, xr string, runtimeOf func(function string) string, err error) (Trace, bool) {
 	r.mu.Lock()
 	recorder, ok := r.of[n]

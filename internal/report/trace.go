@@ -1,8 +1,16 @@
 package report
 
 import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/xfn-dev/xfn/internal/fieldpath"
 )
 
 // A Trace records what each step of one XR's pipeline did. Except for durations,
@@ -11,13 +19,11 @@ type Trace struct {
 	// XR names the composite resource.
 	XR    string `json:"xr"`
 	Steps []Step `json:"steps"`
-	// Error is the error of the render, or empty. The caller sets it,
-	// because not every error is one of a call.
+	// Error is the error of the render, which need not be one of a call.
 	Error string `json:"error,omitempty"`
 }
 
-// Complete returns the trace with the runtime of each function, and with err as
-// the error of the render if it is not nil.
+// Complete adds the runtime of each function, and the error of the render.
 func (t Trace) Complete(runtimeOf func(function string) string, err error) Trace {
 	for i, s := range t.Steps {
 		t.Steps[i].Runtime = runtimeOf(s.Function)
@@ -40,8 +46,7 @@ type Step struct {
 	Function string `json:"function"`
 	// Runtime describes how the function ran. The caller sets it.
 	Runtime string `json:"runtime,omitempty"`
-	// Calls is the number of calls until the function had all required
-	// resources. Took is the duration of all calls.
+	// Calls is the number of calls, and Took the duration of all.
 	Calls int           `json:"calls"`
 	Took  time.Duration `json:"tookNanoseconds"`
 	// Changes are the changes to the desired state: the XR first, then the
@@ -53,8 +58,8 @@ type Step struct {
 	Conditions     []Condition `json:"conditions,omitempty"`
 	// Requirements describe what the function required in its last call.
 	Requirements []string `json:"requirements,omitempty"`
-	// Error is the error of a call, or empty. Fatal is true if the function
-	// returned a fatal result. Such a step changed nothing.
+	// Error is the error of a call, or empty. A step with an Error or a
+	// fatal result changed nothing.
 	Error string `json:"error,omitempty"`
 	Fatal bool   `json:"fatal,omitempty"`
 }
@@ -68,11 +73,9 @@ type ResourceChange struct {
 	Op         Op     `json:"op"`
 	// Fields are the changed fields.
 	Fields []Change `json:"fields,omitempty"`
-	// Ready is the change of the readiness that the function returned:
-	// "True" or "False".
+	// Ready is the change of the readiness: "True" or "False".
 	Ready *Change `json:"ready,omitempty"`
-	// ConnectionDetails are the changed keys, with sizes such as "12 bytes"
-	// in place of values.
+	// ConnectionDetails are the changed keys, with sizes for values.
 	ConnectionDetails []Change `json:"connectionDetails,omitempty"`
 }
 
@@ -84,4 +87,68 @@ func title(resource string) string {
 		return "composite"
 	}
 	return resource
+}
+
+// An Origin is the step that set the value of a field.
+type Origin struct {
+	// Resource is the composition resource name, or empty for the XR.
+	Resource string `json:"resource,omitempty"`
+	// Path is the field, as in Change.
+	Path string `json:"path"`
+	// Step is the pipeline step that set the field last.
+	Step  string `json:"step"`
+	Value any    `json:"value"`
+}
+
+// Blame returns the step that set the final value of every field of the desired
+// composed resources and of the XR's status, in natural order, with the XR
+// first. A step that returned the value it received did not set it.
+func (t Trace) Blame() []Origin {
+	type field struct{ resource, path string }
+	last := map[field]Origin{}
+	for _, s := range t.Steps {
+		for _, r := range s.Changes {
+			for _, c := range r.Fields {
+				at := field{r.Name, c.Path}
+				if c.Op == Removed {
+					delete(last, at)
+				} else if r.Name != "" || inStatus(c.Path) {
+					last[at] = Origin{Resource: r.Name, Path: c.Path, Step: s.Name, Value: c.New}
+				}
+			}
+		}
+	}
+	all := make([]Origin, 0, len(last))
+	for _, o := range last {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b Origin) int {
+		return cmp.Or(fieldpath.Natural(a.Resource, b.Resource), fieldpath.Natural(a.Path, b.Path))
+	})
+	return all
+}
+
+func inStatus(path string) bool {
+	rest, ok := strings.CutPrefix(path, "status")
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// WriteBlame writes a line for each origin: resource, field and step, in
+// columns that fit into 80 characters unless names are too long.
+func WriteBlame(w io.Writer, origins []Origin) error {
+	resources, paths, steps := 0, 0, 0
+	rows := make([][3]string, len(origins))
+	for i, o := range origins {
+		row := [3]string{Printable(title(o.Resource)), Printable(o.Path), Printable(o.Step)}
+		resources = max(resources, utf8.RuneCountInString(row[0]))
+		paths = max(paths, utf8.RuneCountInString(row[1]))
+		steps = max(steps, utf8.RuneCountInString(row[2]))
+		rows[i] = row
+	}
+	paths = min(paths, max(columns-resources-steps-4, 0))
+	b := bufio.NewWriter(w)
+	for _, row := range rows {
+		fmt.Fprintf(b, "%-*s  %-*s  %s\n", resources, row[0], paths, row[1], row[2])
+	}
+	return b.Flush()
 }

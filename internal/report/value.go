@@ -15,8 +15,7 @@ const suffix = 24
 
 // Text returns a value as JSON on one line of at most limit columns, or whole
 // if limit is 0. A longer value ends in "… (N more bytes)", counted in bytes
-// of the value. Strings are quoted as in Go, so that control and invisible
-// characters are escaped. A limit under 40 counts as 40.
+// of the value. Strings are quoted as in Go. A limit under 40 counts as 40.
 func Text(v any, limit int) string {
 	if limit > 0 {
 		limit = max(limit, 40)
@@ -63,8 +62,8 @@ func quoted(s string, limit int) string {
 	return strconv.Quote(s[:at]) + more(len(s)-at)
 }
 
-// Cut returns at most limit bytes of s, followed by "… (N more bytes)" if s
-// is longer. It does not split characters.
+// Cut returns at most limit bytes of s, without splitting a character, followed
+// by "… (N more bytes)" if s is longer.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -118,8 +117,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Wrap breaks a text at spaces into lines of at most width columns. Longer
-// words are not broken.
+// Wrap breaks a text at spaces into lines of at most width columns.
 func Wrap(text string, width int) []string {
 	var lines []string
 	words := strings.Split(text, " ")

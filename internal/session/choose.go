@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/function"
@@ -272,4 +273,44 @@ func (s *Session) resolve(dir, pkg string) string {
 		return "./" + beside // A path is not a reference.
 	}
 	return beside
+}
+
+// An UnknownStepError reports a step in Inputs.Steps that no pipeline has.
+type UnknownStepError struct {
+	Step string
+	// Steps are the existing steps.
+	Steps []string
+}
+
+func (e *UnknownStepError) Error() string {
+	return fmt.Sprintf("there is no pipeline step %q to answer for, only %s", e.Step, strings.Join(e.Steps, ", "))
+}
+
+// checkSteps returns an *UnknownStepError for a step that no Composition has.
+func checkSteps(answers map[string]function.Runner, all ...composition.Entry) error {
+	var steps []string
+	for _, c := range all {
+		for _, step := range c.Spec.Pipeline {
+			steps = append(steps, step.Step)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(answers)) {
+		if !slices.Contains(steps, name) {
+			return &UnknownStepError{Step: name, Steps: steps}
+		}
+	}
+	return nil
+}
+
+// answering returns a Runner that has answers for steps, and next for others.
+func answering(answers map[string]function.Runner, next function.Runner) function.Runner {
+	if len(answers) == 0 {
+		return next
+	}
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if r := answers[function.Step(ctx)]; r != nil {
+			return r.RunFunction(ctx, name, req)
+		}
+		return next.RunFunction(ctx, name, req)
+	})
 }

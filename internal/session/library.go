@@ -2,9 +2,14 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
@@ -83,4 +88,156 @@ func (s *Session) library(ctx context.Context, in Inputs, exists state) (*compos
 		s.config.Progress.Note(ignored + " is neither a Composition nor an XRD, and is passed over")
 	}
 	return library, nil
+}
+
+// A state is the observed state. Resources in documents of their own belong to
+// the rendered XR. Those in a list, as `kubectl get -o yaml` prints it, are a
+// dump of a cluster, of which only some belong to the XR.
+type state struct {
+	named, dumped []*unstructured.Unstructured
+}
+
+// state reads observed resources. Of duplicates in dumps, the first counts.
+func (s *Session) state(ctx context.Context, paths []string) (state, error) {
+	var all state
+	known := map[key]bool{}
+	docs, err := s.documents(ctx, "observed resources", paths)
+	if err != nil {
+		return all, err
+	}
+	for _, doc := range docs {
+		objs, listed, err := decodeAll(doc)
+		if err != nil {
+			return all, fmt.Errorf("loading observed resources: %w", err)
+		}
+		if !listed {
+			all.named = append(all.named, objs...)
+			continue
+		}
+		for _, o := range objs {
+			if k := keyOf(o); !known[k] || k.name == "" {
+				known[k] = true
+				all.dumped = append(all.dumped, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// decodeAll returns the items of a list of any kind, or the object itself.
+func decodeAll(doc manifest.Document) (objs []*unstructured.Unstructured, listed bool, err error) {
+	u, err := decode(doc)
+	if err != nil {
+		return nil, false, err
+	}
+	value, found := u.Object["items"]
+	items, ok := value.([]any)
+	if !strings.HasSuffix(u.GetKind(), "List") || !found || !ok && value != nil {
+		return []*unstructured.Unstructured{u}, false, nil
+	}
+	for i, item := range items {
+		object, _ := item.(map[string]any)
+		o := &unstructured.Unstructured{Object: object}
+		if o.GetKind() == "" {
+			field := fmt.Sprintf("items[%d]", i)
+			return nil, true, &manifest.Error{Path: doc.Path, Line: doc.Lines().Of(field), Err: fmt.Errorf("%s is not an object with a kind", field)}
+		}
+		objs = append(objs, o)
+	}
+	return objs, true, nil
+}
+
+var xrdKind = apiextv1.CompositeResourceDefinitionGroupVersionKind.GroupKind()
+
+// definitions returns docs with the Compositions and XRDs of lists in their
+// place.
+func definitions(docs []manifest.Document) ([]manifest.Document, error) {
+	var all []manifest.Document
+	for _, doc := range docs {
+		objs, listed, err := decodeAll(doc)
+		if err != nil || !listed {
+			// The next decoder reports the error.
+			all = append(all, doc)
+			continue
+		}
+		for _, u := range objs {
+			if gk := u.GroupVersionKind().GroupKind(); gk != apiextv1.CompositionGroupVersionKind.GroupKind() && gk != xrdKind {
+				continue
+			}
+			item, err := document(u)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, item)
+		}
+	}
+	return all, nil
+}
+
+// addXRDs adds the XRDs of the dump to docs, unless docs have them.
+func (s state) addXRDs(docs []manifest.Document) ([]manifest.Document, error) {
+	known := map[key]bool{}
+	for _, doc := range docs {
+		if u, err := decode(doc); err == nil {
+			known[keyOf(u)] = true
+		}
+	}
+	for _, u := range s.dumped {
+		if u.GroupVersionKind().GroupKind() != xrdKind || known[keyOf(u)] {
+			continue
+		}
+		doc, err := document(u)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// document converts an object to a document without line numbers.
+func document(u *unstructured.Unstructured) (manifest.Document, error) {
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		return manifest.Document{}, fmt.Errorf("encoding %s: %w", composition.Describe(u), err)
+	}
+	return manifest.Document{Path: composition.Describe(u), Text: text}, nil
+}
+
+// missing returns the dumped objects that are in none of the stores.
+func (s state) missing(stores ...reconciler.Store) reconciler.Store {
+	known := map[key]bool{}
+	for _, u := range slices.Concat(stores...) {
+		known[keyOf(u)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(s.dumped), func(u *unstructured.Unstructured) bool { return known[keyOf(u)] })
+}
+
+// live returns a document for each observed XR that has a Composition in the
+// library and is not composed by another XR.
+func (s *Session) live(library *composition.Library, c ownerIndex) (docs []manifest.Document, err error) {
+	rendered := map[key]bool{}
+	for _, o := range c.all {
+		if len(library.For(o.GroupVersionKind())) == 0 {
+			continue
+		}
+		if _, err := library.Select(o.Unstructured); err != nil {
+			s.config.Progress.Note(fmt.Sprintf("passing over %s: %v", composition.Describe(o.Unstructured), err))
+			continue
+		}
+		rendered[keyOf(o.Unstructured)] = true
+	}
+	for _, o := range c.all {
+		k := keyOf(o.Unstructured)
+		owner := key{o.kind, k.namespace, o.controller.Name}
+		if !rendered[k] || rendered[owner] || rendered[key{owner.kind, "", owner.name}] {
+			continue
+		}
+		doc, err := document(o.Unstructured)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
 }

@@ -194,10 +194,7 @@ func (w *walk) check(ctx context.Context) error {
 }
 
 // same reports whether two objects with a name have the same identity.
-func same(a, b *unstructured.Unstructured) bool {
-	return a.GetName() != "" && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() &&
-		a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()
-}
+func same(a, b *unstructured.Unstructured) bool { return a.GetName() != "" && keyOf(a) == keyOf(b) }
 
 // locate adds the path to the XR to an error, unless it is the first one.
 func (w *walk) locate(err error) error {

@@ -61,7 +61,10 @@ type Schemas = func(kschema.GroupKind) *schema.Definition
 // Compositions that call alpha functions only get the checks of
 // composition.Check.
 func Composition(e composition.Entry, schemas Schemas, mode Mode) []composition.Problem {
-	c := newChecker(e, schemas)
+	c := &checker{
+		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
+		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
+	}
 	mode = c.mode(e, mode)
 	found := composition.Check(e, nil)
 	was := legacyOf(e)
@@ -104,13 +107,6 @@ type checker struct {
 	budget int
 }
 
-func newChecker(e composition.Entry, schemas Schemas) *checker {
-	return &checker{
-		schemas: schemas, composite: e.Spec.CompositeTypeRef, budget: patch.Most,
-		sides: map[kschema.GroupVersionKind]side{}, bases: map[string]side{}, seen: map[string]bool{},
-	}
-}
-
 func (c *checker) add(kind composition.ProblemKind, field, format string, args ...any) {
 	c.note(false, kind, field, fmt.Sprintf(format, args...))
 }
@@ -122,4 +118,61 @@ func (c *checker) note(warning bool, kind composition.ProblemKind, field, text s
 		c.seen[key] = true
 		c.problems = append(c.problems, composition.Problem{Kind: kind, Field: field, Text: text, Warning: warning})
 	}
+}
+
+// A Mode decides which problems are warnings.
+type Mode string
+
+// The modes of Crossplane's documentation, "Schema aware validation modes".
+//
+//	Mode    missing schema  schema aware error  integrity error
+//	warn    warning         warning             error
+//	loose   warning         error               error
+//	strict  error           error               error
+const (
+	// ByAnnotation is the mode in ModeAnnotation. The default is Warn.
+	ByAnnotation Mode = ""
+	Warn         Mode = "warn"
+	Loose        Mode = "loose"
+	Strict       Mode = "strict"
+)
+
+// ModeAnnotation is the annotation of a Composition with its Mode.
+const ModeAnnotation = "crossplane.io/composition-schema-aware-validation-mode"
+
+// ParseMode returns the mode with a name: warn, loose or strict.
+func ParseMode(name string) (Mode, error) {
+	switch m := Mode(name); m {
+	case Warn, Loose, Strict:
+		return m, nil
+	default:
+		return ByAnnotation, fmt.Errorf("parsing the validation mode %q: expected warn, loose or strict", name)
+	}
+}
+
+func (m Mode) warns(kind composition.ProblemKind) bool {
+	switch kind {
+	case MissingSchema:
+		return m != Strict
+	case NoSuchField, WrongType, NotInMap:
+		return m == Warn
+	case NotApplied, NotChecked, composition.NotCarried:
+		return true
+	default:
+		return false
+	}
+}
+
+// mode returns the mode to use. Crossplane rejects an unknown mode in the
+// annotation.
+func (c *checker) mode(e composition.Entry, asked Mode) Mode {
+	mode := Warn
+	if text, ok := e.GetAnnotations()[ModeAnnotation]; ok {
+		if m, err := ParseMode(text); err == nil {
+			mode = m
+		} else {
+			c.add(UnknownValidationMode, "metadata.annotations."+ModeAnnotation, "expected the validation mode warn, loose or strict, got %q", text)
+		}
+	}
+	return cmp.Or(asked, mode)
 }

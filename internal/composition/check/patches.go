@@ -92,22 +92,6 @@ func (c *checker) patchSet(in source, sets map[string]int, name string, resource
 	}
 }
 
-// template checks the base of a template, and returns the side of its resource:
-// without a base, that of another template with the same name.
-func (c *checker) template(at string, t *spec.Template) side {
-	if !hasBase(t) {
-		return c.bases[t.Name]
-	}
-	base, gvk, ok := c.base(at+".base", t.Base)
-	if !ok {
-		return side{}
-	}
-	s := c.side(gvk, at+".base")
-	c.bases[t.Name] = s
-	c.object(at+".base", s, "", base, s.root)
-	return s
-}
-
 func (c *checker) at(p place, resource side) side {
 	switch p {
 	case inXR:

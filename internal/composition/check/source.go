@@ -46,7 +46,7 @@ func (s source) secretPatches() []spec.Patch {
 type legacyComposition struct {
 	is        bool
 	resources []struct{ Name string }
-	hasInput bool
+	hasInput  bool
 }
 
 func legacyOf(e composition.Entry) (was legacyComposition) {

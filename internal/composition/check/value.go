@@ -71,22 +71,16 @@ func convertible(c *spec.Convert) (needs, out schema.Types) {
 			needs |= types
 		}
 	}
-	switch c.ToType {
-	case spec.ToString:
-		return needs, schema.String
-	case spec.ToInt, spec.ToInt64:
-		return needs, schema.Integer
-	case spec.ToBool:
-		return needs, schema.Boolean
-	case spec.ToFloat64:
-		return needs, schema.Number
-	case spec.ToObject:
-		return needs, schema.Object | schema.Null
-	case spec.ToArray:
-		return needs, schema.Array | schema.Null
-	default:
+	out, ok := convertedTypes[c.ToType]
+	if !ok {
 		return schema.Any, schema.Any
 	}
+	return needs, out
+}
+
+var convertedTypes = map[spec.ConvertType]schema.Types{
+	spec.ToString: schema.String, spec.ToInt: schema.Integer, spec.ToInt64: schema.Integer, spec.ToBool: schema.Boolean,
+	spec.ToFloat64: schema.Number, spec.ToObject: schema.Object | schema.Null, spec.ToArray: schema.Array | schema.Null,
 }
 
 // jsonTypes returns the type of a JSON value. Empty is null.

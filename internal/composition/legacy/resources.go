@@ -2,7 +2,11 @@ package legacy
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+
+	kjson "sigs.k8s.io/json"
 
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
 )
@@ -21,16 +25,13 @@ func (c *converter) resourcesInput(old spec) (map[string]any, error) {
 	for i := range old.Resources {
 		c.resource(fmt.Sprintf("spec.resources[%d]", i), &old.Resources[i])
 	}
-	type environment struct {
-		Patches []patch `json:"patches,omitempty"`
-	}
 	return object(struct {
 		APIVersion  string      `json:"apiVersion"`
 		Kind        string      `json:"kind"`
 		PatchSets   []patchSet  `json:"patchSets,omitempty"`
 		Environment environment `json:"environment,omitzero"`
 		Resources   []resource  `json:"resources,omitempty"`
-	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{old.Environment.Patches}, old.Resources})
+	}{"pt.fn.crossplane.io/v1beta1", "Resources", old.PatchSets, environment{Patches: old.Environment.Patches}, old.Resources})
 }
 
 // nameResources names resources by their index. A pipeline requires names.
@@ -92,4 +93,98 @@ func (c *converter) readinessCheck(at string, r *pt.ReadinessCheck) {
 		r.MatchCondition.Type = cmp.Or(r.MatchCondition.Type, "Ready")
 		r.MatchCondition.Status = cmp.Or(r.MatchCondition.Status, "True")
 	}
+}
+
+// converted are the fields of a spec that a pipeline replaces.
+var converted = []string{"patchSets", "environment", "resources", "functions", "pipeline"}
+
+// decode decodes the fields to convert. Unknown fields are noted and left out,
+// as the API server drops them. The first hundred are noted.
+func (c *converter) decode(was map[string]any) (spec, error) {
+	part := map[string]any{}
+	for _, key := range converted {
+		if v, ok := was[key]; ok {
+			part[key] = v
+		}
+	}
+	var old struct {
+		Spec spec `json:"spec"`
+	}
+	raw, err := json.Marshal(map[string]any{"spec": part})
+	if err != nil {
+		return spec{}, Note{"spec", err.Error()}
+	}
+	unknown, err := kjson.UnmarshalStrict(raw, &old, kjson.DisallowUnknownFields)
+	if err != nil {
+		return spec{}, misfit(err)
+	}
+	for _, err := range unknown {
+		var field kjson.FieldError
+		if errors.As(err, &field) {
+			c.note(field.FieldPath(), dropped)
+		}
+	}
+	return old.Spec, nil
+}
+
+// misfit returns the error of a value of the wrong type.
+func misfit(err error) error {
+	field, value, ok := pt.SplitTypeError(err)
+	if !ok {
+		return Note{"spec", err.Error()}
+	}
+	return Note{field, "cannot decode a JSON " + value}
+}
+
+// object converts a struct of JSON values to an object.
+func object(v any) (map[string]any, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, Note{"spec", err.Error()}
+	}
+	var obj map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &obj); err != nil {
+		return nil, Note{"spec", err.Error()}
+	}
+	return obj, nil
+}
+
+// spec has the fields of a spec that a pipeline replaces, in the form of
+// function-patch-and-transform's input with the differences below.
+type spec struct {
+	PatchSets   []patchSet       `json:"patchSets"`
+	Environment environment      `json:"environment"`
+	Resources   []resource       `json:"resources"`
+	Functions   []alphaFunction  `json:"functions"`
+	Pipeline    []map[string]any `json:"pipeline"`
+}
+
+type patchSet struct {
+	Name    string  `json:"name"`
+	Patches []patch `json:"patches"`
+}
+
+// resource requires that a base is an object.
+type resource struct {
+	pt.Template
+	Base    map[string]any `json:"base,omitzero"`
+	Patches []patch        `json:"patches,omitempty"`
+}
+
+// patch has merge options in its policy. Only resources have PatchSetName.
+type patch struct {
+	pt.ComposedPatch
+	Policy policy `json:"policy,omitzero"`
+}
+
+type policy struct {
+	FromFieldPath pt.FromPolicy `json:"fromFieldPath,omitempty"`
+	// ToFieldPath replaces MergeOptions.
+	ToFieldPath  pt.ToPolicy   `json:"toFieldPath,omitempty"`
+	MergeOptions *mergeOptions `json:"mergeOptions,omitempty"`
+}
+
+type mergeOptions struct {
+	KeepMapValues bool `json:"keepMapValues"`
+	AppendSlice   bool `json:"appendSlice"`
 }

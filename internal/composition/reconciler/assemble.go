@@ -152,7 +152,7 @@ func compositeDocument(in Input, xr *unstructured.Unstructured, got *outcome, re
 	}
 	claim := setCustom(&cs, got.Conditions)
 	cs.Set(Condition{Type: TypeSynced, Status: "True", Reason: "ReconcileSuccess"})
-	cs.Set(ready(got.Desired))
+	cs.Set(ready(got.Desired.GetComposite().GetReady(), got.Desired))
 	status["conditions"] = cs.Value()
 	if in.Legacy && len(claim) > 0 {
 		status["claimConditionTypes"] = claim

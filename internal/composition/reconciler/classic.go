@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/function"
@@ -117,7 +116,11 @@ func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *
 		xr.Object["status"] = status
 	}
 	cs := ParseConditions(status["conditions"])
-	cs.Set(v.ready(got.Desired))
+	own := fnv1.Ready_READY_UNSPECIFIED
+	if v.CompositeReady {
+		own = got.Desired.GetComposite().GetReady()
+	}
+	cs.Set(ready(own, got.Desired))
 	for _, c := range got.Conditions {
 		if t := c.GetType(); t != TypeReady && t != TypeSynced && t != "Healthy" {
 			cs.Set(fromFunction(c))
@@ -125,14 +128,6 @@ func (v ClassicVersion) composite(in *unstructured.Unstructured, got *outcome) *
 	}
 	status["conditions"] = cs.Value()
 	return xr
-}
-
-func (v ClassicVersion) ready(desired *fnv1.State) Condition {
-	if !v.CompositeReady && desired.GetComposite() != nil {
-		desired = &fnv1.State{Composite: proto.CloneOf(desired.GetComposite()), Resources: desired.GetResources()}
-		desired.Composite.Ready = fnv1.Ready_READY_UNSPECIFIED
-	}
-	return ready(desired)
 }
 
 func full(in, xr *unstructured.Unstructured) map[string]any {

@@ -136,11 +136,11 @@ func fromFunction(c *fnv1.Condition) Condition {
 	return Condition{Type: c.GetType(), Status: status, Reason: c.GetReason(), Message: c.GetMessage()}
 }
 
-// ready returns the condition Ready of the XR: what the pipeline set for it,
-// otherwise whether all composed resources are ready.
-func ready(desired *fnv1.State) Condition {
+// ready returns the condition Ready of the XR: own, which the pipeline set for
+// it, otherwise whether all composed resources are ready.
+func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	c := Condition{Type: TypeReady, Status: "False", Reason: "Creating"}
-	own, unready := desired.GetComposite().GetReady(), unreadyNames(desired)
+	unready := unreadyNames(desired)
 	switch {
 	case own == fnv1.Ready_READY_FALSE:
 	case own == fnv1.Ready_READY_TRUE || len(unready) == 0:
