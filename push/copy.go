@@ -67,16 +67,12 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	result := CopyResult{Result: c.finished()}
 	for _, w := range c.attached {
 		result.Attached = append(result.Attached, w.refs[0].Name())
-		result.add(w.traffic)
+		result.Sent += w.traffic.Sent
+		result.Mounted += w.traffic.Mounted
+		result.Skipped += w.traffic.Skipped
+		result.Retried += w.traffic.Retried
 	}
 	return result, nil
-}
-
-func (t *Traffic) add(other Traffic) {
-	t.Sent += other.Sent
-	t.Mounted += other.Mounted
-	t.Skipped += other.Skipped
-	t.Retried += other.Retried
 }
 
 // copying is the state of a copy: the work of the artifact, and that of its attachments.
@@ -93,10 +89,12 @@ type copying struct {
 
 // read reads the manifests of the artifact and of its attachments.
 func (c *copying) read(ctx context.Context) error {
-	s, err := newSource(ctx, c.options.client, c.from)
+	client := c.options.client
+	repo, err := client.Repository(ctx, c.from.Context())
 	if err != nil {
-		return err
+		return client.Explain(c.from, err)
 	}
+	s := &source{client, c.from, repo, oci.NewBudget()}
 	m, err := s.manifest(ctx, c.from.Identifier())
 	if err != nil {
 		return err

@@ -204,7 +204,7 @@ func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Desc
 }
 
 func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) (err error) {
-	up := remote.Upload{Mounted: found.Mountable()}
+	up := remote.Upload{Mounted: found.At != name.Repository{}}
 	b.Progress = w.advance
 	if !w.dry && !found.There {
 		err = oci.RetryMismatch(func() error {
