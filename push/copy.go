@@ -55,7 +55,7 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	if err := o.complete(); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
-	c := &copying{from: from, to: to, options: o}
+	c := &copying{from: from, to: to, options: o, lists: map[v1.Hash][]v1.Descriptor{}}
 	if err := c.read(ctx); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
@@ -67,16 +67,12 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	result := CopyResult{Result: c.finished()}
 	for _, w := range c.attached {
 		result.Attached = append(result.Attached, w.refs[0].Name())
-		result.add(w.traffic)
+		result.Sent += w.traffic.Sent
+		result.Mounted += w.traffic.Mounted
+		result.Skipped += w.traffic.Skipped
+		result.Retried += w.traffic.Retried
 	}
 	return result, nil
-}
-
-func (t *Traffic) add(other Traffic) {
-	t.Sent += other.Sent
-	t.Mounted += other.Mounted
-	t.Skipped += other.Skipped
-	t.Retried += other.Retried
 }
 
 // copying is the state of a copy: the work of the artifact, and that of its attachments.
@@ -93,10 +89,12 @@ type copying struct {
 
 // read reads the manifests of the artifact and of its attachments.
 func (c *copying) read(ctx context.Context) error {
-	s, err := newSource(ctx, c.options.client, c.from)
+	client := c.options.client
+	repo, err := client.Repository(ctx, c.from.Context())
 	if err != nil {
-		return err
+		return client.Explain(c.from, err)
 	}
+	s := &source{client, c.from, repo, oci.NewBudget()}
 	m, err := s.manifest(ctx, c.from.Identifier())
 	if err != nil {
 		return err
@@ -109,20 +107,11 @@ func (c *copying) read(ctx context.Context) error {
 	if c.options.NoSignatures {
 		return nil
 	}
-	found, err := s.attachments(ctx, p, c.jobs)
+	err = c.findAttached(ctx, s)
 	if err != nil && hint.Of(err) == "" {
 		err = hint.Wrap(err, "copy it without its attachments, with "+hint.NoSignatures)
 	}
-	if err != nil {
-		return err
-	}
-	c.lists = found.lists
-	for _, a := range found.all {
-		c.attached = append(c.attached, &work{
-			plan: a.plan, refs: []name.Reference{referenceTo(c.to.Context(), a.reference)}, jobs: c.jobs, dry: c.dry, report: func(int64) {},
-		})
-	}
-	return nil
+	return err
 }
 
 func (c *copying) do(ctx context.Context) error {
@@ -182,13 +171,6 @@ func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descrip
 	return c.work.to.PutManifest(ctx, remote.FallbackTag(subject), types.OCIImageIndex, raw)
 }
 
-// An attachment is an artifact that belongs to a manifest.
-type attachment struct {
-	*plan
-	// reference is its tag, or the digest of one without a tag.
-	reference string
-}
-
 // referenceTo returns the reference to a tag or digest of repo.
 func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
 	if strings.Contains(tagOrDigest, ":") {
@@ -197,48 +179,40 @@ func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
 	return repo.Tag(tagOrDigest)
 }
 
-// attachments are all artifacts that belong to an artifact.
-type attachments struct {
-	all []attachment
-	// lists are the referrers of each manifest that has any.
-	lists map[v1.Hash][]v1.Descriptor
-}
-
-// attachments finds the attachments of the manifests of p, and those of the attachments.
-func (s *source) attachments(ctx context.Context, p *plan, jobs int) (attachments, error) {
-	found := attachments{lists: map[v1.Hash][]v1.Descriptor{}}
+// findAttached finds the attachments of the artifact, and those of the attachments.
+func (c *copying) findAttached(ctx context.Context, s *source) error {
 	seen := map[v1.Hash]bool{}
-	for depth, subjects := 0, p.unseen(seen); len(subjects) > 0; depth++ {
+	for depth, subjects := 0, c.unseen(seen); len(subjects) > 0; depth++ {
 		if depth > oci.MaxDepth {
-			return found, fmt.Errorf("what is attached to it has more attached to it, more than %d deep", oci.MaxDepth)
+			return fmt.Errorf("what is attached to it has more attached to it, more than %d deep", oci.MaxDepth)
 		}
-		more := make([][]attachment, len(subjects))
+		attached := make([][]*work, len(subjects))
 		lists := make([][]v1.Descriptor, len(subjects))
 		g, groupCtx := errgroup.WithContext(ctx)
-		g.SetLimit(jobs)
+		g.SetLimit(c.jobs)
 		for i, subject := range subjects {
 			g.Go(func() (err error) {
-				if more[i], lists[i], err = s.attachedTo(groupCtx, subject); err != nil {
+				if attached[i], lists[i], err = c.attachedTo(groupCtx, s, subject); err != nil {
 					err = fmt.Errorf("looking for what is attached to %s: %w", subject, err)
 				}
 				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
-			return found, err
+			return err
 		}
 		var next []v1.Hash
 		for i, subject := range subjects {
-			for _, a := range more[i] {
-				found.all, next = append(found.all, a), append(next, a.unseen(seen)...)
+			for _, w := range attached[i] {
+				c.attached, next = append(c.attached, w), append(next, w.unseen(seen)...)
 			}
 			if len(lists[i]) > 0 {
-				found.lists[subject] = lists[i]
+				c.lists[subject] = lists[i]
 			}
 		}
 		subjects = next
 	}
-	return found, nil
+	return nil
 }
 
 // unseen returns the manifests that are not in seen, and adds them.
@@ -252,8 +226,8 @@ func (p *plan) unseen(seen map[v1.Hash]bool) (digests []v1.Hash) {
 	return digests
 }
 
-// attachedTo returns the attachments of one manifest, and its referrers.
-func (s *source) attachedTo(ctx context.Context, subject v1.Hash) (all []attachment, referrers []v1.Descriptor, err error) {
+// attachedTo returns the work for the attachments of one manifest, and its referrers.
+func (c *copying) attachedTo(ctx context.Context, s *source, subject v1.Hash) (all []*work, referrers []v1.Descriptor, err error) {
 	add := func(reference string, optional bool) error {
 		m, err := s.manifest(ctx, reference)
 		if optional && remote.NotFound(err) {
@@ -263,7 +237,8 @@ func (s *source) attachedTo(ctx context.Context, subject v1.Hash) (all []attachm
 			return err
 		}
 		p, err := s.plan(ctx, m)
-		all = append(all, attachment{p, reference})
+		to := []name.Reference{referenceTo(c.to.Context(), reference)}
+		all = append(all, &work{plan: p, refs: to, jobs: c.jobs, dry: c.dry, report: func(int64) {}})
 		return err
 	}
 	for _, tag := range signature.Tags(subject) {

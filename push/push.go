@@ -1,11 +1,15 @@
 package push
 
 import (
+	"cmp"
 	"context"
+	"crypto"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -200,7 +204,7 @@ func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Desc
 }
 
 func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) (err error) {
-	up := remote.Upload{Mounted: found.Mountable()}
+	up := remote.Upload{Mounted: found.At != name.Repository{}}
 	b.Progress = w.advance
 	if !w.dry && !found.There {
 		err = oci.RetryMismatch(func() error {
@@ -314,4 +318,56 @@ func (w *work) arrived() string {
 	default:
 		return fmt.Sprintf("; at least %d of %d blobs are in the registry", w.ready, all)
 	}
+}
+
+// Options say how to push. The zero value works with registries that require no
+// credentials.
+type Options struct {
+	// Keychain finds the credentials of registries, such as
+	// authn.DefaultKeychain. Nil means anonymous access.
+	Keychain authn.Keychain
+	// Transport sends the requests to registries. Nil means the transport of
+	// go-containerregistry. Package push adds authentication, retries and
+	// timeouts. Registries at loopback and private addresses may use plain HTTP.
+	Transport http.RoundTripper
+	// Jobs is how many blobs are uploaded at a time. Zero means 4.
+	Jobs int
+	// Tags are further tags of the same repository. They are written after the
+	// first tag.
+	Tags []name.Tag
+	// MountFrom are repositories of the same registry that may have blobs of the
+	// package. Blobs found there are mounted and not uploaded. The repositories
+	// of the package's base images are always tried.
+	MountFrom []name.Repository
+	// SignKey signs the package: an ECDSA key on P-256, P-384 or P-521, an RSA
+	// key of 2048, 3072 or 4096 bits, or an Ed25519 key. The signature is stored
+	// as cosign stores it, before any tag is written. Signatures by other keys
+	// stay, and an existing signature by this key is not repeated. Nil means no
+	// signature.
+	SignKey crypto.Signer
+	// Prove reads all layers before the first upload, unless a tag is at the
+	// package already. It returns an error for a layer whose uncompressed bytes
+	// do not have the digest that the image config lists; container engines
+	// cannot run such an image.
+	Prove bool
+	// DryRun computes the result without writing to the registry.
+	DryRun bool
+	// Progress is called with the bytes of the package that are in the registry
+	// and their total, by one goroutine at a time. It may be nil.
+	Progress func(text string, done, total int64)
+
+	client *remote.Client
+	key    *signature.PrivateKey
+}
+
+const defaultJobs = 4
+
+// complete sets the defaults and what is derived from the exported fields.
+func (o *Options) complete() (err error) {
+	o.client = remote.From(o.Transport, o.Keychain)
+	o.Jobs = cmp.Or(o.Jobs, defaultJobs)
+	if o.SignKey != nil {
+		o.key, err = signature.NewPrivateKey(o.SignKey)
+	}
+	return err
 }

@@ -23,14 +23,6 @@ type source struct {
 	budget *oci.Budget
 }
 
-func newSource(ctx context.Context, client *remote.Client, ref name.Reference) (*source, error) {
-	repo, err := client.Repository(ctx, ref.Context())
-	if err != nil {
-		return nil, client.Explain(ref, err)
-	}
-	return &source{client, ref, repo, oci.NewBudget()}, nil
-}
-
 // manifest returns the manifest at a tag or digest.
 func (s *source) manifest(ctx context.Context, reference string) (remote.Manifest, error) {
 	m, err := s.repo.Manifest(ctx, reference)

@@ -125,11 +125,7 @@ func (reg *Registry) listTags(w http.ResponseWriter, r *http.Request, repository
 	}
 	all := slices.AppendSeq([]string{}, maps.Keys(in.tags))
 	reg.store.mu.RUnlock()
-	tags, err := page(w, r, all)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, "application/json", map[string]any{"name": repository, "tags": tags})
+	return writePage(w, r, map[string]any{"name": repository}, "tags", all)
 }
 
 // listRepositories responds with a page of repositories, as Docker's registry does. The
@@ -138,17 +134,13 @@ func (reg *Registry) listRepositories(w http.ResponseWriter, r *http.Request, _,
 	reg.store.mu.RLock()
 	all := slices.AppendSeq([]string{}, maps.Keys(reg.store.repositories))
 	reg.store.mu.RUnlock()
-	names, err := page(w, r, all)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, "application/json", map[string]any{"repositories": names})
+	return writePage(w, r, map[string]any{}, "repositories", all)
 }
 
-// page sorts all and returns at most "n" names after "last", with a link to the
-// next page if there is one. The order ignores case, as the spec requires; case
-// decides between names that are equal otherwise.
-func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, error) {
+// writePage sorts all and responds with at most "n" names after "last", as this field of
+// the body, and with a link to the next page if there is one. The order ignores case, as
+// the spec requires; case decides between names that are equal otherwise.
+func writePage(w http.ResponseWriter, r *http.Request, body map[string]any, field string, all []string) error {
 	lexical := func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.ToLower(a), strings.ToLower(b)), cmp.Compare(a, b))
 	}
@@ -161,22 +153,20 @@ func page(w http.ResponseWriter, r *http.Request, all []string) ([]string, error
 		}
 		all = all[at:]
 	}
-	if !query.Has("n") {
-		return all, nil
+	if query.Has("n") {
+		n, err := strconv.ParseUint(query.Get("n"), 10, 31)
+		if err != nil {
+			return refuse(http.StatusBadRequest, "UNSUPPORTED", "n is not a valid count")
+		}
+		more := uint64(len(all)) > n
+		all = all[:min(uint64(len(all)), n)]
+		if more && n > 0 {
+			next := url.Values{"n": {strconv.FormatUint(n, 10)}, "last": {all[n-1]}}
+			w.Header().Set("Link", fmt.Sprintf("<%s?%s>; rel=\"next\"", r.URL.Path, next.Encode()))
+		}
 	}
-	n, err := strconv.ParseUint(query.Get("n"), 10, 31)
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "UNSUPPORTED", "n is not a valid count")
-	}
-	if uint64(len(all)) <= n {
-		return all, nil
-	}
-	all = all[:n]
-	if n > 0 {
-		next := url.Values{"n": {strconv.FormatUint(n, 10)}, "last": {all[n-1]}}
-		w.Header().Set("Link", fmt.Sprintf("<%s?%s>; rel=\"next\"", r.URL.Path, next.Encode()))
-	}
-	return all, nil
+	body[field] = all
+	return writeJSON(w, "application/json", body)
 }
 
 // listReferrers responds with the manifests whose subject is a digest, sorted by digest:

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -74,20 +72,16 @@ func ReadUsers(path string) (*Users, error) {
 		return nil, fmt.Errorf("reading users %q: %w", path, fsx.Cause(err))
 	}
 	u := &Users{hashes: map[string][]byte{}}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for n, line := range strings.Split(string(content), "\n") {
+		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		user, hash, _ := strings.Cut(line, ":")
 		if _, err := bcrypt.Cost([]byte(hash)); err != nil || user == "" {
-			return nil, fmt.Errorf("reading users %q, line %d: expected USER:HASH with a bcrypt hash", path, n)
+			return nil, fmt.Errorf("reading users %q, line %d: expected USER:HASH with a bcrypt hash", path, n+1)
 		}
 		u.hashes[user] = []byte(hash)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading users %q: %w", path, err)
 	}
 	if len(u.hashes) == 0 {
 		return nil, fmt.Errorf("reading users %q: the file has no users", path)

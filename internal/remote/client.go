@@ -5,33 +5,34 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
+	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
 // Options are the options of a Client. The zero value works.
 type Options struct {
-	// Keychain finds credentials, such as that of package credentials. Nil means
-	// anonymous access.
+	// Keychain finds credentials. Nil means anonymous access.
 	Keychain authn.Keychain
-	// Transport sends the requests. The settings of TLS and ConnectTimeout have
-	// no effect on it. Nil means a transport with these settings.
+	// Transport sends the requests. Nil means one with the settings of TLS and
+	// ConnectTimeout.
 	Transport http.RoundTripper
-	// Progress receives a step for each registry with the source of its
-	// credentials. It may be nil.
+	// Progress receives the source of the credentials of each registry. It may be nil.
 	Progress progress.Func
 	// UserAgent names this program to the registry: "xfn/v0.1.0".
 	UserAgent string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// RootCAs verify the certificates of registries. Nil means those of the
-	// machine.
+	// RootCAs verify certificates. Nil means those of the machine.
 	RootCAs *x509.CertPool
 	// PlainHTTP uses HTTP for all registries, and TLS only where one of them
 	// redirects to it. Otherwise HTTPS is required, except at loopback and private
@@ -104,9 +105,8 @@ func (c *Client) As(auth authn.AuthConfig) *Client {
 	return &as
 }
 
-// RoundTrip implements http.RoundTripper. It sends a request with the timeouts of c,
-// and without credentials. Packages whose options are a transport and a keychain get a
-// Client as the transport.
+// RoundTrip implements http.RoundTripper, for packages whose options are a transport and a
+// keychain. It sends a request with the timeouts of c, and without credentials.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.transport.RoundTrip(req)
 }
@@ -125,4 +125,96 @@ func newTransport(o Options) http.RoundTripper {
 		ExpectContinueTimeout: time.Second,
 		WriteBufferSize:       256 << 10, // The default of 4 KiB costs many system calls.
 	}
+}
+
+// A keychain resolves credentials by another one. It reports once for each registry
+// where they come from, remembers that for errors, and marks the other's errors.
+type keychain struct {
+	inner authn.Keychain
+	tell  progress.Func
+
+	mu sync.Mutex
+	// told has the lines that were reported, and sources the source for each target.
+	told    map[string]bool
+	sources map[string]string
+}
+
+// The sources of credentials that have no name.
+const (
+	nobody  = "nobody"
+	unnamed = ""
+)
+
+// maxKnown limits the memory of a keychain in a long-running process.
+const maxKnown = 1000
+
+func newKeychain(inner authn.Keychain, tell progress.Func) *keychain {
+	return &keychain{inner: inner, tell: tell, told: map[string]bool{}, sources: map[string]string{}}
+}
+
+func (k *keychain) resolve(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+	auth, err := authn.Resolve(ctx, k.inner, target)
+	if err != nil {
+		return nil, newKeychainError(target, err)
+	}
+	source, line := unnamed, target.RegistryStr()+": credentials"
+	if c, ok := auth.(*credentials.Credential); ok {
+		source, line = c.Source, line+" of "+c.Source
+	}
+	if auth == authn.Anonymous {
+		source, line = nobody, target.RegistryStr()+": no credentials"
+	}
+	k.mu.Lock()
+	if len(k.sources) >= maxKnown {
+		clear(k.sources)
+		clear(k.told)
+	}
+	k.sources[target.String()] = source
+	told := k.told[line]
+	k.told[line] = true
+	k.mu.Unlock()
+	if !told {
+		k.tell.Step(line)
+	}
+	return auth, nil
+}
+
+// source returns where the credentials for target came from.
+func (k *keychain) source(target authn.Resource) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sources[target.String()]
+}
+
+type keychainError struct{ error }
+
+func (e *keychainError) Unwrap() error { return e.error }
+
+func newKeychainError(target authn.Resource, err error) error {
+	return &keychainError{fmt.Errorf("reading the credentials for registry %q: %w", target.RegistryStr(), err)}
+}
+
+// Credentials returns the credentials for the registry of ref, or the zero value if
+// there are none.
+func (c *Client) Credentials(ctx context.Context, ref name.Reference) (authn.AuthConfig, error) {
+	auth, err := c.keychain.resolve(ctx, ref.Context())
+	if err != nil {
+		return authn.AuthConfig{}, err
+	}
+	a, err := authn.Authorization(ctx, auth)
+	if err != nil {
+		return authn.AuthConfig{}, newKeychainError(ref.Context(), err)
+	}
+	return *a, nil
+}
+
+// fixed is a keychain with the same credentials for every registry.
+type fixed authn.AuthConfig
+
+// Resolve implements authn.Keychain.
+func (f fixed) Resolve(authn.Resource) (authn.Authenticator, error) {
+	if auth := authn.AuthConfig(f); auth != (authn.AuthConfig{}) {
+		return &credentials.Credential{Authenticator: authn.FromConfig(auth), Source: "the caller"}, nil
+	}
+	return authn.Anonymous, nil
 }

@@ -106,16 +106,19 @@ func (c *Client) describe(ref name.Reference, err error) (text string, next hint
 func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text string, next hint.Hint) {
 	host := ref.Context().RegistryStr()
 	source := c.keychain.source(ref.Context())
+	of, as := " of "+source, " with the credentials of "+source
+	switch source {
+	case nobody:
+		as = " without credentials"
+	case unnamed:
+		of, as = "", ""
+	}
 	switch said := strings.ToLower(e.Error()); {
 	case e.StatusCode == http.StatusUnauthorized && source == nobody:
 		return fmt.Sprintf("registry %q asks for credentials, and none are configured", host), login(host, source)
 	case e.StatusCode == http.StatusUnauthorized:
-		return fmt.Sprintf("registry %q refused the credentials%s", host, prefixed(" of ", source)), login(host, source)
+		return fmt.Sprintf("registry %q refused the credentials%s", host, of), login(host, source)
 	case e.StatusCode == http.StatusForbidden:
-		as := prefixed(" with the credentials of ", source)
-		if source == nobody {
-			as = " without credentials"
-		}
 		return fmt.Sprintf("registry %q does not permit this%s%s", host, as, c.message(e)), "use an account that may do this; " + login(host, source)
 	case e.StatusCode == http.StatusNotFound:
 		lacks := "has no"
@@ -129,14 +132,6 @@ func (c *Client) describeStatus(ref name.Reference, e *transport.Error) (text st
 	default:
 		return fmt.Sprintf("registry %q answered %d %s%s", host, e.StatusCode, http.StatusText(e.StatusCode), c.message(e)), ""
 	}
-}
-
-// prefixed returns the prefix and the text, or "" for an empty text.
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 // login returns the hint how to use other credentials.

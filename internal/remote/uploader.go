@@ -90,12 +90,9 @@ func Refused(err error) bool {
 type Found struct {
 	// There is true if the repository has it.
 	There bool
-	// At is a neighbor that has it, or the zero value.
+	// At is a neighbor from which it can be mounted, or the zero value.
 	At name.Repository
 }
-
-// Mountable reports whether the blob can be mounted.
-func (f Found) Mountable() bool { return f.At != name.Repository{} }
 
 // Find reports whether a blob is in the repository or in a neighbor.
 func (u *Uploader) Find(ctx context.Context, desc v1.Descriptor) (Found, error) {

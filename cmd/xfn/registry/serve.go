@@ -94,9 +94,12 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error)
 
 // listen returns the listener, with TLS if there is a certificate.
 func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
-	config, err := c.tls()
-	if err != nil {
-		return nil, err
+	var cert tls.Certificate
+	if dir := c.TLSCertsDir; dir != "" {
+		var err error
+		if cert, err = tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")); err != nil {
+			return nil, hint.Wrap(fmt.Errorf("reading the certificate in %q: %w", dir, fsx.Cause(err)), "put tls.crt and tls.key there, both PEM")
+		}
 	}
 	listener, err := flags.Listen(ctx, "tcp", c.Address)
 	if err != nil {
@@ -107,20 +110,8 @@ func (c *ServeCmd) listen(ctx context.Context) (net.Listener, error) {
 		err = hint.Wrap(err, "name one of 127.0.0.1, or let others in by --allow-remote")
 		return nil, errors.Join(&terminal.UsageError{Err: err}, listener.Close())
 	}
-	if config != nil {
-		listener = tls.NewListener(listener, config)
+	if c.TLSCertsDir != "" {
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
 	}
 	return listener, nil
-}
-
-// tls reads the certificate, or returns nil without TLSCertsDir.
-func (c *ServeCmd) tls() (*tls.Config, error) {
-	if c.TLSCertsDir == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(filepath.Join(c.TLSCertsDir, "tls.crt"), filepath.Join(c.TLSCertsDir, "tls.key"))
-	if err != nil {
-		return nil, hint.Wrap(fmt.Errorf("reading the certificate in %q: %w", c.TLSCertsDir, fsx.Cause(err)), "put tls.crt and tls.key there, both PEM")
-	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
 }
