@@ -28,7 +28,6 @@ import (
 	"github.com/klauspost/pgzip"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // The runtime image of BenchmarkBuild.
@@ -47,7 +46,7 @@ const (
 // ratio, which should be less than 1.3, and the most memory, in MiB, which should
 // be less than 100. TMPDIR says which disk it is about.
 func BenchmarkBuild(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	dir := b.TempDir()
 	pkg := filepath.Join(dir, "package")
 	if err := errors.Join(os.Mkdir(pkg, 0o755), os.WriteFile(filepath.Join(pkg, "crossplane.yaml"),

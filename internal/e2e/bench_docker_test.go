@@ -16,7 +16,6 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
-	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
@@ -25,7 +24,7 @@ import (
 // and with a container that is kept. The ratios of the medians are what counts:
 // of what is removed less than 1.3, and what is kept in less than 60 ms.
 func BenchmarkRenderDocker(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		b.Skip(err)

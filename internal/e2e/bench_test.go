@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func run1(b *testing.B, dir, name string, args ...string) {
@@ -36,7 +34,7 @@ func scaffolded(b *testing.B, xfn string) string {
 
 // BenchmarkHelp is what starting the process costs.
 func BenchmarkHelp(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	info, err := os.Stat(xfn)
 	if err != nil {
 		b.Fatal(err)
@@ -49,7 +47,7 @@ func BenchmarkHelp(b *testing.B) {
 
 // BenchmarkRenderBuiltin renders a pipeline of one builtin.
 func BenchmarkRenderBuiltin(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	dir, err := filepath.Abs("../../testdata/golden/render/basic-single")
 	if err != nil {
 		b.Fatal(err)
@@ -62,7 +60,7 @@ func BenchmarkRenderBuiltin(b *testing.B) {
 // BenchmarkRenderExample renders the example of the published pages: one
 // resource by Patch & Transform.
 func BenchmarkRenderExample(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	for b.Loop() {
 		run1(b, "../../examples/bucket", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
 	}
@@ -71,7 +69,7 @@ func BenchmarkRenderExample(b *testing.B) {
 // BenchmarkRenderRunning renders the template's example by a function that
 // runs already.
 func BenchmarkRenderRunning(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, "go", "build", "-o", "function", ".")
 	address := start(b, filepath.Join(dir, "function"))
@@ -127,7 +125,7 @@ func start(b *testing.B, program string) string {
 // BenchmarkRenderPackage renders the example by the function out of its
 // package: unpacking and the function's own start included.
 func BenchmarkRenderPackage(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
 	for b.Loop() {
@@ -139,7 +137,7 @@ func BenchmarkRenderPackage(b *testing.B) {
 // of one line, by turns with what it cannot do without: the two go builds, side
 // by side. The ratio of the medians is what counts.
 func BenchmarkPackageAfterChange(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	dir := scaffolded(b, xfn)
 	args := []string{"xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg"}
 	run1(b, dir, xfn, args...)

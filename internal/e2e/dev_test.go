@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A transcript is what a program that runs on has said. It is safe for concurrent
@@ -117,7 +115,7 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 // BenchmarkDev changes one line of a function, and waits for the new render, by
 // turns with go build of such a change. The ratio of the medians is what counts.
 func BenchmarkDev(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	cmd := exec.CommandContext(ctx, xfn, "dev")

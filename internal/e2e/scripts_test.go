@@ -20,7 +20,6 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
-	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -79,7 +78,7 @@ var goEnv = sync.OnceValues(func() ([]string, error) {
 // setup puts xfn first in a script's path, lets it compile Go, and keeps it from
 // the credentials of this machine.
 func setup(t *testing.T, env *testscript.Env) error {
-	path := e2e.Binary(t)
+	path := xfnBinary(t)
 	env.Setenv(binary, path)
 	env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	examples, err := filepath.Abs("../../examples")

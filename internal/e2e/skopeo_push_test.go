@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A skopeoSite is a registry, and how to push to it and to copy out of it.
@@ -63,7 +61,7 @@ func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	t.Helper()
 	skopeo, ref := skopeoCommand(t), s.host+"/"+name
 	args := append([]string{"xpkg", "push", "-f", file, ref}, s.push...)
-	cmd := e2e.Command(t, args...)
+	cmd := xfnCommand(t, args...)
 	cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+login)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // What a start costs on linux/amd64, as measured when these figures were last
@@ -33,7 +31,7 @@ func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the figures are those of linux/amd64, not %s", platform)
 	}
-	xfn := e2e.Binary(t)
+	xfn := xfnBinary(t)
 	info, err := os.Stat(xfn)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +59,7 @@ func TestStart(t *testing.T) {
 // empty Go program takes on the same machine: medians of runs by turns. The aim
 // is 7.
 func BenchmarkStart(b *testing.B) {
-	xfn := e2e.Binary(b)
+	xfn := xfnBinary(b)
 	empty := emptyProgram(b)
 	var starts, empties, inits []time.Duration
 	for b.Loop() {

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // What a registry says unasked, the user's own credentials say, is not shown.
@@ -24,7 +22,7 @@ func TestUnsolicited(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 { // Whether net/http notices is a matter of luck.
-		cmd := e2e.Command(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
+		cmd := xfnCommand(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
 		cmd.Dir = home
 		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home)
 		out, err := cmd.CombinedOutput()

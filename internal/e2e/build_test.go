@@ -1,4 +1,4 @@
-package e2e
+package e2e_test
 
 import (
 	"context"
@@ -12,28 +12,31 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
-// binaryVar names the xfn that tests run. The Makefile builds it before the tests
-// begin, so that no package is compiled twice at a time.
+// binaryVar is the environment variable with the path of the xfn to test. The
+// Makefile builds it before the tests, so that no package is compiled twice
+// concurrently.
 const binaryVar = "XFN_TEST_BIN"
 
 // buildLimit is enough to compile xfn and its libraries on a busy machine.
 const buildLimit = 20 * time.Minute
 
-// Binary returns the absolute path of xfn: that of XFN_TEST_BIN, or else one that
+// xfnBinary returns the absolute path of xfn: that of XFN_TEST_BIN, or else one that
 // is built once for each test process. It has no race detector, with which a
 // program starts several times more slowly.
-func Binary(t testing.TB) string {
+func xfnBinary(t testing.TB) string {
 	t.Helper()
-	path, err := binary()
+	path, err := builtBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-var binary = sync.OnceValues(func() (string, error) {
+var builtBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(binaryVar); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			return "", fmt.Errorf("reading %s: %w", binaryVar, err)
@@ -43,12 +46,12 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err := readSources(); err != nil {
 		return "", err
 	}
-	return Build("github.com/xfn-dev/xfn/cmd/xfn", runtime.GOOS)
+	return buildProgram("github.com/xfn-dev/xfn/cmd/xfn", runtime.GOOS)
 })
 
-// readSources lists all folders of this module. The go command caches the result
-// of a test until a file changes that the test has opened or listed, and knows
-// nothing of what the test builds.
+// readSources lists all folders of this module. The go command caches a test result
+// until a file changes that the test has opened or listed; it does not see what the
+// test builds.
 func readSources() error {
 	root, err := goCommand(nil, "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
@@ -62,17 +65,26 @@ func readSources() error {
 	})
 }
 
-// Build compiles a command of this module for an operating system, and returns
+// xfnCommand returns xfn with arguments, which is killed after the Limit, or when the
+// test ends. Its environment is that of this process.
+func xfnCommand(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(e2e.Context(t), xfnBinary(t), args...)
+	cmd.WaitDelay = time.Second // for child processes that outlive it
+	return cmd
+}
+
+// buildProgram compiles a command of this module for an operating system, and returns
 // the path of the program, which needs no other file. The program is in the go
 // command's build cache, so that all test processes and later runs share it. It
 // must not be changed or removed.
-func Build(pkg, goos string) (string, error) {
+func buildProgram(pkg, goos string) (string, error) {
 	printer := "echo"
 	if runtime.GOOS == "windows" {
 		printer = "cmd /c echo"
 	}
-	// go run keeps programs in its cache, but runs a new one in a folder that it
-	// then removes: the second time the program is that of the cache.
+	// go run runs a new program in a folder that it then removes. The second run
+	// uses the program in the cache.
 	for range 2 {
 		path, err := goCommand([]string{"CGO_ENABLED=0", "GOOS=" + goos}, "run", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-exec", printer, pkg)
 		if err != nil {
