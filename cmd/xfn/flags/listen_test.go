@@ -85,7 +85,7 @@ func TestOnDeadSocket(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != "precious" {
 		t.Errorf("the file is %q, %v", text, err)
 	}
-	if _, err := flags.Listen(t.Context(), "tcp", ""); err == nil || err.Error() != `listening on "": it is empty` {
+	if _, err := flags.Listen(t.Context(), "tcp", ""); err == nil || err.Error() != `listening on "": the address is empty` {
 		t.Errorf("without an address: got %v", err)
 	}
 }

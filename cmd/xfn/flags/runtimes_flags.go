@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -13,26 +14,26 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// Runtimes are how functions run.
+// Runtimes are the flags for running functions.
 type Runtimes struct {
 	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or a folder with a Go main package. Repeatable."`
 	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function by Builtin, Sandbox, Docker, Process or Development."`
-	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin stands in for a package: auto takes one for crossplane-contrib by tag, any for any owner's, strict only for versions that it was measured for, off none."`
-	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Let builtin NAME stand in for a repository. Repeatable."`
-	Crosscheck            bool              `help:"Run the builtin beside each package that there is one for, and fail if they differ."`
-	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, besides this one. Repeatable."`
-	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The largest answer of a function, in MiB."`
-	FunctionResponseCache string            `placeholder:"DIR" help:"Keep functions' answers in DIR, for as long as their TTL says."`
-	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The longest that an answer is kept, whatever its TTL."`
-	Offline               bool              `help:"Fetch nothing: what is not in the cache is an error that lists all of it."`
-	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, over what its file says. Repeatable."`
+	Builtins              builtin.Mode      `enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
+	Builtin               map[string]string `mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
+	Crosscheck            bool              `help:"Run each package that has a builtin beside it, and fail if the responses differ."`
+	Templates             []string          `sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to this one. Repeatable."`
+	MaxMessageSize        int               `default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
+	FunctionResponseCache string            `placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
+	XfnCacheMaxTTL        time.Duration     `name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
+	Offline               bool              `help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
+	FunctionAnnotations   map[string]string `short:"a" mapsep:"none" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable."`
 	recordingFlags
 	Cache
 	Registries
 	Lock
 }
 
-// Config says what all renders share, but for the functions file.
+// Config returns the config of a session, without the functions file.
 func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
 	if err := f.Load(); err != nil {
 		return session.Config{}, err
@@ -45,10 +46,7 @@ func (f Runtimes) Config(term *terminal.Terminal, program terminal.Program) (ses
 }
 
 func (f Runtimes) config(term *terminal.Terminal, program terminal.Program) (session.Config, error) {
-	if f.XfnCacheMaxTTL <= 0 {
-		return session.Config{}, fmt.Errorf("reading --xfn-cache-max-ttl: %s is no time to keep answers for", f.XfnCacheMaxTTL)
-	}
-	if err := terminal.CheckMessageSize(f.MaxMessageSize); err != nil {
+	if err := cmp.Or(terminal.Positive("--xfn-cache-max-ttl", f.XfnCacheMaxTTL), terminal.CheckMessageSize(f.MaxMessageSize)); err != nil {
 		return session.Config{}, err
 	}
 	if _, ok := f.Package[""]; ok {

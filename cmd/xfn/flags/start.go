@@ -7,7 +7,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/dockerengine"
 	"github.com/xfn-dev/xfn/internal/image"
-	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/runtimes/development"
 	"github.com/xfn-dev/xfn/internal/runtimes/docker"
@@ -17,7 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// start gives a session what runs functions on this machine.
+// start adds the runtimes of this machine to the config of a session.
 func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program terminal.Program) error {
 	options := local.Options{TempDir: os.TempDir(), MaxMessageSize: f.MaxMessageSize << 20, Progress: term.Progress}
 	if term.Verbose {
@@ -43,7 +42,8 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 		}),
 		session.Development: development.Development{MaxMessageSize: f.MaxMessageSize << 20},
 	}
-	config.Dependencies, config.Locked = f.versions(client, dir), f.Locked
+	config.Dependencies = Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: dir}
+	config.Locked = f.Locked
 	if runtime.GOOS != "linux" {
 		return nil
 	}
@@ -53,9 +53,4 @@ func (f Runtimes) start(config *session.Config, term *terminal.Terminal, program
 	config.Runtimes[session.Process], config.Runtimes[session.Sandbox] = processes, sandboxes
 	config.Containers = sandbox.Containers{Cache: dir, Registry: f.Registry, Pull: pulling, Files: true, Progress: term.Progress}
 	return nil
-}
-
-// versions says which versions the dependencies of packages mean.
-func (f Runtimes) versions(client *remote.Client, cache string) Versions {
-	return Versions{Lock: f.Lock, Parse: f.Reference, Remote: client, Offline: f.Offline, Cache: cache}
 }

@@ -12,7 +12,7 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// alphaFlags are those that mean something to profile alpha.
+// alphaFlags are the flags that profile alpha supports.
 var alphaFlags = []string{
 	"quiet", "verbose",
 	"xr", "all-documents", "xrd", "observed-resources", "context-files", "context-values",
@@ -22,7 +22,7 @@ var alphaFlags = []string{
 	"include-full-xr", "include-function-results", "include-connection-details", "format", "output-dir", "check", "update", "validate", "crd",
 }
 
-// checkAlpha refuses what was given that the profile has no use for.
+// checkAlpha returns an error for arguments and flags that the profile does not support.
 func checkAlpha(in session.Inputs, functions string, kctx *kong.Context) error {
 	if in.Profile != engine.Alpha {
 		if in.LiteralDeletion {

@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A Format is how a command prints its result, as a flag.
+// Format is the flag for the format of the output.
 type Format struct {
 	Format string `enum:"text,json,yaml" default:"text" help:"Print ${enum}."`
 }
 
-// Print writes a value to w for a program, or by text for people.
+// Print writes a value to w as JSON or YAML, or calls text.
 func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err error) {
 	switch f.Format {
 	case "json":
@@ -32,7 +32,7 @@ func (f Format) Print(w io.Writer, value any, text func(io.Writer) error) (err e
 	return nil
 }
 
-// WriteJSON writes a value as JSON that people can read, too.
+// WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, value any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -40,7 +40,7 @@ func WriteJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// Size is a number of bytes for people.
+// Size formats a number of bytes: "1.5 MiB".
 func Size(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d B", n)
@@ -62,6 +62,5 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// ShortDigest is a digest that fits in a table, long enough to tell it from
-// others.
+// ShortDigest returns the first 12 digits of a digest, with its algorithm.
 func ShortDigest(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }

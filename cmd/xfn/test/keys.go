@@ -14,19 +14,18 @@ import (
 )
 
 const help = `r  render and test again
-a  accept: write the golden files of cases that render something else
-t  write what each step did as a page, and say where it is
-d  show all of the difference, or what fits
-q  quit, as Ctrl-C does; functions are stopped`
+a  accept: write the golden files that differ from the output
+t  write a page about the steps, and show its path
+d  show all differences, or those that fit
+q  quit, like Ctrl-C; functions are stopped`
 
 const (
-	interrupt = 3 // Ctrl-C in a terminal that sends what is typed as it is
+	interrupt = 3 // Ctrl-C in raw mode
 	endOfText = 4
 )
 
-// keys lets a person type single keys, if there are a keyboard and a screen,
-// until what it returns is called. It hands on what is asked of the loop, and
-// calls quit.
+// keys reads single keys, if stdin and stdout are terminals, until restore is called.
+// It sends commands to the loop, or calls quit.
 func (s *screen) keys(ctx context.Context, quit func(), commands chan<- dev.Command) (restore func(), err error) {
 	in := s.term.Stdin
 	if !s.live || !s.term.Interactive() {
@@ -37,7 +36,7 @@ func (s *screen) keys(ctx context.Context, quit func(), commands chan<- dev.Comm
 		return nil, fmt.Errorf("reading single keys: %w", err)
 	}
 	s.raw = true
-	go func() { // nobody can end its last read: the process does
+	go func() { // The last read ends with the process.
 		key := make([]byte, 1)
 		for {
 			if _, err := in.Read(key); err != nil {
@@ -74,11 +73,11 @@ func (s *screen) key(ctx context.Context, key byte, quit func(), commands chan<-
 	case 'd':
 		s.toggle()
 	case '?', 'h':
-		s.say(strings.TrimPrefix(s.watches+"\n"+help, "\n"))
+		s.setNotice(strings.TrimPrefix(s.watches+"\n"+help, "\n"))
 	}
 }
 
-// toggle shows all of the round, or what fits.
+// toggle shows all of the round, or the part that fits.
 func (s *screen) toggle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,15 +85,15 @@ func (s *screen) toggle() {
 	_ = s.draw()
 }
 
-// say shows lines below the round, in place of others.
-func (s *screen) say(text string) {
+// setNotice replaces the lines below the round.
+func (s *screen) setNotice(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notice = strings.Split(text, "\n")
 	_ = s.draw()
 }
 
-// trace writes the page, and says where it is.
+// trace writes the page about the steps, and shows its path.
 func (s *screen) trace() {
 	s.mu.Lock()
 	path, err := s.pagePath()
@@ -103,14 +102,14 @@ func (s *screen) trace() {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		s.say(terminal.Printable(err.Error()))
+		s.setNotice(terminal.Printable(err.Error()))
 		return
 	}
-	s.say("the trace is in " + path)
+	s.setNotice("the trace is in " + path)
 }
 
-// pagePath is where the page goes. A temporary one stays: a browser may show it
-// longer than this process lives.
+// pagePath returns the path of the page. A temporary one is not removed, because a
+// browser may show it longer than this process runs.
 func (s *screen) pagePath() (string, error) {
 	if s.page != "" {
 		return s.page, nil
@@ -118,7 +117,7 @@ func (s *screen) pagePath() (string, error) {
 	if s.temporary == "" {
 		dir, err := os.MkdirTemp("", "xfn-dev-")
 		if err != nil {
-			return "", fmt.Errorf("making a folder for the trace: %w", err)
+			return "", fmt.Errorf("creating a folder for the trace: %w", err)
 		}
 		s.temporary = filepath.Join(dir, "trace.html")
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// An output prints results as they come, and counts them.
+// An output prints results, and counts them.
 type output struct {
 	term *terminal.Terminal
-	// quiet leaves out what is valid.
+	// quiet omits valid resources.
 	quiet  bool
 	counts validate.Counts
-	// broken is how many definitions cannot be read.
+	// broken is the number of definitions that cannot be read.
 	broken int
 	format
 }
 
-// A format is how results are printed.
+// A format prints results.
 type format interface {
 	result(r validate.Result) error
 	end(c validate.Counts) error
@@ -42,13 +42,13 @@ func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
 	return o
 }
 
-// faulty prints what is wrong with a definition that cannot be read.
+// faulty prints the error of a definition that cannot be read.
 func (o *output) faulty(err error) {
 	o.broken++
 	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
 }
 
-func (o *output) take(r validate.Result) error {
+func (o *output) add(r validate.Result) error {
 	o.counts.Add(r)
 	if o.quiet && r.Status == validate.Valid && len(r.Faults) == 0 {
 		return nil
@@ -58,28 +58,29 @@ func (o *output) take(r validate.Result) error {
 
 func (o *output) finish() error { return o.end(o.counts) }
 
-// verdict returns an error if something is wrong.
+// verdict returns an error if a resource or definition is invalid.
 func (o *output) verdict(missing bool) error {
+	resources := terminal.Count(o.counts.Total, "resource")
 	switch {
 	case o.counts.Invalid > 0:
-		return fmt.Errorf("%d of %s invalid", o.counts.Invalid, are(o.counts.Total, "resource"))
+		return fmt.Errorf("%d of %s %s invalid", o.counts.Invalid, resources, are(o.counts.Total))
 	case o.broken > 0:
-		return fmt.Errorf("%s faulty", are(o.broken, "schema"))
+		return fmt.Errorf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken))
 	case missing && o.counts.NoSchema > 0:
-		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, terminal.Count(o.counts.Total, "resource"))
+		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, resources)
 	default:
 		return nil
 	}
 }
 
-func are(n int, thing string) string {
+func are(n int) string {
 	if n == 1 {
-		return terminal.Count(n, thing) + " is"
+		return "is"
 	}
-	return terminal.Count(n, thing) + " are"
+	return "are"
 }
 
-// of names a resource as kubectl's users know it: "example.org/v1, Kind=A, name".
+// of returns the kind and name of a resource: "example.org/v1, Kind=A, namespace/name".
 func of(r validate.Result) string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -97,8 +98,8 @@ func at(path string, line int) string {
 	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
 }
 
-// textFormat prints lines like those of the crossplane CLI, whose beginnings
-// scripts know, with the place at their ends.
+// textFormat prints the lines of the crossplane CLI, which scripts parse, with the
+// position at the end.
 type textFormat struct{ term *terminal.Terminal }
 
 func (t textFormat) result(r validate.Result) error {
@@ -114,7 +115,7 @@ func (t textFormat) result(r validate.Result) error {
 	return nil
 }
 
-// lines are what is said of a result.
+// lines returns the lines about a result.
 func lines(r validate.Result) []string {
 	var all []string
 	switch {
@@ -143,7 +144,7 @@ func (t textFormat) end(c validate.Counts) error {
 	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
 }
 
-// write writes each line as one, whatever a stranger's text in it has.
+// write writes lines, without the line breaks and control characters of external texts.
 func (t textFormat) write(lines ...string) error {
 	var b strings.Builder
 	for _, line := range lines {
@@ -153,7 +154,7 @@ func (t textFormat) write(lines ...string) error {
 	return err
 }
 
-// jsonFormat prints one object, a result on each line of it.
+// jsonFormat prints one object with one result on each line.
 type jsonFormat struct {
 	w     io.Writer
 	begun bool

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -18,22 +17,22 @@ import (
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
-// Cmd judges resources.
+// Cmd is xfn validate.
 type Cmd struct {
-	Extensions string `arg:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, with commas between, or - for stdin. YAML that names packages stands for these, too."`
-	Resources  string `arg:"" help:"Files and folders of resources, with commas between, or - for stdin."`
+	Extensions string `arg:"" name:"schemas" help:"XRDs, CRDs and MRDs: files, folders, package files and references of packages, separated by commas, or - for stdin. Packages that YAML files name are read, too."`
+	Resources  string `arg:"" help:"Files and folders of resources, separated by commas, or - for stdin."`
 
 	Format                string   `enum:"text,json,junit" default:"text" help:"Print ${enum}. Default: ${default}."`
-	Old                   []string `sep:"none" placeholder:"PATH" help:"File or folder of the resources that these replace: rules about a change count, too. Repeatable."`
-	Namespace             string   `short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that name none, as kubectl has it. If it is empty, they must name one. Default: ${default}."`
+	Old                   []string `sep:"none" placeholder:"PATH" help:"File or folder of the old versions of the resources, for rules about changes. Repeatable."`
+	Namespace             string   `short:"n" default:"default" placeholder:"NAME" help:"The namespace of resources that set none, as in kubectl. If it is empty, they must set one. Default: ${default}."`
 	SkipSuccessResults    bool     `help:"Print nothing about resources that are valid."`
 	ErrorOnMissingSchemas bool     `help:"Fail if there is no schema for a resource."`
-	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"What of a Composition's patches is an error: warn, nothing that schemas decide; loose, what does not fit one; strict, a missing one, too. Default: what its annotation says, or warn."`
+	CompositionMode       string   `enum:",warn,loose,strict" default:"" placeholder:"MODE" help:"Which problems of a Composition's patches are errors: warn, none that schemas find; loose, violations of schemas; strict, also missing schemas. Default: the mode in its annotation, or warn."`
 	Dependencies          string   `enum:"none,configurations,all" default:"all" help:"Whose dependencies to read, too: ${enum}. Default: ${default}."`
-	Offline               bool     `help:"Fetch nothing: packages that files name are passed over."`
+	Offline               bool     `help:"Fetch nothing, and skip packages that files name."`
 
-	// What the crossplane CLI has for its cache and its own kinds. Here the kinds
-	// are built in, and of a package only a few kilobytes are fetched.
+	// Flags of the crossplane CLI without effect: kinds are built in, and there is no
+	// cache, because only a few kilobytes of a package are fetched.
 	CacheDir        string `hidden:""`
 	CleanCache      bool   `hidden:""`
 	UpdateCache     bool   `hidden:""`
@@ -43,7 +42,7 @@ type Cmd struct {
 
 // Help is shown by --help.
 func (Cmd) Help() string {
-	return `Judges resources as an API server would that has the schemas: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Of the former only the form is judged; of a Composition its patches, too. Nothing is fetched unless a package is named by its reference.
+	return `Validates resources as an API server with the schemas does: unknown fields, types, formats, defaults, CEL rules, names, labels and namespaces. The kinds of Kubernetes and of Crossplane are built in. Kinds of Kubernetes are validated by their OpenAPI schemas only; the patches of a Composition are validated, too. Nothing is fetched unless a package is named by its reference.
 
 Examples:
 
@@ -53,16 +52,15 @@ Examples:
         xfn validate definition.yaml -
     xfn validate definition.yaml xr.yaml --old cluster.yaml --format junit
 
-Exit codes: 0 nothing is invalid, 1 something is, 2 used wrongly.
+Exit codes: 0 all valid, 1 some invalid, 2 used wrongly.
 `
 }
 
-// Run judges, and prints what it found.
+// Run validates resources and prints the results.
 func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Program) error {
 	schemas, resources := split(c.Extensions), split(c.Resources)
-	if slices.Contains(schemas, manifest.Stdin) && slices.Contains(slices.Concat(resources, c.Old), manifest.Stdin) ||
-		slices.Contains(resources, manifest.Stdin) && slices.Contains(c.Old, manifest.Stdin) {
-		return &terminal.UsageError{Err: errors.New("standard input can only be read once, but - stands for several files")}
+	if err := flags.CheckStdin(slices.Concat(schemas, resources, c.Old)...); err != nil {
+		return &terminal.UsageError{Err: err}
 	}
 	reader := manifest.Reader{FS: afero.NewOsFs(), Stdin: term.Stdin}
 	out := newOutput(c.Format, term, c.SkipSuccessResults)
@@ -78,7 +76,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 		return fmt.Errorf("loading the resources to replace: %w", err)
 	}
 	v := crds.Validator(definitions, validate.Options{Namespace: c.Namespace, Old: old, Composition: check.ForValidation(check.Mode(c.CompositionMode))})
-	if err := v.Documents(ctx, stream(ctx, reader, resources), out.take); err != nil {
+	if err := v.Documents(ctx, stream(ctx, reader, resources), out.add); err != nil {
 		return fmt.Errorf("validating resources: %w", err)
 	}
 	if err := out.finish(); err != nil {
@@ -87,7 +85,7 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, p terminal.Progr
 	return out.verdict(c.ErrorOnMissingSchemas)
 }
 
-// split returns the parts of a list with commas between.
+// split returns the elements of a list that is separated by commas.
 func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
 }
