@@ -71,15 +71,13 @@ func wrap(line string, columns int) []string {
 	text := escape().ReplaceAllString(line, "")
 	margin := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	var all []string
-	current := margin
-	for _, word := range strings.Fields(text) {
-		if len(strings.TrimSpace(current)) > 0 && utf8.RuneCountInString(current)+utf8.RuneCountInString(word) > columns {
-			all = append(all, color+strings.TrimRight(current, " ")+end)
-			current = margin + "    "
+	for _, l := range report.Wrap(text[len(margin):], columns-len(margin)-4) {
+		if len(all) == 1 {
+			margin += "    "
 		}
-		current += word + " "
+		all = append(all, color+margin+l+end)
 	}
-	return append(all, color+strings.TrimRight(current, " ")+end)
+	return all
 }
 
 // escape matches color escape sequences.

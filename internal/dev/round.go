@@ -76,8 +76,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	}
 	events := &events{step: step}
 	if p.Render {
-		files := newReads(l.config.Session.Reader.FS)
-		r.Rendered = l.render(ctx, files, events.take)
+		files := &reads{Fs: l.config.Session.Reader.FS}
+		r.Rendered = l.render(ctx, files, events.add)
 		r.renders = files.paths()
 	}
 	switch missing := l.pool.Unstarted(); {
@@ -85,8 +85,8 @@ func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	case len(missing) > 0:
 		r.Tested = &Testing{Missing: missing}
 	default:
-		files := newReads(l.config.Session.Reader.FS)
-		r.Tested = l.test(ctx, files, events.take, p.Accept)
+		files := &reads{Fs: l.config.Session.Reader.FS}
+		r.Tested = l.test(ctx, files, events.add, p.Accept)
 		r.tests = files.paths()
 	}
 	r.Starts = l.pool.Starts()
@@ -119,7 +119,7 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 		trace, _ := recorders.Trace(r.N, r.Source, r.RuntimeOf, r.Err)
 		out.Traces = append(out.Traces, trace)
 		if r.Err != nil {
-			errs = append(errs, located(r))
+			errs = append(errs, fmt.Errorf("%s: %w", r.Source, r.Err))
 			return nil
 		}
 		out.Documents = append(out.Documents, r.Documents(render.Include{})...)
@@ -139,9 +139,6 @@ func (l *loop) render(ctx context.Context, files *reads, p progress.Func) *Rende
 	out.Took = max(out.Took, 0) // Functions may have started concurrently.
 	return out
 }
-
-// located adds the position of the XR to its error.
-func located(r session.Result) error { return fmt.Errorf("%s: %w", r.Source, r.Err) }
 
 func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept bool) *Testing {
 	began := l.config.Now()
@@ -205,7 +202,7 @@ type events struct {
 	notes, warnings []string
 }
 
-func (e *events) take(ev progress.Event) {
+func (e *events) add(ev progress.Event) {
 	switch ev.Kind {
 	case progress.Step:
 		e.step(ev.Text)

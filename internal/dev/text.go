@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -37,25 +36,15 @@ type Text struct {
 // functions, changes, and results of tests. Control characters of external
 // texts are escaped.
 func (t Text) Sections(r Round) ([]Section, error) {
-	sections := []Section{Wrap(t.head(r), t.Columns)}
-	add := func(s Section, err error) error {
+	changes, err := t.changes(r)
+	tests, testErr := t.tests(r.Tested)
+	var sections []Section
+	for _, s := range []Section{t.head(r), t.failure(r), t.said(r), changes, tests} {
 		if len(s) > 0 {
 			sections = append(sections, Wrap(s, t.Columns))
 		}
-		return err
 	}
-	said := t.said(r)
-	var errs []error
-	if r.Rendered != nil {
-		errs = append(errs, add(t.failure(r), nil), add(said, nil))
-		errs = append(errs, add(t.changes(r)))
-	} else {
-		errs = append(errs, add(said, nil))
-	}
-	if r.Tested != nil {
-		errs = append(errs, add(t.tests(r.Tested)))
-	}
-	return sections, errors.Join(errs...)
+	return sections, errors.Join(err, testErr)
 }
 
 // head returns the changes that started the round, and durations.
@@ -120,10 +109,10 @@ func seconds(d time.Duration) string {
 
 // failure returns the error of the render, and what is shown instead.
 func (t Text) failure(r Round) Section {
-	err := r.Rendered.Err
-	if err == nil {
+	if r.Rendered == nil || r.Rendered.Err == nil {
 		return nil
 	}
+	err := r.Rendered.Err
 	what, text := "not rendered", err.Error()
 	var ce *gobuild.CompileError
 	if errors.As(err, &ce) {
@@ -197,12 +186,7 @@ func (t Text) said(r Round) Section {
 func (t Text) result(step string, r report.Result) Section {
 	color := map[string]report.Color{"Fatal": report.Red, "Warning": report.Yellow}[r.Severity]
 	var s Section
-	for i, l := range strings.Split(r.String(), "\n") {
-		if i == 0 {
-			l = "step " + step + ": " + l
-		} else {
-			l = "    " + l
-		}
+	for l := range strings.SplitSeq(strings.ReplaceAll("step "+step+": "+r.String(), "\n", "\n    "), "\n") {
 		s = append(s, t.tint(color, printable(l)))
 	}
 	return s
@@ -211,6 +195,9 @@ func (t Text) result(step string, r report.Result) Section {
 // changes returns the differences of the documents.
 func (t Text) changes(r Round) (Section, error) {
 	shown := r.Rendered
+	if shown == nil {
+		return nil, nil
+	}
 	if shown.Err != nil {
 		if shown = r.Good; shown == nil || !t.Last {
 			return nil, nil
@@ -222,26 +209,24 @@ func (t Text) changes(r Round) (Section, error) {
 	case shown.First:
 		title = report.Count(len(shown.Documents), "document") + ":"
 		if !t.Whole {
-			diff = withoutFields(diff)
+			diff = slices.Clone(diff)
+			for i := range diff {
+				diff[i].Changes = nil
+			}
 		}
 	case len(diff) == 0:
 		return Section{"nothing changed since the last render"}, nil
 	}
-	var b bytes.Buffer
+	var b strings.Builder
 	err := report.WriteChanges(&b, diff, t.Color)
 	return append(Section{title}, lines(b.String())...), err
 }
 
-func withoutFields(diffs []report.DocDiff) []report.DocDiff {
-	diffs = slices.Clone(diffs)
-	for i := range diffs {
-		diffs[i].Changes = nil
-	}
-	return diffs
-}
-
 // tests returns the failures of tests and their number.
 func (t Text) tests(tested *Testing) (Section, error) {
+	if tested == nil {
+		return nil, nil
+	}
 	if tested.Missing != nil {
 		return Section{t.tint(report.Red, "not tested: function "+report.Printable(strings.Join(tested.Missing, ", "))+" does not start")}, nil
 	}
@@ -249,7 +234,7 @@ func (t Text) tests(tested *Testing) (Section, error) {
 		s := append(Section{t.tint(report.Red, "not tested")}, indented(tested.Err.Error())...)
 		return append(s, t.hint(tested.Err)...), nil
 	}
-	var b bytes.Buffer
+	var b strings.Builder
 	text := format.Text{W: &b, Color: t.Color, Spell: t.Spell}
 	for _, o := range tested.Outcomes {
 		if err := text.Add(o); err != nil {

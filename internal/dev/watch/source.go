@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 // source records all files from which a function is built.
 func (l *looker) source(path string) map[string]stamp {
 	files := map[string]stamp{}
-	s := sourceLooker{looker: l, files: files, former: l.former.sources[path]}
+	s := sourceLooker{looker: l, files: files, former: l.former.files[target{path, true}]}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -28,7 +29,11 @@ func (l *looker) source(path string) map[string]stamp {
 		s.add(filepath.Join(path, "index.json"))
 	default:
 		l.around(path) // The whole module may be moved.
-		s.module(moduleRoot(path), map[string]bool{})
+		root := path
+		if mod := above(path, "go.mod"); mod != "" {
+			root = filepath.Dir(mod)
+		}
+		s.module(root, map[string]bool{})
 	}
 	return files
 }
@@ -56,10 +61,7 @@ func (s *sourceLooker) module(root string, seen map[string]bool) {
 	}
 	seen[root] = true
 	s.tree(root)
-	for _, other := range s.local(filepath.Join(root, "go.mod")) {
-		s.module(other, seen)
-	}
-	for _, other := range s.local(workspace(root)) {
+	for _, other := range slices.Concat(s.local(filepath.Join(root, "go.mod")), s.local(above(root, "go.work"))) {
 		s.module(other, seen)
 	}
 }
@@ -71,25 +73,25 @@ func (s *sourceLooker) tree(root string) {
 		switch {
 		case err != nil:
 			return nil // A missing or unreadable file is reported by go build.
-		case d.IsDir() && path != root && passedOver(path, d.Name()):
+		case d.IsDir() && path != root && isSkipped(path, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
 			s.dirs[path] = true
 			return nil
-		case goes(d.Name()):
+		case isSource(d.Name()):
 			s.embedded(filepath.Dir(path), s.add(path).embeds)
 		}
 		return nil
 	})
 }
 
-func passedOver(path, name string) bool {
+func isSkipped(path, name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" || name == "node_modules" ||
 		isFile(filepath.Join(path, "go.mod"))
 }
 
-// goes reports whether the name is that of a Go source file or module file.
-func goes(name string) bool {
+// isSource reports whether the name is that of a Go source file or module file.
+func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false // names of editors' temporary files
 	}
@@ -149,19 +151,7 @@ func embeds(text []byte) []string {
 	return all
 }
 
-// moduleRoot returns the folder of the module of a package, or the package's
-// folder if it is in no module.
-func moduleRoot(dir string) string {
-	if root := above(dir, "go.mod"); root != "" {
-		return filepath.Dir(root)
-	}
-	return dir
-}
-
-// workspace returns the go.work file of a module, or "".
-func workspace(root string) string { return above(root, "go.work") }
-
-// above returns the file with a name in a folder or its nearest parent.
+// above returns the file with a name in a folder or its nearest parent, or "".
 func above(dir, name string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
