@@ -12,48 +12,47 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// A Failure is an expectation that was not met.
+// A Failure is an expectation that is not met.
 type Failure struct {
-	// Path leads to the expectation in its case: keys, and indices as "[0]".
+	// Path is the path of the expectation in its case: keys, and indices as "[0]".
 	Path []string
-	// Resource is the composed resource by its name in the Composition, and Field
-	// what of it is meant, or of the composite resource if there is no Resource.
+	// Resource is the name of the composed resource in the Composition, "" for the
+	// composite resource. Field is a field of it, or "".
 	Resource, Field string
-	// Step is the pipeline step that set the field, if one did.
+	// Step is the pipeline step that set the field, or "".
 	Step string
-	// Text says what is wrong, with resource, field and step.
+	// Text is the message, with resource, field and step.
 	Text string
-	// Diffs say how documents differ from a golden file.
+	// Diffs are the differences from a golden file.
 	Diffs []report.DocDiff
-	// Hint says what to do about it, if that is known.
+	// Hint is the next action, or "".
 	Hint hint.Hint
 }
 
-// A Checker knows what the checks of all cases share.
+// A Checker has the state that the checks of all cases share.
 type Checker struct {
 	// Expressions compiles the expressions of cases.
 	Expressions *Env
-	// Goldens reads, and where that is asked for writes, golden files.
+	// Goldens reads and updates golden files.
 	Goldens Goldens
-	// Validate returns what is wrong with objects, and with the Composition of
-	// the case, by the schemas that the case names. The names in ignore are kinds
-	// that are not judged.
+	// Validate validates objects, and the Composition of the case, by the schemas
+	// that the case names. It skips the kinds in ignore.
 	Validate func(ctx context.Context, schemas []spec.Source, objects []map[string]any, ignore []string) ([]Fault, error)
 }
 
-// Fault is something that a schema does not allow.
+// A Fault is a violation of a schema.
 type Fault struct {
 	// Object is the index of the object, or OfComposition.
 	Object int
-	// Field is what of it is meant, and Text what is wrong, with the field's name
-	// and, of a Composition, where that stands.
+	// Field is the path of the field. Text is the message, with the name of the
+	// field and, for a Composition, its position.
 	Field, Text string
 }
 
-// OfComposition is the Object of a Fault of the case's Composition.
+// OfComposition is the Object of a Fault in the Composition of the case.
 const OfComposition = -1
 
-// a run is the check of one case.
+// A run is the check of one case.
 type run struct {
 	Checker
 	ctx      context.Context
@@ -62,8 +61,8 @@ type run struct {
 	failures []Failure
 }
 
-// Check returns all expectations of a case that a subject does not meet. It
-// changes nothing but the golden files that are to be updated.
+// Check returns all expectations of a case that a subject does not meet. It updates
+// golden files.
 func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Failure {
 	s.index()
 	r := run{Checker: c, ctx: ctx, form: form, subject: s}
@@ -82,7 +81,7 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 	r.fields(fieldsOf{what: "connection details", object: s.Connection, path: []string{"expect", "connectionDetails"}, unset: true}, e.Connection)
 	r.valid(e.Valid)
 	for i, expr := range e.CEL {
-		r.holds(expr, nil, "", []string{"expect", "cel", fmt.Sprintf("[%d]", i)})
+		r.evaluate(expr, nil, "", []string{"expect", "cel", fmt.Sprintf("[%d]", i)})
 	}
 	r.golden(e.Golden)
 	return r.failures
@@ -90,7 +89,7 @@ func (c Checker) Check(ctx context.Context, form spec.CaseSpec, s *Subject) []Fa
 
 func (r *run) fail(f Failure) { r.failures = append(r.failures, f) }
 
-// failf adds a failure that is about no field.
+// failf adds a failure without a field.
 func (r *run) failf(path []string, format string, args ...any) {
 	r.fail(Failure{Path: path, Text: fmt.Sprintf(format, args...)})
 }
@@ -100,14 +99,23 @@ func (r *run) failErr(path []string, err error) {
 	r.fail(Failure{Path: path, Text: err.Error(), Hint: hint.Of(err)})
 }
 
+// failResource adds a failure of a composed resource and names its step.
+func (r *run) failResource(path []string, name string, obj map[string]any, text string) {
+	step := ""
+	if obj != nil {
+		step = r.subject.step(reconciler.ResourceName(obj), "")
+	}
+	r.fail(Failure{Path: path, Resource: name, Step: step, Text: name + ": " + text + by(step)})
+}
+
 func (r *run) resource(name string, e spec.Resource) {
 	path := []string{"expect", "resources", name}
 	obj, err := r.subject.find(name)
-	_, isMissing := err.(*notThere)
+	_, isMissing := err.(*missingError)
 	switch {
 	case e.State == "absent":
 		if obj != nil || !isMissing {
-			r.fail(Failure{Path: path, Resource: name, Step: r.stepOf(obj), Text: fmt.Sprintf("%s: there is such a resource%s", name, by(r.stepOf(obj)))})
+			r.failResource(path, name, obj, "this resource exists")
 		}
 	case err != nil:
 		r.fail(Failure{Path: path, Resource: name, Text: err.Error()})
@@ -116,15 +124,7 @@ func (r *run) resource(name string, e spec.Resource) {
 	}
 }
 
-// stepOf is the step that composed an object.
-func (r *run) stepOf(obj map[string]any) string {
-	if obj == nil {
-		return ""
-	}
-	return r.subject.step(reconciler.ResourceName(obj), "")
-}
-
-// by names a step, if there is one.
+// by returns the end of a message that names a step, or "".
 func by(step string) string {
 	if step == "" {
 		return ""
@@ -132,8 +132,9 @@ func by(step string) string {
 	return fmt.Sprintf(" (set by step %s)", step)
 }
 
-// holds evaluates an expression, whose self may be a field's value.
-func (r *run) holds(expr string, self any, prefix string, path []string) {
+// evaluate adds a failure unless an expression is true. The variable self is a value of
+// a field.
+func (r *run) evaluate(expr string, self any, prefix string, path []string) {
 	values := maps.Clone(r.subject.values())
 	values["self"] = Plain(self)
 	switch ok, err := r.Expressions.Eval(r.ctx, expr, values); {

@@ -14,15 +14,14 @@ import (
 
 // Goldens reads and writes golden files.
 type Goldens interface {
-	// Read returns the documents of a file. One that is not there is
-	// fs.ErrNotExist.
+	// Read returns the documents of a file. A missing file is fs.ErrNotExist.
 	Read(path string) ([]map[string]any, error)
-	// Update writes documents to a file if it is to be updated, and reports
-	// whether it is.
+	// Update writes documents to a file if golden files are updated, and reports
+	// whether it did.
 	Update(path string, docs []map[string]any) (bool, error)
 }
 
-// golden compares with what golden files hold.
+// golden compares the output with golden files.
 func (r *run) golden(g spec.Golden) {
 	path := []string{"expect", "golden"}
 	s := r.subject
@@ -60,11 +59,11 @@ func (r *run) compare(path []string, file string, got []map[string]any) {
 	case err != nil:
 		r.fail(Failure{Path: path, Text: err.Error(), Hint: "replace it with " + hint.Update})
 	default:
-		r.fail(Failure{Path: path, Text: "what is rendered is not what " + file + " holds", Diffs: r.blamed(diffs), Hint: "if the new result is right, write it with " + hint.Update})
+		r.fail(Failure{Path: path, Text: "the output differs from " + file, Diffs: r.blamed(diffs), Hint: "if the new output is correct, write it with " + hint.Update})
 	}
 }
 
-// blamed adds to differences which step made them.
+// blamed adds to differences the steps that set the fields.
 func (r *run) blamed(diffs []report.DocDiff) []report.DocDiff {
 	for i, d := range diffs {
 		if d.Resource == "" && d.Kind != fieldpath.Text(r.subject.XR, "kind") {
