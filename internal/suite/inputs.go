@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,12 +70,13 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 
 // loop returns the maximum number of passes.
 func (a *attempt) loop() int {
-	passes := a.form.Observe.Passes
-	for _, want := range []*int{a.form.Expect.Ready.After, a.form.Expect.Passes} {
-		if a.form.Observe.Passes == 0 && want != nil {
+	passes, expect := 0, a.form.Expect
+	for _, want := range []*int{expect.Ready.After, expect.Passes} {
+		if want != nil {
 			passes = max(passes, *want)
 		}
 	}
+	passes = cmp.Or(a.form.Observe.Passes, passes)
 	if passes == 0 && len(a.form.Observe.Fixtures) > 0 {
 		passes = defaultPasses
 	}
@@ -139,12 +141,10 @@ func (h *inputResolver) one(s spec.Source, field string) string {
 }
 
 func (h *inputResolver) all(sources []spec.Source, path ...string) []string {
-	var paths []string
+	paths := make([]string, len(sources))
 	for i, s := range sources {
-		if s.Object != nil {
-			paths = append(paths, h.inlinePath(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...))
-		} else {
-			paths = append(paths, h.attempt.path(s.File))
+		if paths[i] = h.attempt.path(s.File); s.Object != nil {
+			paths[i] = h.inlinePath(s.Object, append(slices.Clone(path), fmt.Sprintf("[%d]", i))...)
 		}
 	}
 	return paths

@@ -98,8 +98,8 @@ func isLinkToDir(fsys afero.Fs, path string) bool {
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return false
 	}
-	is, err := afero.IsDir(fsys, path)
-	return err == nil && is
+	info, err = fsys.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 type found struct {

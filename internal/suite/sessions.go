@@ -87,22 +87,20 @@ func (s *sessions) close(ctx context.Context) error {
 // dropRepeated returns a Func that drops repeated notes and warnings.
 func dropRepeated(next progress.Func) progress.Func {
 	var mu sync.Mutex
-	told := map[progress.Event]bool{}
+	seen := map[progress.Event]bool{}
 	return func(e progress.Event) {
 		if e.Kind == progress.Note || e.Kind == progress.Warning {
 			mu.Lock()
-			again := told[e]
-			if len(told) < maxNotes {
-				told[e] = true
+			again := seen[e]
+			if len(seen) < maxNotes {
+				seen[e] = true
 			}
 			mu.Unlock()
 			if again {
 				return
 			}
 		}
-		if next != nil {
-			next(e)
-		}
+		next.Send(e)
 	}
 }
 
@@ -116,10 +114,6 @@ type inline struct {
 
 	mu   sync.RWMutex
 	docs map[string][]manifest.Document
-}
-
-func newInline(next func(string) ([]manifest.Document, bool)) *inline {
-	return &inline{next: next, docs: map[string][]manifest.Document{}}
 }
 
 func (in *inline) documents(path string) ([]manifest.Document, bool) {
