@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// BuildChild returns a program for Linux that needs nothing else in its image: it
-// says what it finds in the variable SAY, and calls RunChild. It is built once, by
-// the go command, from the module that the working directory is in.
+// BuildChild returns a static program for Linux that prints the variable SAY and calls
+// RunChild. The go command builds it once, from the module of the working directory.
 func BuildChild() ([]byte, error) { return built() }
 
 var built = sync.OnceValues(func() ([]byte, error) {

@@ -16,9 +16,9 @@ type Child struct {
 	in  io.Closer
 }
 
-// Start runs this test binary with more variables, by which its TestMain has to
-// know what to do, and returns the first line that it prints. Its standard input
-// stays open until it is killed. A process that is not killed ends with the test.
+// Start runs this test binary with additional environment variables, which tell its
+// TestMain what to do, and returns the first line of its output. Its standard input
+// stays open until Kill. The process is killed at the end of the test.
 func Start(t testing.TB, env ...string) (c *Child, line string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -41,8 +41,7 @@ func Start(t testing.TB, env ...string) (c *Child, line string) {
 	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
 }
 
-// Kill ends the process without a warning, and waits for it. One that has ended
-// by itself is an error.
+// Kill kills the process and waits for it. It is an error if it has already exited.
 func (c *Child) Kill(t testing.TB) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil {
