@@ -65,8 +65,8 @@ func readSources() error {
 	})
 }
 
-// xfnCommand returns xfn with arguments, which is killed after the Limit, or when the
-// test ends. Its environment is that of this process.
+// xfnCommand returns a command that runs xfn with the environment of this
+// process. It is killed after the Limit, or at the end of the test.
 func xfnCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(e2e.Context(t), xfnBinary(t), args...)
@@ -97,8 +97,8 @@ func buildProgram(pkg, goos string) (string, error) {
 	return "", fmt.Errorf("building %s: go run does not keep the program", pkg)
 }
 
-// goCommand runs the go command with more variables, and returns the line that it
-// prints.
+// goCommand runs the go command with additional environment variables, and
+// returns its output.
 func goCommand(env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()
