@@ -151,7 +151,6 @@ func (l *loop) run(ctx context.Context, commands <-chan Command, show func(Event
 	}
 }
 
-// begin starts the next round.
 func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 	l.n++
 	l.next.Test = l.next.Test || l.untested
@@ -170,7 +169,6 @@ func (l *loop) begin(ctx context.Context, show func(Event) error) error {
 	return show(Event{Began: &l.now})
 }
 
-// abandon cancels the current round and waits for its end.
 func (l *loop) abandon() {
 	if l.running == nil {
 		return
@@ -200,7 +198,6 @@ func (l *loop) command(c Command) {
 	}
 }
 
-// ask adds a plan to the next round.
 func (l *loop) ask(p Plan) {
 	if p.empty() {
 		return
@@ -256,7 +253,6 @@ func watched(before, now []string, whole bool, always []string) []string {
 	return union(now, always)
 }
 
-// compare compares a round with earlier ones.
 func (l *loop) compare(r *Round) {
 	r.Notes = slices.DeleteFunc(r.Notes, func(n string) bool {
 		seen := l.seen[n]
@@ -312,3 +308,60 @@ func union(a, b []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// A Command is a request of the user.
+type Command int
+
+const (
+	// Again renders and tests, even if nothing changed.
+	Again Command = iota
+	// Accept tests and writes the golden files that differ.
+	Accept
+)
+
+// A Plan is the work of a round.
+type Plan struct {
+	// Restart lists the packages of functions to restart.
+	Restart []string
+	// Render and Test select the work. Accept writes golden files.
+	Render, Test, Accept bool
+	// Changed lists the changed paths, without duplicates.
+	Changed []string
+}
+
+// planOf returns the plan for changes. A source is one of a function, which
+// renders and tests may call; other paths affect only what reads them.
+func planOf(changes []watch.Change, renders, tests []string) Plan {
+	var p Plan
+	for _, c := range changes {
+		p.Changed = append(p.Changed, c.Path)
+		if c.Source != "" {
+			p.Restart = append(p.Restart, c.Source)
+			p.Render, p.Test = true, true
+			continue
+		}
+		p.Render = p.Render || slices.Contains(renders, c.Path)
+		p.Test = p.Test || slices.Contains(tests, c.Path)
+	}
+	return p.tidy()
+}
+
+func (p Plan) and(o Plan) Plan {
+	return Plan{
+		Restart: slices.Concat(p.Restart, o.Restart),
+		Render:  p.Render || o.Render,
+		Test:    p.Test || o.Test,
+		Accept:  p.Accept || o.Accept,
+		Changed: slices.Concat(p.Changed, o.Changed),
+	}.tidy()
+}
+
+func (p Plan) tidy() Plan {
+	for _, list := range []*[]string{&p.Restart, &p.Changed} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return p
+}
+
+func (p Plan) empty() bool { return !p.Render && !p.Test }

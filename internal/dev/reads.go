@@ -18,7 +18,6 @@ type reads struct {
 
 var _ afero.Lstater = (*reads)(nil)
 
-// paths returns the recorded paths, sorted.
 func (r *reads) paths() (all []string) {
 	for path := range r.noted.Range {
 		all = append(all, path.(string))

@@ -67,7 +67,6 @@ type Testing struct {
 	Missing []string
 }
 
-// do executes a plan.
 func (l *loop) do(ctx context.Context, n int, p Plan, step func(string)) Round {
 	r := Round{N: n, Plan: p}
 	l.pool.Begin()
@@ -167,7 +166,6 @@ func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept b
 	return out
 }
 
-// failed returns the number of failed cases.
 func (t *Testing) failed() int {
 	n := 0
 	for _, o := range t.Outcomes {

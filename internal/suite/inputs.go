@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -68,7 +72,6 @@ func (a *attempt) inputs(ctx context.Context) (in session.Inputs, release func()
 	return in, release, errors.Join(h.errs...)
 }
 
-// loop returns the maximum number of passes.
 func (a *attempt) loop() int {
 	passes, expect := 0, a.form.Expect
 	for _, want := range []*int{expect.Ready.After, expect.Passes} {
@@ -118,7 +121,6 @@ func (a *attempt) document(obj map[string]any, path ...string) (manifest.Documen
 	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...), Text: text}, err
 }
 
-// documents returns the documents of a source.
 func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) ([]manifest.Document, error) {
 	if s.Object == nil {
 		r := a.options.Config.Reader
@@ -162,7 +164,6 @@ func (h *inputResolver) context(values map[string]any) map[string]string {
 	return texts
 }
 
-// fixtures returns the paths of the fixtures.
 func (h *inputResolver) fixtures() []string {
 	var sources []spec.Source
 	for _, s := range h.form.Observe.Fixtures {
@@ -187,7 +188,6 @@ func (h *inputResolver) mocks() map[string]function.Runner {
 	return steps
 }
 
-// xr returns the path of the composite resource.
 func (h *inputResolver) xr() string {
 	xr := h.form.XR
 	if xr.File != "" && xr.Patch == nil && xr.From == "" {
@@ -249,7 +249,6 @@ func (h *inputResolver) byDefault(c *spec.Case, depth int) (map[string]any, erro
 	return h.resolve(c, xr, depth+1)
 }
 
-// from returns the composite resource of another case.
 func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 	var names []string
 	for _, other := range h.item.Suite.Cases {
@@ -268,4 +267,52 @@ func (h *inputResolver) from(name string, depth int) (map[string]any, error) {
 		return nil, fmt.Errorf("xr: there is no case %q: is it %q?", name, near)
 	}
 	return nil, fmt.Errorf("xr: there is no case %q", name)
+}
+
+func (a *attempt) mock(m spec.Mock) (function.Runner, error) {
+	switch {
+	case (m.Response != nil) == (m.Recording != ""):
+		return nil, errors.New("expected either a response or a recording")
+	case m.Response != nil:
+		return literal(m.Response)
+	case a.options.Recording == nil:
+		return nil, errors.New("recordings are not supported here")
+	default:
+		return a.options.Recording(a.path(m.Recording))
+	}
+}
+
+// recovering returns a Runner that turns a panic of r, such as a builtin, into
+// an error.
+func recovering(r function.Runner) function.Runner {
+	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("function %q panicked: %v", name, p)
+			}
+		}()
+		return r.RunFunction(ctx, name, req)
+	})
+}
+
+// literal returns a Runner that always returns one response. Desired state and
+// context that the response does not set are copied from the request.
+func literal(response map[string]any) (function.Runner, error) {
+	text, err := json.Marshal(response)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the response: %w", err)
+	}
+	answer := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(text, answer); err != nil {
+		return nil, fmt.Errorf("response: invalid RunFunctionResponse: %w", err)
+	}
+	return function.RunnerFunc(func(_ context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		rsp := &fnv1.RunFunctionResponse{
+			Meta:    &fnv1.ResponseMeta{Tag: req.GetMeta().GetTag()},
+			Desired: proto.CloneOf(req.GetDesired()),
+			Context: proto.CloneOf(req.GetContext()),
+		}
+		proto.Merge(rsp, answer)
+		return rsp, nil
+	}), nil
 }

@@ -88,7 +88,6 @@ func nameAll(all []*Suite) {
 	}
 }
 
-// isLinkToDir reports whether a path is a symbolic link to a folder.
 func isLinkToDir(fsys afero.Fs, path string) bool {
 	l, ok := fsys.(afero.Lstater)
 	if !ok {

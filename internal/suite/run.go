@@ -3,11 +3,14 @@ package suite
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
 	"github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -93,7 +96,6 @@ func newRunner(o Options) *runner {
 	return r
 }
 
-// run runs one item.
 func (r *runner) run(ctx context.Context, item Item) Outcome {
 	out := Outcome{Suite: item.Suite.Name, Path: item.Suite.Path, Status: Passed}
 	if item.Case == nil {
@@ -164,7 +166,6 @@ func (a *attempt) run(ctx context.Context) {
 	}
 }
 
-// bounded returns a context with the timeout of the case.
 func (a *attempt) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(a.form.Timeout.Duration, a.options.Timeout, DefaultTimeout)
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case took longer than %s", limit))
@@ -221,4 +222,46 @@ func (a *attempt) check(ctx context.Context, result session.Result) {
 		a.out.Status = Failed
 		a.out.Failures = append(a.out.Failures, Failure{Path: a.item.Suite.Path, Line: a.item.Case.Position(f.Path...), Failure: f})
 	}
+}
+
+func (a *attempt) subject(r session.Result) *check.Subject {
+	s := &check.Subject{
+		Document: r.XR, XR: r.Full, Composed: r.Composed,
+		Passes: r.Passes, ReadySince: r.ReadySince, Settled: r.Settled,
+	}
+	if s.XR == nil {
+		s.XR = r.XR
+	}
+	s.Context, _ = r.Context["fields"].(map[string]any)
+	s.Connection = connection(r.ConnectionDetails)
+	if a.calls == nil {
+		return s
+	}
+	calls := a.calls.LastCalls()
+	for _, c := range calls {
+		for _, r := range report.ResultsOf(c.Response) {
+			s.Results = append(s.Results, check.Reported{Step: c.Step, Result: r})
+		}
+	}
+	if len(calls) > 0 {
+		s.Ready = map[string]bool{}
+		for name, r := range calls[len(calls)-1].Response.GetDesired().GetResources() {
+			s.Ready[name] = r.GetReady() == fnv1.Ready_READY_TRUE
+		}
+	}
+	s.Trace = func() report.Trace { return a.calls.Trace(a.out.Name()) }
+	return s
+}
+
+// connection returns connection details as strings.
+func connection(doc map[string]any) map[string]any {
+	data, _ := doc["data"].(map[string]any)
+	out := make(map[string]any, len(data))
+	for key, v := range data {
+		text, _ := v.(string)
+		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
+			out[key] = string(raw)
+		}
+	}
+	return out
 }

@@ -109,7 +109,6 @@ func (a *attempt) validateComposition(ctx context.Context, v *validate.Validator
 	return a.schemas.composition(ctx, v, doc)
 }
 
-// composition returns the document of the case's Composition.
 func (a *attempt) composition(ctx context.Context) (manifest.Document, error) {
 	source := a.form.Composition
 	if source.Object != nil {

@@ -71,7 +71,6 @@ func identity(docs []manifest.Document) string {
 	return b.String()
 }
 
-// close stops all functions.
 func (s *sessions) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

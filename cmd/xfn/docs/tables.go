@@ -115,7 +115,6 @@ func exitCodesPage() string {
 	return b.String() + "`xfn diff --exit-code` returns 0 if nothing would change, 1 if something would, and more than 1 for an error, as `kubectl diff`.\n"
 }
 
-// page returns the beginning of a page.
 func page(title, intro string) *strings.Builder {
 	var b strings.Builder
 	b.WriteString(generated + "# " + title + "\n\n" + intro)

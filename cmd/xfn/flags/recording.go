@@ -25,7 +25,6 @@ type recordingFlags struct {
 	Twice  bool   `help:"Call each function twice, and fail if the responses differ."`
 }
 
-// apply sets the options of a session.
 func (f recordingFlags) apply(config *session.Config) error {
 	switch {
 	case f.Twice && f.Replay != "":

@@ -138,7 +138,6 @@ func (s *summary) write(w io.Writer, color bool) error {
 	return err
 }
 
-// subject returns the kind and name of the composite resource.
 func subject(i clusterdiff.Diff) string {
 	return strings.TrimSpace(i.Kind + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
 }
@@ -154,7 +153,6 @@ func changeTitle(i clusterdiff.Diff) string {
 	return s + ":"
 }
 
-// verdict returns the error of the command, or nil.
 func (s *summary) verdict(exitCode bool) error {
 	switch {
 	case s.Failed > 0:

@@ -37,7 +37,6 @@ type sink interface {
 	finish(complete bool) error
 }
 
-// sink returns the sink that the flags select.
 func (f outputFlags) sink(term *terminal.Terminal, many bool) (sink, error) {
 	switch {
 	case f.Update && f.Check == "":
@@ -87,7 +86,6 @@ func (o *output) add(r session.Result) error {
 	return err
 }
 
-// notePasses prints how an observe loop ended.
 func (o *output) notePasses(r session.Result) {
 	if !o.loop {
 		return
@@ -185,7 +183,6 @@ func (p *printer) finish(bool) error { return nil }
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
-// fileName returns the name of an XR's file: kind, namespace and name.
 func fileName(r session.Result, format string) string {
 	name := fmt.Sprint(r.XR["kind"])
 	for _, key := range []string{"namespace", "name"} {

@@ -65,14 +65,12 @@ func (t *tracer) wrap() func(int, function.Runner) function.Runner {
 	return t.recorders.Wrap
 }
 
-// add stores the trace of a result.
 func (t *tracer) add(r session.Result) {
 	if trace, ok := t.recorders.Trace(r.N, title(r), r.RuntimeOf, r.Err); ok {
 		t.traces = append(t.traces, trace)
 	}
 }
 
-// title returns the kind and name of an XR.
 func title(r session.Result) string {
 	if r.Result == nil {
 		return r.Source
@@ -84,7 +82,6 @@ func title(r session.Result) string {
 	return fmt.Sprintf("%v %s", r.XR["kind"], name)
 }
 
-// finish writes the reports.
 func (t *tracer) finish() error {
 	if t.flags.TraceHTML != "" {
 		err := fsx.Write(t.flags.TraceHTML, 0o644, func(w io.Writer) error { return report.WritePage(w, "xfn render", t.traces) })

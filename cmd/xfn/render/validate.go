@@ -122,7 +122,6 @@ func (v *validation) status(ctx context.Context, r session.Result) {
 	}
 }
 
-// print prints the faults of an object.
 func (v *validation) print(r session.Result, what string, found validate.Result) {
 	kind := fmt.Sprintf("%s of %s", found.Kind, found.APIVersion)
 	switch {
@@ -157,7 +156,6 @@ func (v *validation) once(what string) bool {
 	return !was
 }
 
-// verdict returns an error if an object was invalid.
 func (v *validation) verdict() error {
 	if v.faulty == 0 {
 		return nil

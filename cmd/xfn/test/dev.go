@@ -77,7 +77,6 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	return dev.Run(ctx, config, commands, screen.show)
 }
 
-// watched returns a message about the files that were found.
 func (c *DevCmd) watched() string {
 	all := slices.DeleteFunc([]string{c.XR, c.Composition, c.Functions, c.XRD}, func(path string) bool { return path == "" })
 	for _, name := range slices.Sorted(maps.Keys(c.Package)) {

@@ -93,7 +93,6 @@ func (r *reporter) print(o suite.Outcome) error {
 
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
 
-// page writes the page about a case, with its failures.
 func (r *reporter) page(o suite.Outcome) error {
 	name := strings.Trim(unfit().ReplaceAllString(o.Name(), "_"), "._")
 	if r.pages[name]++; r.pages[name] > 1 {

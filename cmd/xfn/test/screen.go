@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +61,6 @@ func (s *screen) hear(e progress.Event) {
 	_ = s.tell(terminal.Printable(e.Text))
 }
 
-// show shows an event of the loop.
 func (s *screen) show(e dev.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,6 @@ func (s *screen) round(r *dev.Round) error {
 	return s.append(r)
 }
 
-// append writes the lines of a round.
 func (s *screen) append(r *dev.Round) error {
 	sections, err := dev.Text{Color: s.term.Colour(s.term.Stdout), Spell: s.spell}.Sections(*r)
 	if err != nil {
@@ -136,7 +135,6 @@ const (
 // legend describes the keys in one line.
 const legend = "r run again  a accept goldens  t trace  d all  ? help  q quit"
 
-// draw fills the terminal with the last round.
 func (s *screen) draw() error {
 	if s.last == nil {
 		return s.write(clearAll + strings.Join(append(s.notice, s.lasting), "\n") + s.tail())
@@ -171,7 +169,6 @@ func (s *screen) tail() string {
 	return "\n" + s.status + " …"
 }
 
-// update shows the current work.
 func (s *screen) update() error {
 	if !s.live {
 		return nil
@@ -179,7 +176,6 @@ func (s *screen) update() error {
 	return s.write(clearLine + s.status + " …")
 }
 
-// begin shows the files that were found.
 func (s *screen) begin(watches string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,4 +222,114 @@ func (s *screen) writePage(path string) error {
 		return fmt.Errorf("writing the trace: %w", err)
 	}
 	return nil
+}
+
+const help = `r  render and test again
+a  accept: write the golden files that differ from the output
+t  write a page about the steps, and show its path
+d  show all differences, or those that fit
+q  quit, like Ctrl-C; functions are stopped`
+
+const (
+	interrupt = 3 // Ctrl-C in raw mode
+	endOfText = 4
+)
+
+// keys reads single keys, if stdin and stdout are terminals, until restore is called.
+// It sends commands to the loop, or calls quit.
+func (s *screen) keys(ctx context.Context, quit func(), commands chan<- dev.Command) (restore func(), err error) {
+	in := s.term.Stdin
+	if !s.live || !s.term.Interactive() {
+		return func() {}, nil
+	}
+	state, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("reading single keys: %w", err)
+	}
+	s.raw = true
+	go func() { // The last read ends with the process.
+		key := make([]byte, 1)
+		for {
+			if _, err := in.Read(key); err != nil {
+				quit()
+				return
+			}
+			s.key(ctx, key[0], quit, commands)
+		}
+	}()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.write("\n")
+		_ = term.Restore(int(in.Fd()), state)
+	}, nil
+}
+
+func (s *screen) key(ctx context.Context, key byte, quit func(), commands chan<- dev.Command) {
+	send := func(c dev.Command) {
+		select {
+		case commands <- c:
+		case <-ctx.Done():
+		}
+	}
+	switch key {
+	case 'q', interrupt, endOfText:
+		quit()
+	case 'r':
+		send(dev.Again)
+	case 'a':
+		send(dev.Accept)
+	case 't':
+		s.trace()
+	case 'd':
+		s.toggle()
+	case '?', 'h':
+		s.setNotice(strings.TrimPrefix(s.watches+"\n"+help, "\n"))
+	}
+}
+
+// toggle shows all of the round, or the part that fits.
+func (s *screen) toggle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = !s.whole
+	_ = s.draw()
+}
+
+// setNotice replaces the lines below the round.
+func (s *screen) setNotice(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notice = strings.Split(text, "\n")
+	_ = s.draw()
+}
+
+func (s *screen) trace() {
+	s.mu.Lock()
+	path, err := s.pagePath()
+	if err == nil {
+		err = s.writePage(path)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		s.setNotice(terminal.Printable(err.Error()))
+		return
+	}
+	s.setNotice("the trace is in " + path)
+}
+
+// pagePath returns the path of the page. A temporary one is not removed, because a
+// browser may show it longer than this process runs.
+func (s *screen) pagePath() (string, error) {
+	if s.page != "" {
+		return s.page, nil
+	}
+	if s.temporary == "" {
+		dir, err := os.MkdirTemp("", "xfn-dev-")
+		if err != nil {
+			return "", fmt.Errorf("creating a folder for the trace: %w", err)
+		}
+		s.temporary = filepath.Join(dir, "trace.html")
+	}
+	return s.temporary, nil
 }

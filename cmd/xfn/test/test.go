@@ -115,7 +115,6 @@ func (c *Cmd) Run(ctx context.Context, term *terminal.Terminal, program terminal
 	return c.run(ctx, term, items, o)
 }
 
-// described describes a selection in words.
 func described(sel suite.Selection) string {
 	text := ""
 	if sel.Run != nil {
@@ -143,7 +142,6 @@ func (c *Cmd) run(ctx context.Context, term *terminal.Terminal, items []suite.It
 	return err
 }
 
-// check checks the values of flags.
 func (c *Cmd) check() error {
 	switch {
 	case c.Parallel < 0:

@@ -2,7 +2,9 @@ package validate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/composition/check"
 	"github.com/xfn-dev/xfn/internal/image/crds"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
@@ -90,7 +93,6 @@ func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
 }
 
-// stream returns the documents of files and folders, one after the other.
 func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[manifest.Document, error] {
 	return func(yield func(manifest.Document, error) bool) {
 		for _, path := range paths {
@@ -102,3 +104,208 @@ func stream(ctx context.Context, r manifest.Reader, paths []string) iter.Seq2[ma
 		}
 	}
 }
+
+// An output prints results, and counts them.
+type output struct {
+	term *terminal.Terminal
+	// quiet omits valid resources.
+	quiet  bool
+	counts validate.Counts
+	// broken is the number of definitions that cannot be read.
+	broken int
+	format
+}
+
+// A format prints results.
+type format interface {
+	result(r validate.Result) error
+	end(c validate.Counts) error
+}
+
+func newOutput(name string, term *terminal.Terminal, quiet bool) *output {
+	o := &output{term: term, quiet: quiet}
+	switch name {
+	case "json":
+		o.format = &jsonFormat{w: term.Stdout}
+	case "junit":
+		o.format = &junitFormat{w: term.Stdout}
+	default:
+		o.format = textFormat{term}
+	}
+	return o
+}
+
+// faulty prints the error of a definition that cannot be read.
+func (o *output) faulty(err error) {
+	o.broken++
+	o.term.Fault(fmt.Errorf("reading schemas: %w", err))
+}
+
+func (o *output) add(r validate.Result) error {
+	o.counts.Add(r)
+	if o.quiet && r.Status == validate.Valid && len(r.Faults) == 0 {
+		return nil
+	}
+	return o.result(r)
+}
+
+func (o *output) finish() error { return o.end(o.counts) }
+
+func (o *output) verdict(missing bool) error {
+	resources := terminal.Count(o.counts.Total, "resource")
+	switch {
+	case o.counts.Invalid > 0:
+		return fmt.Errorf("%d of %s %s invalid", o.counts.Invalid, resources, are(o.counts.Total))
+	case o.broken > 0:
+		return fmt.Errorf("%s %s faulty", terminal.Count(o.broken, "schema"), are(o.broken))
+	case missing && o.counts.NoSchema > 0:
+		return fmt.Errorf("there is no schema for %d of %s", o.counts.NoSchema, resources)
+	default:
+		return nil
+	}
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// of returns the kind and name of a resource: "example.org/v1, Kind=A, namespace/name".
+func of(r validate.Result) string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + name
+	}
+	return kindOf(r) + ", " + name
+}
+
+func kindOf(r validate.Result) string { return r.APIVersion + ", Kind=" + r.Kind }
+
+func at(path string, line int) string {
+	if path == "" {
+		return ""
+	}
+	return " (" + manifest.Document{Path: path, Line: line}.Position() + ")"
+}
+
+// textFormat prints the lines of the crossplane CLI, which scripts parse, with the
+// position at the end.
+type textFormat struct{ term *terminal.Terminal }
+
+func (t textFormat) result(r validate.Result) error {
+	if err := t.write(lines(r)...); err != nil {
+		return err
+	}
+	for _, f := range r.Faults {
+		note := terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema, Path: r.Path, Line: f.Line, Title: of(r), Text: f.String()}
+		if err := t.term.Annotate(note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lines(r validate.Result) []string {
+	var all []string
+	switch {
+	case r.Status == validate.Valid:
+		all = append(all, fmt.Sprintf("[✓] %s validated successfully", of(r)))
+	case r.Status == validate.NoSchema && len(r.Faults) > 0:
+		return []string{fmt.Sprintf("[!] could not use CRD/XRD for: %s: %s%s", kindOf(r), r.Faults[0], at(r.Path, r.Line))}
+	case r.Status == validate.NoSchema:
+		return []string{fmt.Sprintf("[!] could not find CRD/XRD for: %s%s", kindOf(r), at(r.Path, r.Line))}
+	}
+	what := "schema validation error " + of(r) + " : "
+	if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
+		what = ""
+	}
+	for _, f := range r.Faults {
+		if f.Warning {
+			all = append(all, fmt.Sprintf("[!] warning %s : %s%s", of(r), f, at(r.Path, f.Line)))
+		} else {
+			all = append(all, fmt.Sprintf("[x] %s%s%s", what, f, at(r.Path, f.Line)))
+		}
+	}
+	return all
+}
+
+func (t textFormat) end(c validate.Counts) error {
+	return t.write(fmt.Sprintf("Total %d resources: %d missing schemas, %d success cases, %d failure cases", c.Total, c.NoSchema, c.Valid, c.Invalid))
+}
+
+// write writes lines, without the line breaks and control characters of external texts.
+func (t textFormat) write(lines ...string) error {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+	}
+	_, err := io.WriteString(t.term.Stdout, terminal.Printable(b.String()))
+	return err
+}
+
+// jsonFormat prints one object with one result on each line.
+type jsonFormat struct {
+	w     io.Writer
+	begun bool
+}
+
+func (j *jsonFormat) result(r validate.Result) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	before := ",\n"
+	if !j.begun {
+		before, j.begun = "{\"results\": [\n", true
+	}
+	_, err = io.WriteString(j.w, before+string(text))
+	return err
+}
+
+func (j *jsonFormat) end(c validate.Counts) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	before := "\n],"
+	if !j.begun {
+		before = "{\"results\": [],"
+	}
+	_, err = fmt.Fprintf(j.w, "%s\n\"summary\": %s}\n", before, text)
+	return err
+}
+
+// junitFormat prints a suite for each file.
+type junitFormat struct {
+	w      io.Writer
+	suites []report.JUnitSuite
+}
+
+func (j *junitFormat) result(r validate.Result) error {
+	if n := len(j.suites); n == 0 || j.suites[n-1].Name != r.Path {
+		j.suites = append(j.suites, report.JUnitSuite{Name: r.Path})
+	}
+	suite := &j.suites[len(j.suites)-1]
+	c := report.JUnitCase{Name: of(r), Class: r.Path}
+	var wrong, warnings []string
+	for _, f := range r.Faults {
+		if text := f.String() + at(r.Path, f.Line); f.Warning {
+			warnings = append(warnings, "warning: "+text)
+		} else {
+			wrong = append(wrong, text)
+		}
+	}
+	c.Output = strings.Join(warnings, "\n")
+	switch r.Status {
+	case validate.Invalid:
+		c.Failure = &report.JUnitFailure{Message: wrong[0], Text: strings.Join(wrong, "\n")}
+	case validate.NoSchema:
+		c.Skipped = "there is no schema that can be used"
+	}
+	suite.Cases = append(suite.Cases, c)
+	return nil
+}
+
+func (j *junitFormat) end(validate.Counts) error { return report.WriteJUnit(j.w, j.suites) }

@@ -53,7 +53,6 @@ func (s *sourceLooker) add(path string) stamp {
 	return s.files[path]
 }
 
-// module records a module and its local replacements.
 func (s *sourceLooker) module(root string, seen map[string]bool) {
 	root = filepath.Clean(root)
 	if seen[root] {
@@ -104,7 +103,6 @@ func isSource(name string) bool {
 	return name == "go.mod" || name == "go.sum"
 }
 
-// embedded records the files that patterns of a package match.
 func (s *sourceLooker) embedded(dir string, patterns []string) {
 	for _, p := range patterns {
 		matches, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(p)))
@@ -118,7 +116,6 @@ func (s *sourceLooker) embedded(dir string, patterns []string) {
 	}
 }
 
-// whole records a file, or all files of a folder.
 func (s *sourceLooker) whole(path string) {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -140,7 +137,6 @@ var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // pattern matches a pattern of the directive, which may be quoted.
 var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
 
-// embeds returns the embed patterns of a Go file.
 func embeds(text []byte) []string {
 	var all []string
 	for _, m := range directive().FindAllSubmatch(text, -1) {

@@ -1,6 +1,7 @@
 package functiontest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -11,7 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
+	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 
@@ -74,7 +79,7 @@ func RunChild(ctx context.Context, args []string, stderr io.Writer) (exit int, i
 }
 
 type child struct {
-	behavior        Behavior
+	behavior         Behavior
 	lifeline         string
 	network, address string
 	stderr           io.Writer
@@ -131,7 +136,6 @@ func (c *child) crash() error {
 	return errors.New("no heart to go on")
 }
 
-// fork starts a child and does not wait for it.
 func (c *child) fork() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -171,3 +175,66 @@ func (c *child) answer(ctx context.Context, name string, req *fnv1.RunFunctionRe
 		return literal(ctx, name, req)
 	}
 }
+
+// A Child is this test binary in another process.
+type Child struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+// Start runs this test binary with additional environment variables, which tell its
+// TestMain what to do, and returns the first line of its output. Its standard input
+// stays open until Kill. The process is killed at the end of the test.
+func Start(t testing.TB, env ...string) (c *Child, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Errorf("the child said %q: %v", line, err)
+	}
+	return &Child{cmd, in}, strings.TrimSuffix(line, "\n")
+}
+
+// Kill kills the process and waits for it. It is an error if it has already exited.
+func (c *Child) Kill(t testing.TB) {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = c.in.Close()
+	var killed *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &killed) {
+		t.Errorf("the child was not killed: %v", err)
+	}
+}
+
+// BuildChild returns a static program for Linux that prints the variable SAY and calls
+// RunChild. The go command builds it once, from the module of the working directory.
+func BuildChild() ([]byte, error) { return built() }
+
+var built = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "child")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "child")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/xfn-dev/xfn/internal/e2e/functiontest/testdata/child")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building a function: %w: %s", err, out)
+	}
+	return os.ReadFile(file)
+})

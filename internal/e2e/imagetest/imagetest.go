@@ -3,6 +3,10 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"maps"
 	"runtime"
@@ -15,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/xfn-dev/xfn/internal/signature"
 )
 
 // Layer returns an uncompressed layer with executable files.
@@ -82,4 +88,22 @@ func Layout(t testing.TB, all ...any) string {
 		}
 	}
 	return dir
+}
+
+// Key returns a new private key.
+func Key(t testing.TB) *signature.PrivateKey {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := signature.ParsePrivateKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }

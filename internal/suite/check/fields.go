@@ -69,7 +69,6 @@ func (f field) check(m spec.Matcher) {
 	}
 }
 
-// absent checks a matcher against a field that does not exist.
 func (f field) absent(p fieldpath.Path, m spec.Matcher) {
 	if m.Absent != nil && *m.Absent || m.Exists != nil && !*m.Exists {
 		return

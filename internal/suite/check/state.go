@@ -35,7 +35,6 @@ func (r *run) only(names []string) {
 	}
 }
 
-// count checks the numbers of resources.
 func (r *run) count(want map[string]int) {
 	kinds := map[string]int{"total": len(r.subject.Composed)}
 	for _, obj := range r.subject.Composed {
@@ -54,7 +53,6 @@ func (r *run) count(want map[string]int) {
 	}
 }
 
-// present lists the resources.
 func (r *run) present() string {
 	if len(r.subject.Composed) == 0 {
 		return ": nothing is composed"
@@ -66,7 +64,6 @@ func (r *run) present() string {
 	return ": there are " + list(all)
 }
 
-// results checks the results of functions.
 func (r *run) results(want []spec.Result) {
 	for i, w := range want {
 		path := []string{"expect", "results", fmt.Sprintf("[%d]", i)}
@@ -123,7 +120,6 @@ func said(r Reported) string {
 	return fmt.Sprintf("%s of step %s: %s", r.Severity, r.Step, show(r.Message))
 }
 
-// reported lists the results.
 func (r *run) reported() string {
 	const most = 5
 	if len(r.subject.Results) == 0 {
@@ -209,7 +205,6 @@ func (r *run) conditionText(path []string, name, key string, want *spec.Text, c 
 	}
 }
 
-// because returns the reason and message of a condition.
 func because(c map[string]any) string {
 	why := fieldpath.Text(c, "reason")
 	if m := fieldpath.Text(c, "message"); m != "" {
@@ -270,7 +265,6 @@ func (r *run) readiness(key string, names []string, want bool) {
 	}
 }
 
-// passes formats a number of passes.
 func passes(n int) string {
 	if n == 1 {
 		return "1 pass"

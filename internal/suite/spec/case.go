@@ -70,7 +70,6 @@ func (c *Case) DefaultXR() (XR, bool, error) {
 	return xr, true, nil
 }
 
-// merged returns the fields of a case merged with the defaults.
 func merged(defaults, own map[string]any) map[string]any {
 	all := maps.Clone(defaults)
 	if all == nil {

@@ -87,7 +87,6 @@ func (s *Suite) checkDefaults() error {
 	return nil
 }
 
-// fault returns a decoding error with its line.
 func (s *Suite) fault(f manifest.DecodeFault) error { return s.errorAt(f.Path, f) }
 
 func (s *Suite) errorAt(path []string, err error) error {
@@ -145,7 +144,6 @@ func (s *Suite) rows(i int, raw any, obj map[string]any) []*Case {
 	return []*Case{one}
 }
 
-// expand returns a case for each row of a table.
 func (c *Case) expand(table []any) []*Case {
 	all := make([]*Case, len(table))
 	for n, row := range table {
