@@ -24,8 +24,6 @@ type Config struct {
 	// there may be no suites.
 	Suites          []string
 	SuitesMayBeNone bool
-	// Write writes a golden file.
-	Write func(path string, text []byte) error
 	// Timeout limits a render, and CaseTimeout a case that sets no timeout.
 	// Both include the start of functions.
 	Timeout, CaseTimeout time.Duration
@@ -64,7 +62,10 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 		l.runtimes[name] = l.pool.Runtime(string(name), r, graceOf(name))
 	}
 	defer func() { err = errors.Join(err, l.pool.Close(ctx)) }()
-	l.explicit = slices.Concat(c.Inputs.Paths(), []string{c.Session.Functions}, c.Session.BuiltinOptions.Templates)
+	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Templates)
+	if c.Session.Functions != "" {
+		l.explicit = append(l.explicit, c.Session.Functions)
+	}
 	l.explicitTests = slices.Concat(c.Suites, c.Session.BuiltinOptions.Templates)
 	l.renders, l.tests = l.explicit, l.explicitTests
 	var polling error

@@ -154,7 +154,7 @@ func (l *loop) test(ctx context.Context, files *reads, p progress.Func, accept b
 	if err == nil {
 		o := suite.Options{Config: config, Timeout: l.config.CaseTimeout, Trace: true, Now: l.config.Now}
 		if accept {
-			o.Update = l.config.Write
+			o.Update = suite.WriteGolden
 		}
 		err = suite.Run(ctx, items, o, func(o suite.Outcome) error {
 			out.Outcomes = append(out.Outcomes, o)

@@ -121,13 +121,23 @@ func (a *attempt) document(obj map[string]any, path ...string) (manifest.Documen
 	return manifest.Document{Path: a.item.Suite.Path, Line: a.item.Case.Position(path...), Text: text}, err
 }
 
-func (a *attempt) documents(ctx context.Context, s spec.Source, path ...string) ([]manifest.Document, error) {
-	if s.Object == nil {
-		r := a.options.Config.Reader
-		return r.All(ctx, lock.Metadata(r.FS, a.path(s.File)))
+// documents returns the documents of the sources in a field.
+func (a *attempt) documents(ctx context.Context, sources []spec.Source, field string) (docs []manifest.Document, err error) {
+	for i, s := range sources {
+		var some []manifest.Document
+		if s.Object == nil {
+			r := a.options.Config.Reader
+			some, err = r.All(ctx, lock.Metadata(r.FS, a.path(s.File)))
+		} else {
+			some = make([]manifest.Document, 1)
+			some[0], err = a.document(s.Object, field, fmt.Sprintf("[%d]", i))
+		}
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, some...)
 	}
-	doc, err := a.document(s.Object, path...)
-	return []manifest.Document{doc}, err
+	return docs, nil
 }
 
 func (h *inputResolver) one(s spec.Source, field string) string {

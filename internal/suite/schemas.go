@@ -80,13 +80,9 @@ func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*valida
 	if a.form.XRD != "" {
 		sources = append(slices.Clip(sources), spec.Source{File: a.form.XRD})
 	}
-	var docs []manifest.Document
-	for i, source := range sources {
-		some, err := a.documents(ctx, source, "schemas", fmt.Sprintf("[%d]", i))
-		if err != nil {
-			return nil, err
-		}
-		docs = append(docs, some...)
+	docs, err := a.documents(ctx, sources, "schemas")
+	if err != nil {
+		return nil, err
 	}
 	return a.schemas.of(docs)
 }

@@ -27,13 +27,9 @@ type sessions struct {
 
 // forFunctions returns the session of the case's functions.
 func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Session, error) {
-	var docs []manifest.Document
-	for i, source := range a.form.Functions {
-		some, err := a.documents(ctx, source, "functions", fmt.Sprintf("[%d]", i))
-		if err != nil {
-			return nil, fmt.Errorf("loading functions: %w", err)
-		}
-		docs = append(docs, some...)
+	docs, err := a.documents(ctx, a.form.Functions, "functions")
+	if err != nil {
+		return nil, fmt.Errorf("loading functions: %w", err)
 	}
 	key := identity(docs)
 	s.mu.Lock()

@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/dev"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/session"
-	"github.com/xfn-dev/xfn/internal/suite"
 	engine "github.com/xfn-dev/xfn/render"
 )
 
@@ -90,7 +89,7 @@ func (c *DevCmd) watched() string {
 
 // config returns the config of the loop. Its errors are usage errors.
 func (c *DevCmd) config(term *terminal.Terminal, program terminal.Program) (dev.Config, error) {
-	config := dev.Config{Suites: c.Suite, Write: suite.WriteGolden, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
+	config := dev.Config{Suites: c.Suite, Timeout: c.Timeout, CaseTimeout: c.CaseTimeout, Poll: c.Poll, Now: time.Now}
 	if err := cmp.Or(terminal.Positive("--timeout", c.Timeout), terminal.Positive("--case-timeout", c.CaseTimeout), c.discover(&config)); err != nil {
 		return config, err
 	}

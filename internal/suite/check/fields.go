@@ -102,13 +102,14 @@ func (f field) nearby(p fieldpath.Path) string {
 }
 
 func among(around, key string, names []string) string {
-	if near := hint.Nearest(key, names); near != "" {
-		return fmt.Sprintf(": %s has %s: is it %s?", around, list(names), near)
-	}
 	if len(names) == 0 {
 		return fmt.Sprintf(": %s is empty", around)
 	}
-	return fmt.Sprintf(": %s has %s", around, list(names))
+	text := fmt.Sprintf(": %s has %s", around, list(names))
+	if near := hint.Nearest(key, names); near != "" {
+		text += ": is it " + near + "?"
+	}
+	return text
 }
 
 // wrong adds a failure of the field and names the step that set it.

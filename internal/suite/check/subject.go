@@ -112,17 +112,17 @@ func (e *missingError) Error() string { return e.text }
 
 // missing returns an error that names similar or all resources.
 func (s *Subject) missing(name string) error {
-	if len(s.Composed) == 0 {
-		return &missingError{fmt.Sprintf("there is no resource %q: nothing is composed", name)}
-	}
 	known := slices.Clone(s.names)
 	for _, obj := range s.Composed {
 		known = append(known, kindAndName(obj), fieldpath.Text(obj, "kind"))
 	}
-	if near := hint.Nearest(name, known); near != "" {
-		return &missingError{fmt.Sprintf("there is no resource %q: is it %q?", name, near)}
+	text := ", only " + list(s.names)
+	if len(s.Composed) == 0 {
+		text = ": nothing is composed"
+	} else if near := hint.Nearest(name, known); near != "" {
+		text = fmt.Sprintf(": is it %q?", near)
 	}
-	return &missingError{fmt.Sprintf("there is no resource %q, only %s", name, list(s.names))}
+	return &missingError{fmt.Sprintf("there is no resource %q%s", name, text)}
 }
 
 func namesOf(objs []map[string]any) []string {
