@@ -74,7 +74,8 @@ func Parse(doc manifest.Document) (*Suite, error) {
 // isVariable reports whether the value at path is a string with a variable,
 // whose type is known only when a row is inserted.
 func (s *Suite) isVariable(obj map[string]any, path []string) bool {
-	text, ok := lookup(obj, path).(string)
+	value, _ := walk(obj, path)
+	text, ok := value.(string)
 	return ok && hasVariable(text)
 }
 
