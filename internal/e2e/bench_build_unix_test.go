@@ -28,6 +28,7 @@ import (
 	"github.com/klauspost/pgzip"
 
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // The runtime image of BenchmarkBuild.
@@ -45,7 +46,7 @@ const (
 // x-limit (goal: below 1.3), and the peak memory in MiB (goal: below 100).
 // TMPDIR selects the disk.
 func BenchmarkBuild(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	dir := b.TempDir()
 	pkg := filepath.Join(dir, "package")
 	if err := errors.Join(os.Mkdir(pkg, 0o755), os.WriteFile(filepath.Join(pkg, "crossplane.yaml"),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/function/grpc"
 	"github.com/xfn-dev/xfn/internal/dockerengine/dockerenginetest"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/image"
 )
 
@@ -24,7 +25,7 @@ import (
 // and with a container that is kept. The ratio of the medians should be below
 // 1.3, and a render with a kept container below 60 ms.
 func BenchmarkRenderDocker(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		b.Skip(err)

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/remote/remotetest"
 	"github.com/xfn-dev/xfn/xpkg"
 )
@@ -92,7 +93,7 @@ func (t benchTimes) byTurns(plain, ours func() time.Duration) {
 // overRegistries runs rounds with each kind of registry, and reports the medians.
 func overRegistries(b *testing.B, what string, round func(*testing.B, benchSite, benchTimes) int64) {
 	b.Helper()
-	s := benchSite{xfn: xfnBinary(b)}
+	s := benchSite{xfn: e2e.Binary(b)}
 	s.file, s.blobs = benchPackage(b, s.xfn)
 	s.digest = "sha256:" + fileSum(b, s.file)
 	for name, serve := range map[string]func(b *testing.B, xfn, dir string) string{"docker-registry": serveDocker, "ours": serveOurs} {

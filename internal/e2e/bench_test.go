@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 func run1(b *testing.B, dir, name string, args ...string) {
@@ -34,7 +36,7 @@ func scaffolded(b *testing.B, xfn string) string {
 
 // BenchmarkHelp measures the start of the process.
 func BenchmarkHelp(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	info, err := os.Stat(xfn)
 	if err != nil {
 		b.Fatal(err)
@@ -47,7 +49,7 @@ func BenchmarkHelp(b *testing.B) {
 
 // BenchmarkRenderBuiltin renders a pipeline of one builtin.
 func BenchmarkRenderBuiltin(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	dir, err := filepath.Abs("../../testdata/golden/render/basic-single")
 	if err != nil {
 		b.Fatal(err)
@@ -60,7 +62,7 @@ func BenchmarkRenderBuiltin(b *testing.B) {
 // BenchmarkRenderExample renders the example of the published pages: one
 // resource by Patch & Transform.
 func BenchmarkRenderExample(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	for b.Loop() {
 		run1(b, "../../examples/bucket", xfn, "render", "xr.yaml", "composition.yaml", "functions.yaml")
 	}
@@ -69,7 +71,7 @@ func BenchmarkRenderExample(b *testing.B) {
 // BenchmarkRenderRunning renders the template's example by a function that is
 // already running.
 func BenchmarkRenderRunning(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, "go", "build", "-o", "function", ".")
 	address := start(b, filepath.Join(dir, "function"))
@@ -125,7 +127,7 @@ func start(b *testing.B, program string) string {
 // BenchmarkRenderPackage renders the example by the function in its package,
 // including unpacking and the start of the function.
 func BenchmarkRenderPackage(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
 	run1(b, dir, xfn, "xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "-o", "fn.xpkg")
 	for b.Loop() {
@@ -137,7 +139,7 @@ func BenchmarkRenderPackage(b *testing.B) {
 // of one line. It alternates with the two go builds, in parallel. The result is
 // the ratio of the medians.
 func BenchmarkPackageAfterChange(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	dir := scaffolded(b, xfn)
 	args := []string{"xpkg", "build", "-f", "package", "--embed-runtime-source", ".", "--platform", "linux/amd64,linux/arm64", "-o", "fn.xpkg"}
 	run1(b, dir, xfn, args...)

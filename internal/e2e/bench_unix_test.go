@@ -12,13 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // BenchmarkRenderMany renders 1,000 and 10,000 XRs by a pipeline of one
 // builtin, each in one process, and reports the peak memory. Ten times as many
 // XRs should take ten times as long and no more memory.
 func BenchmarkRenderMany(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	took := map[int]time.Duration{}
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -34,7 +36,7 @@ func BenchmarkRenderMany(b *testing.B) {
 // BenchmarkRenderManyPatched does the same with Patch & Transform and
 // auto-ready.
 func BenchmarkRenderManyPatched(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	dir := manyXRs(b, 1000, "testdata/patched", "{apiVersion: example.crossplane.io/v1, kind: XBucket, metadata: {name: bucket-%d}, spec: {bucketRegion: us-east-2}}")
 	b.ResetTimer()
 	renderMany(b, xfn, dir)

@@ -155,7 +155,7 @@ func (s pushSite) run(t *testing.T, dir string, args ...string) (code int, stdou
 	for i := range args {
 		args[i] = s.ports.Replace(strings.ReplaceAll(args[i], "{tmp}", s.tmp))
 	}
-	cmd := xfnCommand(t, args...)
+	cmd := e2e.Command(t, args...)
 	home := filepath.Join(s.tmp, "home")
 	cmd.Dir = filepath.Join(s.tmp, "case")
 	cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home, "XDG_RUNTIME_DIR="+home)

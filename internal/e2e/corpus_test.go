@@ -220,7 +220,7 @@ func buildCommand(t *testing.T, dir, tmp string, flags []string) *exec.Cmd {
 	t.Helper()
 	text := strings.TrimSuffix(readFile(t, filepath.Join(dir, "args")), "\n")
 	args := slices.Concat([]string{"xpkg", "build"}, strings.Split(strings.ReplaceAll(text, "{tmp}", tmp), "\n"), flags)
-	cmd := xfnCommand(t, args...)
+	cmd := e2e.Command(t, args...)
 	cmd.Dir = filepath.Join(tmp, "case")
 	if cwd := strings.TrimSpace(strings.ReplaceAll(optional(t, filepath.Join(dir, "cwd")), "{tmp}", tmp)); filepath.IsAbs(cwd) {
 		cmd.Dir = cwd
@@ -312,7 +312,7 @@ func TestBuildBoundsProblems(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			cmd := xfnCommand(t, "xpkg", "build", "-f", tc.root, "--lint=warn", "-o", "x.xpkg")
+			cmd := e2e.Command(t, "xpkg", "build", "-f", tc.root, "--lint=warn", "-o", "x.xpkg")
 			cmd.Dir = dir
 			code, _, stderr := runCommand(t, cmd)
 			lines := strings.Split(strings.TrimSpace(stderr), "\n")

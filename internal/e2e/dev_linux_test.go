@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A pseudo is a program in a terminal of 80 columns.
@@ -59,7 +61,7 @@ func inTerminal(t *testing.T, args ...string) *pseudo {
 	}
 	p.keys, p.screen = openTerminal(t)
 	p.transcript = transcribe(p.keys)
-	p.cmd = xfnCommand(t, append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
+	p.cmd = e2e.Command(t, append([]string{"dev", "xr.yaml", "composition.yaml", "--suite", "."}, args...)...)
 	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "TERM=xterm", "TMPDIR="+p.dir, "NO_COLOR=")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.screen, p.screen, p.screen

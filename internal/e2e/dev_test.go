@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A transcript is the output of a running program. It is safe for concurrent
@@ -117,7 +119,7 @@ func awaitDev(ts *testscript.TestScript, _ bool, args []string) {
 // alternates with go build of such a change. The result is the ratio of the
 // medians.
 func BenchmarkDev(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	watched, other := scaffolded(b, xfn), scaffolded(b, xfn)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	cmd := exec.CommandContext(ctx, xfn, "dev")

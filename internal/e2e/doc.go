@@ -1,3 +1,3 @@
-// Package e2e has the timeout of every wait in tests. Its own tests run xfn as
+// Package e2e builds xfn for tests and has the timeout of their waits. Its own tests run xfn as
 // users do: the scripts of testdata, and the golden cases of packages and pushes.
 package e2e

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // TestDocs runs the console blocks of the documentation: the output that a page
@@ -211,7 +213,7 @@ func compileTemplate(t *testing.T, env []string) {
 	defer templateLock.Unlock()
 	dir := t.TempDir()
 	for _, args := range []string{"xpkg init function-hello go -d .", "xpkg build -f package --embed-runtime-source . -o hello.xpkg"} {
-		cmd := exec.CommandContext(t.Context(), xfnBinary(t), strings.Fields(args)...)
+		cmd := exec.CommandContext(t.Context(), e2e.Binary(t), strings.Fields(args)...)
 		cmd.Dir, cmd.Env = dir, env
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("xfn %s: %v\n%s", args, err, out)
@@ -259,7 +261,7 @@ func pageEnvironment(t *testing.T, dir, files string) []string {
 		t.Fatal(err)
 	}
 	env := []string{
-		"PATH=" + filepath.Dir(xfnBinary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"PATH=" + filepath.Dir(e2e.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "DOCKER_HOST=unix://" + dir + "/no-engine.sock", "NO_COLOR=1", "STEPS=" + files,
 	}
 	for i, value := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // memoryFiles are a composite resource, function-go-templating, and a large
@@ -166,7 +168,7 @@ func runLimited(t *testing.T, composition string, args []string) (code int, stde
 		}
 	}
 	var errs strings.Builder
-	cmd := exec.CommandContext(t.Context(), xfnBinary(t))
+	cmd := exec.CommandContext(t.Context(), e2e.Binary(t))
 	cmd.Args = append([]string{"xfn"}, args...)
 	cmd.Dir, cmd.Stderr = dir, &errs
 	cmd.Env = append(os.Environ(), "HOME="+dir, "NO_COLOR=1", "GITHUB_ACTIONS=")

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/imagetest"
 )
 
@@ -129,7 +130,7 @@ func writeInputs(t *testing.T) string {
 func buildPackage(t *testing.T, dir, name string, b builtPackage) string {
 	t.Helper()
 	file := filepath.Join(dir, name+".xpkg")
-	cmd := xfnCommand(t, append([]string{"xpkg", "build", "-o", file, "-a", "org.example.note=one, two"}, b.args...)...)
+	cmd := e2e.Command(t, append([]string{"xpkg", "build", "-o", file, "-a", "org.example.note=one, two"}, b.args...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -42,7 +42,7 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	}
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "bin")
-	if _, err := copyBinary(bin, xfnBinary(t)); err != nil {
+	if _, err := copyBinary(bin, e2e.Binary(t)); err != nil {
 		t.Fatal(err)
 	}
 	sums := map[string]string{}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/alpha"
 	"github.com/xfn-dev/xfn/internal/alpha/grpc"
+	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/sandbox/sandboxtest"
 )
 
@@ -78,7 +79,7 @@ var goEnv = sync.OnceValues(func() ([]string, error) {
 // setup puts xfn first on a script's path, lets it compile Go, and hides the
 // credentials of this machine.
 func setup(t *testing.T, env *testscript.Env) error {
-	path := xfnBinary(t)
+	path := e2e.Binary(t)
 	env.Setenv(binary, path)
 	env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	examples, err := filepath.Abs("../../examples")

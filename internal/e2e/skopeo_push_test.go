@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // A skopeoSite is a registry, with the flags to push to it and to copy from it.
@@ -61,7 +63,7 @@ func (s skopeoSite) thereAndOut(t *testing.T, login, file, name string) {
 	t.Helper()
 	skopeo, ref := skopeoCommand(t), s.host+"/"+name
 	args := append([]string{"xpkg", "push", "-f", file, ref}, s.push...)
-	cmd := xfnCommand(t, args...)
+	cmd := e2e.Command(t, args...)
 	cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+login)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

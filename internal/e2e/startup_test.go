@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // Measured costs of a start on linux/amd64. TestStart fails if they rise by a
@@ -29,7 +31,7 @@ func TestStart(t *testing.T) {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		t.Skipf("the figures are those of linux/amd64, not %s", platform)
 	}
-	xfn := xfnBinary(t)
+	xfn := e2e.Binary(t)
 	info, err := os.Stat(xfn)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +58,7 @@ func TestStart(t *testing.T) {
 // BenchmarkStart measures "xfn version" as a multiple of an empty Go program,
 // by medians of alternating runs. The goal is 7.
 func BenchmarkStart(b *testing.B) {
-	xfn := xfnBinary(b)
+	xfn := e2e.Binary(b)
 	empty := emptyProgram(b)
 	var starts, empties, inits []time.Duration
 	for b.Loop() {

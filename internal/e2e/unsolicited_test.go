@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // Unsolicited responses of a registry, such as the user's own credentials, are
@@ -23,7 +25,7 @@ func TestUnsolicited(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 { // net/http may or may not read the response.
-		cmd := xfnCommand(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
+		cmd := e2e.Command(t, "xpkg", "pull", host+"/a/b:v1", "--verbose", "--retry", "0")
 		cmd.Dir = home
 		cmd.Env = append(os.Environ(), "HOME="+home, "DOCKER_CONFIG="+home)
 		out, err := cmd.CombinedOutput()

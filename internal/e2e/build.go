@@ -1,4 +1,4 @@
-package e2e_test
+package e2e
 
 import (
 	"context"
@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/xfn-dev/xfn/internal/e2e"
 )
 
 // binaryVar is the environment variable with the path of the xfn to test. The
@@ -24,19 +22,19 @@ const binaryVar = "XFN_TEST_BIN"
 // buildLimit is enough to compile xfn and its libraries on a busy machine.
 const buildLimit = 20 * time.Minute
 
-// xfnBinary returns the absolute path of xfn: that of XFN_TEST_BIN, or else one that
+// Binary returns the absolute path of xfn: that of XFN_TEST_BIN, or else one that
 // is built once for each test process. It has no race detector, with which a
 // program starts several times more slowly.
-func xfnBinary(t testing.TB) string {
+func Binary(t testing.TB) string {
 	t.Helper()
-	path, err := builtBinary()
+	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-var builtBinary = sync.OnceValues(func() (string, error) {
+var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(binaryVar); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			return "", fmt.Errorf("reading %s: %w", binaryVar, err)
@@ -65,11 +63,11 @@ func readSources() error {
 	})
 }
 
-// xfnCommand returns a command that runs xfn with the environment of this
+// Command returns a command that runs xfn with the environment of this
 // process. It is killed after the Limit, or at the end of the test.
-func xfnCommand(t testing.TB, args ...string) *exec.Cmd {
+func Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(e2e.Context(t), xfnBinary(t), args...)
+	cmd := exec.CommandContext(Context(t), Binary(t), args...)
 	cmd.WaitDelay = time.Second // for child processes that outlive it
 	return cmd
 }
